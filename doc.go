@@ -1,0 +1,44 @@
+// Package jjm holds the words of jjm, a site's job manager: the types that
+// every other package speaks in, and nothing else. It does no I/O and imports
+// only the standard library.
+//
+// A gatekeeper hands jjm a [GridJob]. jjm cuts each of its steps into
+// [LocalJob]s, each of which owns one [Part] of the work for good. A local job
+// lives in a batch system as an [Attempt]; attempts are submitted together in a
+// [Bulk], whose [Tag] is the name that finds them again whatever happened to
+// the submission. What a batch system says about a job is a [Report]; what is
+// known about the end of an attempt, from the batch system, from the wrapper
+// on the worker and from its [Claim], is [Evidence]. Every change is written
+// down as a [JournalEntry].
+//
+// # Where a line lives
+//
+// A package imports only packages of lower layers; a test enforces it.
+//
+//	0  jjm                     the words (this package)
+//	0  internal/...            strict decoding, spelling, golden rows
+//	1  split                   cut work into parts that cover it exactly once (pure)
+//	1  glf                     read and write GBS log files (pure)
+//	1  analyse                 evidence of how an attempt ended -> verdict (pure)
+//	1  jobfile                 read job files and name every mistake in them (pure)
+//	1  wire                    what the socket speaks: types and lines
+//	1  sandbox                 the work area below one directory handle
+//	1  xmldb, xmldb/head       publish, query and load the XML records; the half for clients
+//	1  run                     the only way to start a child process
+//	2  adapters, handlers      the two contracts that plug-in authors meet
+//	3  adapters/local          the embedded batch system
+//	3  adapters/adaptertest    conformance suite and simulated batch system
+//	3  handlers/handlertest    conformance suite
+//	3  handlers/...            one job type each
+//	4  adapters/all, handlers/all   one line per built-in
+//	4  store                   the authoritative state (SQLite)
+//	4  plan                    all policy (pure)
+//	5  engine                  carries plans out: intent before effect
+//	6  gate, gate/client       the socket gatekeepers and people talk to; their end of it
+//	6  gate/gatetest           a service for tests of both ends
+//	7  app                     read config, wire, start, reload, stop
+//	8  cmd/jjm                 the command line
+//	8  cmd/jjm-daemon          the daemon
+//	8  cmd/jjm-wrapper         what runs on the worker
+//	9  test/...                campaigns and benchmarks that run the real programs
+package jjm

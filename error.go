@@ -1,0 +1,137 @@
+package jjm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kind classifies an error at the edge where it arises, so that the middle can
+// decide what to do and the top can choose an exit code.
+type Kind uint8
+
+// The kinds of error.
+const (
+	Unclassified Kind = iota
+	Invalid           // the request itself is wrong; trying again cannot help
+	Busy              // certainly not done; trying again later can help
+	Ambiguous         // it may have happened
+	Denied            // not allowed for this caller
+	Gone              // what was named does not exist, or no longer
+	Conflict          // the state of the object does not permit it
+	Internal          // a promise of jjm itself was broken
+)
+
+var kindWords = [...]string{"", "invalid", "busy", "ambiguous", "denied", "gone", "conflict", "internal"}
+
+func (k Kind) String() string { return word(kindWords[:], int(k)) }
+
+// MarshalText writes the word.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads the word.
+func (k *Kind) UnmarshalText(b []byte) error {
+	n, err := index(kindWords[:], "error kind", string(b))
+	*k = Kind(n)
+	return err
+}
+
+// Error is an error with its kind.
+type Error struct {
+	Kind Kind
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an error of a kind; format and args are those of fmt.Errorf, %w
+// included.
+func Errorf(kind Kind, format string, args ...any) error {
+	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// KindOf gives the kind of the outermost classified error in err's chain, or
+// Unclassified.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return Unclassified
+}
+
+// Problem is one mistake in something that came from outside. All the problems
+// of an input are reported at once.
+type Problem struct {
+	// Where is the place: "job.toml:12", or "" if the input has no lines.
+	Where string `json:"where,omitempty"`
+	// Field is the dotted key: "params.events".
+	Field string `json:"field,omitempty"`
+	// Text says what is wrong and what would be right.
+	Text string `json:"text"`
+}
+
+func (p Problem) String() string {
+	s := p.Text
+	if p.Field != "" {
+		s = p.Field + ": " + s
+	}
+	if p.Where != "" {
+		s = p.Where + ": " + s
+	}
+	return s
+}
+
+// Problems is an error made of all the mistakes found in one input.
+type Problems []Problem
+
+func (ps Problems) Error() string {
+	switch len(ps) {
+	case 0:
+		return "no problems"
+	case 1:
+		return ps[0].String()
+	}
+	s := fmt.Sprintf("%d problems", len(ps))
+	for _, p := range ps {
+		s += "\n  " + p.String()
+	}
+	return s
+}
+
+// Unsaid gives those of more, found in values after ps was found in the text,
+// that add to ps: a value that could not be read says nothing of itself or of
+// what is in it. If the text as a whole could not be read, none adds.
+func (ps Problems) Unsaid(more Problems) Problems {
+	var out Problems
+	for _, p := range more {
+		if !ps.about(p.Field) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// about reports whether a problem is about a field, something around it or in
+// it, or the whole.
+func (ps Problems) about(field string) bool {
+	within := func(inner, outer string) bool {
+		return strings.HasPrefix(inner, outer) &&
+			(len(inner) == len(outer) || inner[len(outer)] == '.' || inner[len(outer)] == '[')
+	}
+	return slices.ContainsFunc(ps, func(p Problem) bool {
+		return p.Field == "" || within(field, p.Field) || within(p.Field, field)
+	})
+}
+
+// Err gives the problems as an error of kind Invalid, or nil if there are none.
+func (ps Problems) Err() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	return &Error{Kind: Invalid, Err: ps}
+}

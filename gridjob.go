@@ -1,0 +1,57 @@
+package jjm
+
+// Owner is the local account a grid job belongs to.
+type Owner struct {
+	UID  int    `json:"uid"`
+	GID  int    `json:"gid"`
+	User string `json:"user"`
+}
+
+// GridJob is what a gatekeeper handed over: one task, cut into local jobs.
+type GridJob struct {
+	ID     GridID     `json:"id"`
+	Owner  Owner      `json:"owner"`
+	Spec   Spec       `json:"spec"`
+	Status GridStatus `json:"status"`
+	// Kill is set once somebody asked to kill the grid job; KillBy names them.
+	Kill   bool   `json:"kill,omitempty"`
+	KillBy string `json:"kill_by,omitempty"`
+	// Reason says why the status is failed, broken or pending.
+	Reason string `json:"reason,omitempty"`
+	// BaseDir is the folder relative input paths start from.
+	BaseDir  string `json:"base_dir,omitempty"`
+	Accepted Time   `json:"accepted"`
+	Changed  Time   `json:"changed"`
+	Ended    Time   `json:"ended,omitempty"`
+	Step     Step   `json:"step"`
+	// Tar is the file name of the output tar below the grid job's folder, ""
+	// until it is complete; TarBytes is its size.
+	Tar       string `json:"tar,omitempty"`
+	TarBytes  int64  `json:"tar_bytes,omitempty"`
+	TarSHA256 string `json:"tar_sha256,omitempty"`
+	// Counts are the local jobs by state, kept here once the grid job is final.
+	Counts [NumStates]int `json:"counts"`
+	// Exit is the grid job's exit code once it is final (decision R11).
+	Exit int `json:"exit"`
+}
+
+// Step is one stage of a grid job: how its work is cut and how far the cutting
+// has come. Plain grid jobs have one.
+type Step struct {
+	// Prepared is true once the work area and the sandbox exist; it is the
+	// stored result that a restart skips.
+	Prepared bool `json:"prepared"`
+	// Cluster is where the local jobs go.
+	Cluster string `json:"cluster,omitempty"`
+	// Splitter, and Why: what Prepare decided about the cutting.
+	Splitter string   `json:"splitter,omitempty"`
+	Why      []string `json:"why,omitempty"`
+	// Expected is the number of local jobs the cutting will make in all.
+	Expected int `json:"expected"`
+	// Made is the number made so far; Closed says that no more will come.
+	Made   int  `json:"made"`
+	Closed bool `json:"closed"`
+	// Carry is the splitter's memory between cuts, as JSON, committed with the
+	// parts it led to.
+	Carry []byte `json:"carry,omitempty"`
+}

@@ -1,0 +1,104 @@
+package jjm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// GridID numbers the grid jobs of one store, from 1, in order of acceptance.
+type GridID int64
+
+// String gives the id as people write it: "17".
+func (g GridID) String() string { return strconv.FormatInt(int64(g), 10) }
+
+// LocalID names one local job. N counts from 0 within the grid job, dense and
+// in order of creation (Ganga, rule I2).
+type LocalID struct {
+	Grid GridID `json:"grid"`
+	N    int32  `json:"n"`
+}
+
+// String gives the id as people write it: "17.3".
+func (l LocalID) String() string {
+	return l.Grid.String() + "." + strconv.FormatInt(int64(l.N), 10)
+}
+
+// AttemptID names one life of a local job. N is JJM_ATTEMPT and
+// GBS_RETRY_COUNT: 0 for the first (decision R16).
+type AttemptID struct {
+	LocalID
+	Attempt int32 `json:"attempt"`
+}
+
+// Ref selects a grid job or some of its local jobs, as written on a command
+// line: "12" (the grid job), "12.3" (one local job), "12.*" (all of them),
+// "12.3-7" (a range, both ends included).
+type Ref struct {
+	Grid GridID `json:"grid"`
+	// Locals is false for a reference to the grid job itself.
+	Locals bool `json:"locals,omitempty"`
+	// First and Last bound the local jobs meant; Last is -1 for "to the end".
+	First int32 `json:"first,omitempty"`
+	Last  int32 `json:"last,omitempty"`
+}
+
+// ParseRef reads a reference. The error names the text and shows the four
+// forms.
+func ParseRef(s string) (Ref, error) {
+	bad := func() (Ref, error) {
+		return Ref{}, Errorf(Invalid, "id %.40q: want 12, 12.3, 12.* or 12.3-7", s)
+	}
+	grid, rest, dotted := strings.Cut(s, ".")
+	g, ok := parseNumber(grid, 63)
+	if !ok || g == 0 {
+		return bad()
+	}
+	ref := Ref{Grid: GridID(g)}
+	if !dotted {
+		return ref, nil
+	}
+	ref.Locals = true
+	if rest == "*" {
+		ref.Last = -1
+		return ref, nil
+	}
+	first, last, ranged := strings.Cut(rest, "-")
+	if !ranged {
+		last = first
+	}
+	a, okA := parseNumber(first, 31)
+	b, okB := parseNumber(last, 31)
+	if !okA || !okB || b < a {
+		return bad()
+	}
+	ref.First, ref.Last = int32(a), int32(b)
+	return ref, nil
+}
+
+// parseNumber accepts plain digits only: no sign, no blank, no leading zero.
+func parseNumber(s string, bits int) (uint64, bool) {
+	if s == "" || len(s) > 1 && s[0] == '0' || s[0] == '+' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, 10, bits)
+	return n, err == nil
+}
+
+// Has reports whether the reference means local job n.
+func (r Ref) Has(n int32) bool {
+	return r.Locals && n >= r.First && (r.Last < 0 || n <= r.Last)
+}
+
+// String writes the reference in the form that ParseRef reads.
+func (r Ref) String() string {
+	switch {
+	case !r.Locals:
+		return r.Grid.String()
+	case r.Last < 0:
+		return r.Grid.String() + ".*"
+	case r.First == r.Last:
+		return LocalID{Grid: r.Grid, N: r.First}.String()
+	}
+	return fmt.Sprintf("%d.%d-%d", r.Grid, r.First, r.Last)
+}

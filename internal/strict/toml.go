@@ -1,0 +1,97 @@
+package strict
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"jjm"
+)
+
+var (
+	errDepth = fmt.Errorf("tables and lists nest deeper than %d", MaxDepth)
+	errKeys  = fmt.Errorf("more than %d keys", MaxKeys)
+	errLong  = fmt.Errorf("a key longer than %d bytes, or %d with the tables around it", MaxKeyBytes, MaxPath)
+	// errStrange is not shown: the TOML parser says better what is wrong.
+	errStrange = errors.New("not TOML")
+)
+
+// window is how much text beyond a mistake the TOML parser gets to see, in
+// bytes. It bounds what text that the scanner did not understand can cost.
+const window = 16 << 10
+
+func twice(where, field string, first int) jjm.Problem {
+	return jjm.Problem{Where: where, Field: field, Text: fmt.Sprintf("given twice: first in line %d", first)}
+}
+
+// parseTOML gives the tree of a TOML document, or nil and why not. The scanner
+// goes first: it enforces the limits, finds the places of the keys, and finds
+// every key given twice, where the parser stops at the first.
+func parseTOML(text []byte, places Places) (map[string]any, jjm.Problems) {
+	s := newScanner(text, places)
+	err := s.document()
+	if err != nil && !errors.Is(err, errStrange) {
+		return nil, append(s.twice, jjm.Problem{Where: s.where(s.line), Text: err.Error()})
+	}
+	text = s.once()
+	if err != nil {
+		text = text[:min(len(text), s.pos+window)]
+	}
+	var tree map[string]any
+	_, parseErr := toml.Decode(string(text), &tree)
+	switch {
+	case parseErr == nil && err == nil:
+		return tree, s.twice
+	case parseErr == nil:
+		return nil, append(s.twice, jjm.Problem{Where: s.where(s.line), Text: "not TOML"})
+	case len(s.twice) > 0 && strings.Contains(parseErr.Error(), "already"):
+		return nil, s.twice
+	}
+	return nil, append(s.twice, tomlProblem(parseErr, places[""]))
+}
+
+// once gives the text without the statements that give a key a second time, so
+// that the parser gets to see the rest. Line ends stay.
+func (s *scanner) once() []byte {
+	if len(s.cut) == 0 {
+		return s.text
+	}
+	text := bytes.Clone(s.text)
+	for _, c := range s.cut {
+		for i := c[0]; i < c[1]; i++ {
+			if text[i] != '\n' {
+				text[i] = ' '
+			}
+		}
+	}
+	return text
+}
+
+// tomlProblem puts the parser's own words into one line.
+func tomlProblem(err error, name string) jjm.Problem {
+	var parse toml.ParseError
+	if !errors.As(err, &parse) {
+		return jjm.Problem{Text: oneLine("not TOML: " + err.Error())}
+	}
+	text := parse.Message
+	if text == "" { // the parser wraps range errors of numbers and dates
+		text = err.Error()
+		if _, after, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(text, "toml: ") {
+			text = after
+		}
+	}
+	return jjm.Problem{Where: name + ":" + strconv.Itoa(parse.Position.Line), Text: oneLine("not TOML: " + text)}
+}
+
+// oneLine cuts a message that may quote the text.
+func oneLine(s string) string {
+	s = strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "?")
+	if r := []rune(s); len(r) > 200 {
+		s = string(r[:200]) + "..."
+	}
+	return s
+}

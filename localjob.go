@@ -1,0 +1,56 @@
+package jjm
+
+// LocalJob is one job for a batch system: a part of a grid job, and what has
+// become of it so far. A retry is a new attempt of the same local job.
+type LocalJob struct {
+	ID    LocalID `json:"id"`
+	Part  Part    `json:"part"`
+	State State   `json:"state"`
+	Phase Phase   `json:"phase,omitempty"`
+	// Attempt is the number of the current attempt, from 0.
+	Attempt int32 `json:"attempt"`
+	// Counters count failures against the retry limits, over all attempts.
+	Counters Counters `json:"counters,omitzero"`
+	// RetryArgs are the GBS retry arguments of the next or current attempt.
+	RetryArgs []string `json:"retry_args,omitempty"`
+	// NotBefore is when the next attempt may be submitted (retry-wait).
+	NotBefore Time `json:"not_before,omitempty"`
+	// Kill is set once a kill of this local job was asked for.
+	Kill bool `json:"kill,omitempty"`
+
+	// Of the current or last attempt: the tag of its bulk, its position there,
+	// the batch system's id, the host, and when it was submitted, started,
+	// ended.
+	Tag       Tag    `json:"tag,omitempty"`
+	Pos       int32  `json:"pos,omitempty"`
+	BatchID   string `json:"batch_id,omitempty"`
+	Host      string `json:"host,omitempty"`
+	Submitted Time   `json:"submitted,omitempty"`
+	Started   Time   `json:"started,omitempty"`
+	Ended     Time   `json:"ended,omitempty"`
+	// Exit is the application's exit code of the last ended attempt, 128+n
+	// for signal n, -1 while none has ended.
+	Exit int `json:"exit"`
+	// Message is the verdict's text, for people.
+	Message string `json:"message,omitempty"`
+	// Progress is what the running application last said of itself.
+	Progress Progress `json:"progress,omitzero"`
+}
+
+// Counters are the three failure counters of GBS.
+type Counters struct {
+	Early         int `json:"early,omitempty"`
+	LateHandled   int `json:"late_handled,omitempty"`
+	LateUnhandled int `json:"late_unhandled,omitempty"`
+}
+
+// Progress is how far a phase of the application has come: "simulate 117 of
+// 250". Total is 0 where the application does not know it.
+type Progress struct {
+	Phase string `json:"phase,omitempty"`
+	Done  int64  `json:"done,omitempty"`
+	Total int64  `json:"total,omitempty"`
+}
+
+// AttemptID names the current attempt.
+func (l *LocalJob) AttemptID() AttemptID { return AttemptID{LocalID: l.ID, Attempt: l.Attempt} }

@@ -1,0 +1,94 @@
+package jjm
+
+// Spec is a grid job as its job file describes it, after defaults. It is
+// stored as JSON and never changes once accepted.
+type Spec struct {
+	// Type names the job type whose handler instantiates the grid job.
+	Type string `json:"type"`
+	// Name is for people; by default the type.
+	Name string `json:"name,omitempty"`
+	// Key is the request key: the same key from the same owner is the same
+	// grid job. Empty: every submission is a new one.
+	Key string `json:"key,omitempty"`
+	// KeyReuse allows the key anew once the grid job that holds it was
+	// cancelled.
+	KeyReuse bool `json:"key_reuse,omitempty"`
+	// Mode is GBS_MODE: Production or Test.
+	Mode string `json:"mode,omitempty"`
+	// Clusters lists the candidates, in order; empty means the site's default.
+	Clusters []string `json:"clusters,omitempty"`
+	// Result says how the job reports: "glf" or "exit" (decision R1). Empty:
+	// the type's own way.
+	Result string `json:"result,omitempty"`
+	// Retry overrides the site's retry limits.
+	Retry Limits `json:"retry,omitzero"`
+	// Request is what each local job needs.
+	Request Request `json:"request,omitzero"`
+	// Env is added to the environment of the application.
+	Env map[string]string `json:"env,omitempty"`
+	// Inputs are packed in the sandbox, one package for all local jobs.
+	Inputs []Input `json:"inputs,omitempty"`
+	// Outputs are glob patterns, relative to the job's directory, of files to
+	// collect besides standard output, standard error and the GBS log file.
+	Outputs []string `json:"outputs,omitempty"`
+	// Params are the job type's own settings.
+	Params map[string]any `json:"params,omitempty"`
+}
+
+// Request is what one local job needs from a batch system. Zero means the
+// cluster's default.
+type Request struct {
+	Cores    int      `json:"cores,omitempty"`
+	MemoryMB int64    `json:"memory_mb,omitempty"` // MiB
+	Walltime Duration `json:"walltime,omitzero"`
+	Queue    string   `json:"queue,omitempty"`
+}
+
+// Input is one file for the sandbox.
+type Input struct {
+	// Path is a local file, relative to the job file's folder unless absolute.
+	Path string `json:"path"`
+	// Name is its name in the job's directory; by default Path's last element.
+	Name string `json:"name,omitempty"`
+	// SHA256, in hex, is checked when the sandbox is packed.
+	SHA256 string `json:"sha256,omitempty"`
+	// Executable sets the x bits.
+	Executable bool `json:"executable,omitempty"`
+}
+
+// Limits are the GBS retry limits (GBS User Manual, section on the Manager
+// configuration). A nil field means "not set here".
+type Limits struct {
+	EarlyMinutes  *int `json:"max_time_early_fails,omitempty"`     // minutes, default 5
+	Early         *int `json:"max_retry_early,omitempty"`          // default 20
+	LateHandled   *int `json:"max_retry_late_handled,omitempty"`   // default 5
+	LateUnhandled *int `json:"max_retry_late_unhandled,omitempty"` // default 1
+}
+
+// Or gives l with every unset field taken from d.
+func (l Limits) Or(d Limits) Limits {
+	pick := func(a, b *int) *int {
+		if a != nil {
+			return a
+		}
+		return b
+	}
+	return Limits{
+		EarlyMinutes:  pick(l.EarlyMinutes, d.EarlyMinutes),
+		Early:         pick(l.Early, d.Early),
+		LateHandled:   pick(l.LateHandled, d.LateHandled),
+		LateUnhandled: pick(l.LateUnhandled, d.LateUnhandled),
+	}
+}
+
+// DefaultLimits are the defaults of GBS.
+func DefaultLimits() Limits {
+	n := func(i int) *int { return &i }
+	return Limits{EarlyMinutes: n(5), Early: n(20), LateHandled: n(5), LateUnhandled: n(1)}
+}
+
+// The two ways a job type reports its result (decision R1).
+const (
+	ResultGLF  = "glf"
+	ResultExit = "exit"
+)

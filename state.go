@@ -1,0 +1,161 @@
+package jjm
+
+// State is the state of a local job: a word of Ganga, or Held (GBS HOLD).
+type State uint8
+
+// The states of a local job (decision R8). A Phase says more.
+const (
+	New State = iota
+	Submitting
+	Submitted
+	Running
+	Completing
+	Completed
+	Failed
+	Killed
+	Held
+	numStates
+)
+
+// NumStates is the number of states, for tables indexed by State.
+const NumStates = int(numStates)
+
+var stateWords = [...]string{"new", "submitting", "submitted", "running",
+	"completing", "completed", "failed", "killed", "held"}
+
+func (s State) String() string { return word(stateWords[:], int(s)) }
+
+// MarshalText writes the word.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the word.
+func (s *State) UnmarshalText(b []byte) error {
+	n, err := index(stateWords[:], "state", string(b))
+	*s = State(n)
+	return err
+}
+
+// Final reports whether a local job in this state is over: only a command of a
+// person can move it again. Held is not final: a release goes on with it.
+func (s State) Final() bool { return s == Completed || s == Failed || s == Killed }
+
+// InBatch reports whether an attempt may be known to a batch system.
+func (s State) InBatch() bool { return s >= Submitting && s <= Completing }
+
+// Phase refines a State, for people and for plan; it is empty where the state
+// says it all.
+type Phase string
+
+// The phases in use (decision R8).
+const (
+	Doubtful     Phase = "doubtful"         // submitting: the batch system may or may not have it
+	RetryWait    Phase = "retry-wait"       // submitting: the next attempt waits for its time
+	Spooled      Phase = "spooled"          // submitting: in a bulk whose command has not been acknowledged
+	Queued       Phase = "queued"           // submitted
+	BatchHeld    Phase = "batch-held"       // submitted: held in the batch system
+	Starting     Phase = "starting"         // submitted
+	Collecting   Phase = "collecting"       // completing
+	ByLimit      Phase = "limit"            // failed: a retry limit was reached
+	ByApp        Phase = "application"      // failed: the application said FAILED, or exited non-zero
+	ByLoss       Phase = "lost"             // failed: the batch system lost it, within no limit
+	CreateFailed Phase = "createfailed"     // failed: never submitted
+	ByPerson     Phase = "cancelled"        // killed: by a person or the gatekeeper
+	BySystem     Phase = "closed"           // killed or failed: by jjm itself
+	HeldByApp    Phase = "application-hold" // held: the application asked
+	HeldByBatch  Phase = "batch-cancel"     // held: cancelled in the batch system by someone else
+)
+
+// GridStatus is the status of a grid job: a word of JEDI (decision R10).
+type GridStatus uint8
+
+// The grid statuses in use.
+const (
+	Registered GridStatus = iota // stored
+	Defined                      // work area and sandbox made
+	Ready                        // parts exist, nothing submitted yet
+	Pending                      // waiting for a cluster
+	GridRunning
+	Prepared // every local job ended; the tar is being made
+	Done     // tar complete, every local job completed
+	Finished // tar complete, some local jobs completed
+	GridFailed
+	Broken   // ended before anything reached a batch system
+	Aborting // kill requested
+	Aborted
+	Paused
+	numGridStatuses
+)
+
+// NumGridStatuses is the number of grid statuses.
+const NumGridStatuses = int(numGridStatuses)
+
+var gridWords = [...]string{"registered", "defined", "ready", "pending", "running",
+	"prepared", "done", "finished", "failed", "broken", "aborting", "aborted", "paused"}
+
+func (s GridStatus) String() string { return word(gridWords[:], int(s)) }
+
+// MarshalText writes the word.
+func (s GridStatus) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the word.
+func (s *GridStatus) UnmarshalText(b []byte) error {
+	n, err := index(gridWords[:], "grid status", string(b))
+	*s = GridStatus(n)
+	return err
+}
+
+// Final reports whether the grid job is over for its gatekeeper.
+func (s GridStatus) Final() bool {
+	switch s {
+	case Done, Finished, GridFailed, Broken, Aborted:
+		return true
+	}
+	return false
+}
+
+// GRAM is a job state of the Globus GRAM protocol, version 2 (globus_gram_protocol_job_state_t).
+type GRAM int
+
+// The GRAM states that jjm answers.
+const (
+	GRAMPending     GRAM = 1
+	GRAMActive      GRAM = 2
+	GRAMFailed      GRAM = 4
+	GRAMDone        GRAM = 8
+	GRAMSuspended   GRAM = 16
+	GRAMUnsubmitted GRAM = 32
+)
+
+func (g GRAM) String() string {
+	switch g {
+	case GRAMPending:
+		return "PENDING"
+	case GRAMActive:
+		return "ACTIVE"
+	case GRAMFailed:
+		return "FAILED"
+	case GRAMDone:
+		return "DONE"
+	case GRAMSuspended:
+		return "SUSPENDED"
+	case GRAMUnsubmitted:
+		return "UNSUBMITTED"
+	}
+	return "UNKNOWN"
+}
+
+func word(words []string, n int) string {
+	if n < len(words) {
+		return words[n]
+	}
+	return "?"
+}
+
+func index(words []string, what, s string) (int, error) {
+	for i, w := range words {
+		if w == s {
+			return i, nil
+		}
+	}
+	return 0, Errorf(Invalid, "%s %.40q: want one of %v", what, s, words)
+}
