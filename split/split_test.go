@@ -1,0 +1,206 @@
+package split
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"jjm"
+)
+
+func mustGet(t testing.TB, name string) Splitter {
+	t.Helper()
+	s, err := Get(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestEvents_LastPartIsShorter(t *testing.T) {
+	parts, carry, more, err := mustGet(t, ByEvents).Cut(Work{First: 1, Events: 600}, Limits{}, Params{EventsPerJob: 250}, Carry{})
+	if err != nil || more {
+		t.Fatalf("more %v, error %v", more, err)
+	}
+	want := []jjm.Part{
+		{Unit: "event", First: 1, Count: 250, Serial: 1},
+		{Unit: "event", First: 251, Count: 250, Serial: 2},
+		{Unit: "event", First: 501, Count: 100, Serial: 3},
+	}
+	if diff := cmp.Diff(want, parts); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	if carry != (Carry{Next: 600, Serial: 3}) {
+		t.Errorf("carry is %+v", carry)
+	}
+}
+
+func TestRows_OnePartPerRow(t *testing.T) {
+	work := Work{Rows: [][]string{{"a", "b"}, nil, {""}}}
+	parts, _, more, err := mustGet(t, ByRows).Cut(work, Limits{}, Params{}, Carry{})
+	if err != nil || more {
+		t.Fatalf("more %v, error %v", more, err)
+	}
+	want := []jjm.Part{
+		{Unit: "row", First: 0, Count: 1, Serial: 1, Args: []string{"a", "b"}},
+		{Unit: "row", First: 1, Count: 1, Serial: 2},
+		{Unit: "row", First: 2, Count: 1, Serial: 3, Args: []string{""}},
+	}
+	if diff := cmp.Diff(want, parts); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	_ = append(parts[0].Args, "x")
+	if len(work.Rows[0]) != 2 || cap(parts[0].Args) != 2 {
+		t.Error("appending to a part's words may overwrite the work")
+	}
+}
+
+func TestCut_RefusesWhatCannotBeCut(t *testing.T) {
+	tests := map[string]struct {
+		splitter string
+		work     Work
+		params   Params
+		carry    Carry
+		want     string
+		kind     jjm.Kind
+	}{
+		"no size":       {ByEvents, Work{Events: 5}, Params{}, Carry{}, "events_per_job is 0", jjm.Invalid},
+		"negative size": {ByEvents, Work{Events: 5}, Params{EventsPerJob: -3}, Carry{}, "events_per_job is -3", jjm.Invalid},
+		"negative work": {ByEvents, Work{Events: -5}, Params{EventsPerJob: 1}, Carry{}, "-5 events", jjm.Invalid},
+		"negative start": {ByEvents, Work{First: -1, Events: 5}, Params{EventsPerJob: 1}, Carry{},
+			"from event -1", jjm.Invalid},
+		"too far":   {ByEvents, Work{First: 1 << 53, Events: 1}, Params{EventsPerJob: 1}, Carry{}, "want numbers from 0 to 9007199254740992", jjm.Invalid},
+		"overflow":  {ByEvents, Work{First: math.MaxInt64, Events: math.MaxInt64}, Params{EventsPerJob: 1}, Carry{}, "want numbers", jjm.Invalid},
+		"too many":  {ByEvents, Work{Events: 1 << 52}, Params{EventsPerJob: 2}, Carry{}, "would make 2251799813685248 parts: at most 10000000", jjm.Invalid},
+		"shrunk":    {ByRows, Work{Rows: make([][]string, 2)}, Params{}, Carry{Next: 3, Serial: 3}, "3 units were cut before, but the work now has 2", jjm.Conflict},
+		"bad carry": {ByEvents, Work{Events: 2}, Params{EventsPerJob: 1}, Carry{Next: -1}, "-1 units", jjm.Conflict},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			parts, carry, _, err := mustGet(t, test.splitter).Cut(test.work, Limits{}, test.params, test.carry)
+			if err == nil || !strings.Contains(err.Error(), test.want) || jjm.KindOf(err) != test.kind {
+				t.Errorf("error is %v (%v), want %q (%v)", err, jjm.KindOf(err), test.want, test.kind)
+			}
+			if parts != nil || carry != test.carry {
+				t.Errorf("made %d parts, carry %+v", len(parts), carry)
+			}
+		})
+	}
+}
+
+func TestGet_UnknownSplitterNamesTheKnown(t *testing.T) {
+	_, err := Get("lumis")
+	want := `splitter: unknown splitter "lumis": known are [events rows]`
+	if err == nil || err.Error() != want {
+		t.Errorf("error is %v, want %s", err, want)
+	}
+	for _, name := range Names() {
+		if got := mustGet(t, name).Name(); got != name {
+			t.Errorf("splitter %q calls itself %q", name, got)
+		}
+	}
+}
+
+func TestCut_NoWorkMakesNoParts(t *testing.T) {
+	for _, name := range Names() {
+		parts, carry, more, err := mustGet(t, name).Cut(Work{First: 7}, Limits{MaxParts: 3}, Params{EventsPerJob: 5}, Carry{})
+		if len(parts) != 0 || more || err != nil || carry != (Carry{}) {
+			t.Errorf("%s: %d parts, carry %+v, more %v, error %v", name, len(parts), carry, more, err)
+		}
+	}
+}
+
+// drawWork draws work for a splitter that makes at most some thousand parts.
+func drawWork(t *rapid.T, name string) (Work, Params) {
+	if name == ByRows {
+		return Work{Rows: rapid.SliceOfN(rapid.SliceOfN(rapid.String(), 0, 3), 0, 300).Draw(t, "rows")}, Params{}
+	}
+	size := rapid.Int64Range(1, 1<<40).Draw(t, "size")
+	events := rapid.Int64Range(0, min(2000*size, 1<<52)).Draw(t, "events")
+	return Work{First: rapid.Int64Range(0, 1<<52).Draw(t, "first"), Events: events}, Params{EventsPerJob: size}
+}
+
+func TestCut_PartsCoverTheWorkOnceHoweverItIsCut(t *testing.T) {
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			s := mustGet(t, name)
+			rapid.Check(t, func(t *rapid.T) {
+				work, params := drawWork(t, name)
+				want, _, more, err := s.Cut(work, Limits{}, params, Carry{})
+				if err != nil || more {
+					t.Fatalf("more %v, error %v", more, err)
+				}
+				if n, err := s.Count(work, params); err != nil || n != int64(len(want)) {
+					t.Fatalf("Count says %d (%v), Cut made %d", n, err, len(want))
+				}
+				covers(t, work, params, want)
+				var got []jjm.Part
+				var carry Carry
+				for more := true; more; {
+					limits := Limits{MaxParts: rapid.IntRange(1, 500).Draw(t, "limit")}
+					var some []jjm.Part
+					some, carry, more, err = s.Cut(work, limits, params, carry)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if len(some) > limits.MaxParts || more && len(some) != limits.MaxParts {
+						t.Fatalf("%d parts for a limit of %d, more %v", len(some), limits.MaxParts, more)
+					}
+					got = append(got, some...)
+				}
+				if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(got)); diff != "" {
+					t.Fatalf("cut progressively (-at once +progressively):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// covers demands order, no gap, no overlap, no empty part, and sizes as asked.
+func covers(t *rapid.T, work Work, params Params, parts []jjm.Part) {
+	next := work.First
+	for i, p := range parts {
+		full := max(params.EventsPerJob, 1)
+		switch {
+		case p.First != next || p.Serial != int64(i)+1:
+			t.Fatalf("part %d is %+v, want it to start at %d", i, p, next)
+		case p.Count < 1 || p.Count > full || p.Count < full && i < len(parts)-1:
+			t.Fatalf("part %d of %d has %d units, want %d", i, len(parts), p.Count, full)
+		}
+		next += p.Count
+	}
+	if next != work.First+work.Events+int64(len(work.Rows)) {
+		t.Fatalf("the parts end at %d", next)
+	}
+}
+
+func TestCut_HundredThousandPartsAreQuick(t *testing.T) {
+	rows := Work{Rows: make([][]string, 100_000)}
+	events := Work{First: 1, Events: 25_000_000}
+	for name, work := range map[string]Work{ByEvents: events, ByRows: rows} {
+		start := time.Now()
+		parts, _, _, err := mustGet(t, name).Cut(work, Limits{}, Params{EventsPerJob: 250}, Carry{})
+		took := time.Since(start)
+		if err != nil || len(parts) != 100_000 {
+			t.Fatalf("%s: %d parts, error %v", name, len(parts), err)
+		}
+		t.Logf("%s: %v", name, took)
+		if took > 500*time.Millisecond {
+			t.Errorf("%s: 100000 parts took %v", name, took)
+		}
+	}
+}
+
+func BenchmarkCut(b *testing.B) {
+	s := mustGet(b, ByEvents)
+	for b.Loop() {
+		if _, _, _, err := s.Cut(Work{First: 1, Events: 25_000_000}, Limits{}, Params{EventsPerJob: 250}, Carry{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
