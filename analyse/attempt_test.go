@@ -1,0 +1,307 @@
+package analyse_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"jjm"
+	"jjm/analyse"
+)
+
+func wrapperClaim() *jjm.Claim { return &jjm.Claim{Holder: jjm.HolderWrapper, Host: "wn1", Time: 1000} }
+func daemonClaim() *jjm.Claim  { return &jjm.Claim{Holder: jjm.HolderDaemon, Host: "head"} }
+
+// result is a wrapper's: it ran for 1000 s on wn1.
+func result(exit int, text string) *jjm.Result {
+	return &jjm.Result{Version: 1, Claim: *wrapperClaim(), Started: 1000, Ended: 1001000, WallMS: 1000000, Exit: exit, GLF: text}
+}
+
+func wrote(exit int, lines ...string) string {
+	s := start
+	for _, l := range lines {
+		s += "2008-03-13T13:16:39Z " + l + "\n"
+	}
+	return s + fmt.Sprintf("2008-03-13T13:16:40Z INFO job wrapper end exit=%d\n", exit)
+}
+
+func ended(s jjm.BatchState, why string) jjm.Report {
+	return jjm.Report{State: s, Host: "wn1", Reason: why, RSSKB: 2 << 20}
+}
+
+type want struct {
+	level, class string
+	action       jjm.Action
+	phase        jjm.Phase
+	text         string // a part of it
+}
+
+func check(t *testing.T, v jjm.Verdict, w want) {
+	t.Helper()
+	got := want{v.Level, v.Class, v.Action, v.Phase, w.text}
+	if diff := cmp.Diff(w, got, cmp.AllowUnexported(want{})); diff != "" {
+		t.Errorf("%s\ntext: %s", diff, v.Text)
+	}
+	if !strings.Contains(v.Text, w.text) {
+		t.Errorf("text %q does not say %q", v.Text, w.text)
+	}
+}
+
+func TestAttempt_ExitJobs(t *testing.T) {
+	killed := result(137, wrote(137))
+	killed.Signal = 9
+	full := result(0, wrote(0))
+	full.Error = "write done/3.json: no space left on device"
+	for name, c := range map[string]struct {
+		in analyse.Input
+		want
+	}{
+		"true": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedOK, ""), Result: result(0, wrote(0, "SUCCEEDED -"))}},
+			want{"EXIT", "", jjm.Complete, "", "exit code 0 after 16m40s on wn1"}},
+		"false": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""), Result: result(1, wrote(1, "FAILED exit=1"))}},
+			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 1 after 16m40s on wn1"}},
+		"true, the batch system not heard of since": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, "")}},
+			want{"EXIT", "", jjm.Complete, "", "exit code 0"}},
+		"true, aborted after its end": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchAborted, "node failure"), Result: result(0, "")}},
+			want{"EXIT", "", jjm.Complete, "", "exit code 0"}},
+		"true, cancelled after its end": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchCancelled, ""), Result: result(0, "")}},
+			want{"EXIT", "", jjm.Complete, "", "exit code 0"}},
+		"true, killed after its end": {analyse.Input{KillIntent: true, Evidence: jjm.Evidence{Batch: ended(jjm.BatchCancelled, ""), Result: result(0, "")}},
+			want{"EXIT", "", jjm.Complete, "", "exit code 0"}},
+		"false, being killed": {analyse.Input{KillIntent: true, Evidence: jjm.Evidence{Batch: ended(jjm.BatchCancelled, ""), Result: killed}},
+			want{"INTENT", "", jjm.Cancel, jjm.ByPerson, "killed on request after 16m40s on wn1"}},
+		"signal": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""), Result: killed}},
+			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 137 (signal 9)"}},
+		"no such command": {analyse.Input{Evidence: jjm.Evidence{Result: result(127, "")}},
+			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 127 (the command was not found)"}},
+		"it says why": {analyse.Input{Evidence: jjm.Evidence{Result: result(3, wrote(3, "FAILED no calibration for run 7"))}},
+			want{"EXIT", "", jjm.Fail, jjm.ByApp, "exit code 3 after 16m40s on wn1: no calibration for run 7"}},
+		"exit 0 and FAILED": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, "FAILED no calibration"))}},
+			want{"USER", "", jjm.Fail, jjm.ByApp, "no calibration"}},
+		"exit 0 and RETRY": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, "RETRY step2"))}},
+			want{"USER", "LATE_HANDLED", jjm.Retry, "", "RETRY: step2; retry 1 of 5"}},
+		"asks for retries": {analyse.Input{Retry: true, Evidence: jjm.Evidence{Result: result(1, "")}},
+			want{"EXIT", "LATE_UNHANDLED", jjm.Retry, "", "retry 1 of 1 (late)"}},
+		"asks for retries, had them": {analyse.Input{Retry: true, Counters: jjm.Counters{LateUnhandled: 1}, Evidence: jjm.Evidence{Result: result(1, "")}},
+			want{"EXIT", "LATE_UNHANDLED", jjm.Fail, jjm.ByLimit, "exit code 1 after 16m40s on wn1; retry limit exceeded: lateFailsUnhandled=2 limit=1"}},
+		"out of memory, exit 0": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchOOM, ""), Result: result(0, wrote(0, "SUCCEEDED -"))}},
+			want{"APPLICATION", "", jjm.Fail, jjm.ByApp, "memory limit exceeded (peak 2048 MiB) after 16m40s on wn1, exit code 0"}},
+		"out of time": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchTimeout, "walltime 600 s"), Claim: wrapperClaim()}},
+			want{"APPLICATION", "", jjm.Fail, jjm.ByApp, "time limit exceeded on wn1: walltime 600 s"}},
+		"disk full": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""), Result: full}},
+			want{"APPLICATION", "", jjm.Fail, jjm.ByApp, "no space left on device"}},
+		"never started": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, "bad node"), Claim: daemonClaim()}},
+			want{"BATCH", "EARLY", jjm.Retry, "", "never started: its batch job ended FAILED on wn1: bad node; retry 1 of 20 (early)"}},
+		"never started, twenty times": {analyse.Input{Counters: jjm.Counters{Early: 20}, Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, "")}},
+			want{"BATCH", "EARLY", jjm.Fail, jjm.ByLimit, "limit=20"}},
+		"never started, aborted": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchAborted, ""), Claim: daemonClaim()}},
+			want{"BATCH", "EARLY", jjm.Retry, "", "never started: the batch system aborted it"}},
+		"never started, lost": {analyse.Input{Lost: true, Evidence: jjm.Evidence{Claim: daemonClaim()}},
+			want{"BATCH", "EARLY", jjm.Retry, "", "lost it while it waited"}},
+		"never started, killed": {analyse.Input{KillIntent: true, Evidence: jjm.Evidence{Batch: ended(jjm.BatchCancelled, ""), Claim: daemonClaim()}},
+			want{"INTENT", "", jjm.Cancel, jjm.ByPerson, "killed on request before it started"}},
+		"cancelled by someone": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchCancelled, "by root"), Claim: wrapperClaim()}},
+			want{"GRID", "", jjm.Fail, jjm.ByLoss, "by someone else on wn1: by root"}},
+		"aborted": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchAborted, "node failure"), Claim: wrapperClaim()}},
+			want{"GRID", "", jjm.Fail, jjm.ByLoss, "node failure"}},
+		"lost": {analyse.Input{Lost: true, Evidence: jjm.Evidence{Claim: wrapperClaim()}},
+			want{"GANGA", "", jjm.Fail, jjm.ByLoss, "since it started on wn1 at 1970-01-01T00:00:01"}},
+		"no result": {analyse.Input{Evidence: jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed, Signal: 9}, Claim: wrapperClaim(), HasGLF: true, GLF: wrote(0)}},
+			want{"WORKER", "", jjm.Fail, jjm.ByLoss, "FAILED, signal 9; the application had ended with exit code 0"}},
+		"alive":   {analyse.Input{Evidence: jjm.Evidence{Batch: jjm.Report{State: jjm.BatchRunning}}}, want{text: "no evidence"}},
+		"unknown": {analyse.Input{KillIntent: true, Evidence: jjm.Evidence{Claim: daemonClaim()}}, want{text: "no evidence"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.in.Result = jjm.ResultExit
+			check(t, analyse.Attempt(c.in), c.want)
+		})
+	}
+}
+
+func TestAttempt_GLFJobs(t *testing.T) {
+	missing := result(0, wrote(0, "SUCCEEDED a.root b.root /data/c.root"))
+	missing.Outputs = []jjm.Output{{Name: "work/a.root", Absent: "no such file"}, {Name: "b.root", Bytes: 3},
+		{Name: "c.root", Absent: "size cap"}, {Name: "other.log", Absent: "no match"}}
+	fine := result(0, wrote(0, "SUCCEEDED b.root"))
+	fine.Outputs = missing.Outputs
+	full := result(0, start)
+	full.Error = "no space left on device"
+	for name, c := range map[string]struct {
+		in analyse.Input
+		want
+	}{
+		"succeeded": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedOK, ""), Result: fine}},
+			want{"USER", "", jjm.Complete, "", "SUCCEEDED: b.root"}},
+		"succeeded, unknown to the batch system": {analyse.Input{Lost: true, Evidence: jjm.Evidence{Result: fine}},
+			want{"USER", "", jjm.Complete, "", ""}},
+		"succeeded, aborted": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchAborted, ""), Result: fine}},
+			want{"USER", "", jjm.Complete, "", ""}},
+		"succeeded, batch job failed": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""), Result: fine}},
+			want{"USER", "", jjm.Complete, "", ""}},
+		"succeeded, cancelled by someone": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchCancelled, ""), Result: fine}},
+			want{"GRID", "", jjm.Hold, jjm.HeldByBatch, "by someone else"}},
+		"succeeded, cancelled by jjm": {analyse.Input{KillIntent: true, Evidence: jjm.Evidence{Batch: ended(jjm.BatchCancelled, ""), Result: fine}},
+			want{"USER", "", jjm.Complete, "", ""}},
+		"succeeded, out of memory": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchOOM, ""), Result: fine}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "exit code 0 and SUCCEEDED notwithstanding"}},
+		"succeeded, out of time": {analyse.Input{Counters: jjm.Counters{LateUnhandled: 1}, Evidence: jjm.Evidence{Batch: ended(jjm.BatchTimeout, ""), Result: fine}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Fail, jjm.ByLimit, "time limit exceeded"}},
+		"succeeded, files missing": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedOK, ""), Result: missing}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "2 of the files it names are missing: work/a.root (no such file), c.root (size cap)"}},
+		"succeeded, no result": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedOK, ""), HasGLF: true, GLF: wrote(0, "SUCCEEDED -"), Claim: wrapperClaim()}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "not collected"}},
+		"failed": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedOK, ""), Result: result(0, wrote(0, "FAILED no tape"))}},
+			want{"USER", "", jjm.Fail, jjm.ByApp, "no tape"}},
+		"retry": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, `RETRY "step 2" x`))}},
+			want{"USER", "LATE_HANDLED", jjm.Retry, "", "retry 1 of 5 (late, asked for)"}},
+		"retry, being killed": {analyse.Input{KillIntent: true, Evidence: jjm.Evidence{Result: result(0, wrote(0, "RETRY x"))}},
+			want{"INTENT", "", jjm.Cancel, jjm.ByPerson, ""}},
+		"retry, out of time": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchTimeout, ""), Result: result(0, wrote(0, "RETRY x"))}},
+			want{"USER", "LATE_HANDLED", jjm.Retry, "", ""}},
+		"hold": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, "HOLD x"))}},
+			want{"USER", "LATE_HANDLED", jjm.Hold, jjm.HeldByApp, "HOLD: x"}},
+		"hold, being killed": {analyse.Input{KillIntent: true, Evidence: jjm.Evidence{Result: result(0, wrote(0, "HOLD x"))}},
+			want{"INTENT", "", jjm.Cancel, jjm.ByPerson, ""}},
+		"exit 2": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedOK, ""), Result: result(2, wrote(2, "SUCCEEDED b.root"))}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "exit code 2 after 16m40s on wn1; retry 1 of 1 (late)"}},
+		"nothing said": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0))}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "none of SUCCEEDED"}},
+		"no data": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, "HOLD"))}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "HOLD without data"}},
+		"too much said": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, "HOLD x", "RETRY y"))}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "2 of SUCCEEDED, FAILED, RETRY, HOLD in the log (first HOLD, last RETRY)"}},
+		"disk full": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""), Result: full}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "wrapper: no space left on device"}},
+		"wrapper died": {analyse.Input{Evidence: jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed, Exit: 1}, HasGLF: true, GLF: start, Claim: wrapperClaim()}},
+			want{"WORKER", "EARLY", jjm.Retry, "", "without an end record after 0s on wn1; the batch system says FAILED, exit 1; retry 1 of 20"}},
+		"claimed, no log": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""), Claim: wrapperClaim()}},
+			want{"BATCH", "EARLY", jjm.Retry, "", "no start record"}},
+		"never started": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""), Claim: daemonClaim()}},
+			want{"BATCH", "EARLY", jjm.Retry, "", "never started"}},
+		"started without a claim file": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchEndedFailed, ""), HasGLF: true, GLF: start}},
+			want{"WORKER", "EARLY", jjm.Retry, "", "without an end record"}},
+		"the log's records lost": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, "2008-03-13T13:16:39Z SUCCEEDED -\n")}},
+			want{"USER", "", jjm.Complete, "", "SUCCEEDED"}},
+		"lost": {analyse.Input{Lost: true, Evidence: jjm.Evidence{Claim: wrapperClaim(), HasGLF: true, GLF: start}},
+			want{"GANGA", "LATE_UNHANDLED", jjm.Retry, "", "lost it"}},
+		"cancelled by someone": {analyse.Input{Evidence: jjm.Evidence{Batch: ended(jjm.BatchCancelled, ""), Claim: wrapperClaim()}},
+			want{"GRID", "", jjm.Hold, jjm.HeldByBatch, "by someone else"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.in.Result = jjm.ResultGLF
+			check(t, analyse.Attempt(c.in), c.want)
+		})
+	}
+}
+
+func TestAttempt_RetryArgumentsAreReplacedOnlyByTheApplication(t *testing.T) {
+	in := analyse.Input{Result: jjm.ResultGLF, RetryArgs: []string{"old"},
+		Evidence: jjm.Evidence{Result: result(0, wrote(0, `RETRY "step 2" x`))}}
+	if v := analyse.Attempt(in); !cmp.Equal(v.RetryArgs, []string{"step 2", "x"}) || !v.Handled {
+		t.Errorf("after RETRY: %+v", v)
+	}
+	in.Evidence.Result = result(1, wrote(1, "RETRY new"))
+	if v := analyse.Attempt(in); !cmp.Equal(v.RetryArgs, []string{"old"}) || v.Handled {
+		t.Errorf("after an exit code: %+v", v)
+	}
+}
+
+// evidence draws any evidence at all.
+func evidence(t *rapid.T) jjm.Evidence {
+	texts := []string{"", start, start + late, wrote(0, "SUCCEEDED -"), wrote(0, "FAILED x"), wrote(0, "RETRY x"),
+		wrote(0, "HOLD x"), wrote(3), wrote(3, "SUCCEEDED -"), "\x00\xff garbage\n"}
+	ev := jjm.Evidence{
+		Batch:  jjm.Report{State: jjm.BatchState(rapid.IntRange(0, int(jjm.BatchCancelled)).Draw(t, "batch"))},
+		HasGLF: rapid.Bool().Draw(t, "has glf"),
+		Claim:  rapid.SampledFrom([]*jjm.Claim{nil, wrapperClaim(), daemonClaim()}).Draw(t, "claim"),
+	}
+	if ev.HasGLF {
+		ev.GLF = rapid.SampledFrom(texts).Draw(t, "glf")
+	}
+	if rapid.Bool().Draw(t, "has result") {
+		ev.Result = result(rapid.SampledFrom([]int{0, 0, 1, 137}).Draw(t, "exit"), rapid.SampledFrom(texts).Draw(t, "result glf"))
+		ev.Result.Error = rapid.SampledFrom([]string{"", "", "disk full"}).Draw(t, "error")
+	}
+	return ev
+}
+
+// What must hold for all evidence whatever.
+func TestAttempt_NeverJudgesWithoutAnEndNorCompletesWithoutAResult(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := analyse.Input{Evidence: evidence(t),
+			Result:     rapid.SampledFrom([]string{jjm.ResultGLF, jjm.ResultExit}).Draw(t, "result"),
+			KillIntent: rapid.Bool().Draw(t, "kill"), Retry: rapid.Bool().Draw(t, "retry"), Lost: rapid.Bool().Draw(t, "lost"),
+			Counters: jjm.Counters{Early: rapid.IntRange(0, 21).Draw(t, "early"), LateHandled: rapid.IntRange(0, 6).Draw(t, "handled"),
+				LateUnhandled: rapid.IntRange(0, 2).Draw(t, "unhandled")}}
+		v := analyse.Attempt(in)
+		ev := in.Evidence
+		if over := ev.Result != nil || ev.Batch.State.Ended() || in.Lost; over == (v.Action == "") {
+			t.Fatalf("over %v, action %q: %s", over, v.Action, v.Text)
+		}
+		if v.Text == "" {
+			t.Fatal("no text")
+		}
+		if v.Action == jjm.Complete && (ev.Result == nil || ev.Result.Exit != 0 || ev.Result.Error != "" ||
+			ev.Batch.State == jjm.BatchOOM || ev.Batch.State == jjm.BatchTimeout) {
+			t.Fatalf("completed: %s", v.Text)
+		}
+		if in.KillIntent && (v.Action == jjm.Retry || v.Action == jjm.Hold) {
+			t.Fatalf("to be killed, yet %s", v.Action)
+		}
+		if !in.KillIntent && v.Action == jjm.Cancel {
+			t.Fatal("killed without intent")
+		}
+		checkCounters(t, in.Counters, v)
+	})
+}
+
+// checkCounters: one counter grows by one if the end has a class, none
+// otherwise; a retry stays within its limit.
+func checkCounters(t *rapid.T, before jjm.Counters, v jjm.Verdict) {
+	want := before
+	limit, n := 0, 0
+	switch v.Class {
+	case analyse.Early:
+		want.Early++
+		limit, n = 20, want.Early
+	case analyse.LateHandled:
+		want.LateHandled++
+		limit, n = 5, want.LateHandled
+	case analyse.LateUnhandled:
+		want.LateUnhandled++
+		limit, n = 1, want.LateUnhandled
+	}
+	if v.Counters != want {
+		t.Fatalf("class %q: counters %+v after %+v", v.Class, v.Counters, before)
+	}
+	if (v.Action == jjm.Retry) && (v.Class == "" || n > limit) {
+		t.Fatalf("retry %d of %d (%s)", n, limit, v.Class)
+	}
+	if (v.Phase == jjm.ByLimit) != (v.Class != "" && n > limit) {
+		t.Fatalf("phase %q at %d of %d", v.Phase, n, limit)
+	}
+}
+
+func TestAttempt_TextsOfHostileJobsFitOnALine(t *testing.T) {
+	nasty := strings.Repeat("\x1b[2J\x00\r\n\xff</message>é", 5000)
+	r := result(0, wrote(0, "FAILED "+nasty))
+	broken := result(1, nasty)
+	broken.Error = nasty
+	broken.Claim.Host = nasty
+	for name, ev := range map[string]jjm.Evidence{
+		"log":    {Result: r},
+		"error":  {Result: broken},
+		"reason": {Batch: jjm.Report{State: jjm.BatchAborted, Reason: nasty, Host: nasty}},
+	} {
+		for _, mode := range []string{jjm.ResultExit, jjm.ResultGLF} {
+			v := analyse.Attempt(analyse.Input{Evidence: ev, Result: mode})
+			if len(v.Text) > 1000 || !utf8.ValidString(v.Text) || strings.ContainsAny(v.Text, "\x00\n\r\x1b") {
+				t.Errorf("%s, %s: text %.80q (%d bytes)", name, mode, v.Text, len(v.Text))
+			}
+		}
+	}
+}
