@@ -1,0 +1,266 @@
+package jobfile
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"sort"
+	"strings"
+	"time"
+
+	"jjm"
+)
+
+// The limits of a job file, beside its size. Names of 64 characters are those
+// of the GBS storage directory; 255 bytes is NAME_MAX and 4096 PATH_MAX of
+// Linux (limits.h); 128 KiB is what one string of an environment may take
+// (MAX_ARG_STRLEN, execve(2)), and half of it leaves room for a name.
+const (
+	maxKey      = 256
+	maxClusters = 64
+	maxEnv      = 1000
+	maxEnvValue = 64 << 10
+	maxInputs   = 10_000
+	maxOutputs  = 1000
+	maxName     = 255
+	maxPath     = 4096
+
+	maxCores    = 4096
+	maxMemoryMB = 16 << 20 // 16 TiB
+	maxWalltime = 365 * 24 * time.Hour
+
+	maxRetries      = 1000
+	maxEarlyMinutes = 7 * 24 * 60
+)
+
+// checker gathers problems.
+type checker struct{ problems jjm.Problems }
+
+func (c *checker) problem(field, format string, args ...any) {
+	c.problems = append(c.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+// check finds what is wrong with the values of a file and fills the defaults.
+func check(f *file) jjm.Problems {
+	var c checker
+	if f.Cluster != nil && f.Clusters != nil {
+		c.problem("cluster", "give either cluster or clusters, not both")
+	}
+	if f.Cluster != nil && *f.Cluster == "" {
+		c.problem("cluster", "is empty: name a cluster, or leave the key out for the site's default")
+	} else if f.Cluster != nil {
+		c.word("cluster", *f.Cluster)
+	}
+	c.words(f)
+	for i, name := range f.Clusters {
+		c.word(fmt.Sprintf("clusters[%d]", i), name)
+	}
+	if len(f.Clusters) > maxClusters {
+		c.problem("clusters", "%d clusters are too many: at most %d", len(f.Clusters), maxClusters)
+	}
+	c.unique("clusters[%d]", f.Clusters)
+	c.retry(f.Retry)
+	f.Spec.Request = c.request(f.Request)
+	c.env(f.Env)
+	defaults(f)
+	c.inputs(f.Inputs)
+	c.outputs(f.Outputs)
+	return c.problems
+}
+
+// words checks the plain keys at the top.
+func (c *checker) words(f *file) {
+	if f.Type == "" {
+		c.problem("type", `is missing: name the job type, such as type = "script"`)
+	} else {
+		c.word("type", f.Type)
+	}
+	if f.Name != "" {
+		c.word("name", f.Name)
+	}
+	if !printable(f.Key) || len(f.Key) > maxKey {
+		c.problem("key", "%.40q: want at most %d printable ASCII characters without blanks", f.Key, maxKey)
+	}
+	if f.KeyReuse && f.Key == "" {
+		c.problem("key_reuse", "means nothing without key")
+	}
+	switch f.Mode {
+	case "", ModeProduction, ModeTest:
+	default:
+		c.problem("mode", "%.40q: want Production or Test", f.Mode)
+	}
+	switch f.Result {
+	case "", jjm.ResultGLF, jjm.ResultExit:
+	default:
+		c.problem("result", `%.40q: want "glf" (the job reports through its GBS log file) or "exit" (by its exit code)`, f.Result)
+	}
+}
+
+// wordForm is the form of names in the GBS storage directory.
+var wordForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+
+func (c *checker) word(field, s string) {
+	if !wordForm.MatchString(s) {
+		c.problem(field, "%.40q: want 1 to 64 of the characters A-Z a-z 0-9 . _ - and no dot in front", s)
+	}
+}
+
+// unique reports every value that stands in a list a second time.
+func (c *checker) unique(field string, list []string) {
+	first := map[string]int{}
+	for i, s := range list {
+		if j, ok := first[s]; ok {
+			c.problem(fmt.Sprintf(field, i), "%.40q is given twice: first as %s", s, fmt.Sprintf(field, j))
+			continue
+		}
+		first[s] = i
+	}
+}
+
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *checker) retry(l jjm.Limits) {
+	limit := func(key string, n *int, most int) {
+		if n != nil && (*n < 0 || *n > most) {
+			c.problem("retry."+key, "%d is out of range: want 0 to %d", *n, most)
+		}
+	}
+	limit("max_time_early_fails", l.EarlyMinutes, maxEarlyMinutes)
+	limit("max_retry_early", l.Early, maxRetries)
+	limit("max_retry_late_handled", l.LateHandled, maxRetries)
+	limit("max_retry_late_unhandled", l.LateUnhandled, maxRetries)
+}
+
+// queueForm allows what batch systems allow in queue and partition names,
+// "queue@server" of PBS and lists of Slurm included, but nothing that could
+// pass for an option.
+var queueForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@,:-]{0,254}$`)
+
+// request checks what local jobs need, and copies it into the Spec.
+func (c *checker) request(r request) (out jjm.Request) {
+	if n := r.Cores; n != nil {
+		if out.Cores = *n; *n < 1 || *n > maxCores {
+			c.problem("request.cores", "%d is out of range: want 1 to %d", *n, maxCores)
+		}
+	}
+	if n := r.MemoryMB; n != nil {
+		if out.MemoryMB = *n; *n < 1 || *n > maxMemoryMB {
+			c.problem("request.memory_mb", "%d is out of range: want 1 to %d (MiB)", *n, maxMemoryMB)
+		}
+	}
+	if w := r.Walltime; w != nil {
+		if out.Walltime = *w; w.D() < time.Second || w.D() > maxWalltime {
+			c.problem("request.walltime", "%s is out of range: want 1s to 8760h", *w)
+		}
+	}
+	if q := r.Queue; q != nil {
+		if out.Queue = *q; !queueForm.MatchString(*q) {
+			c.problem("request.queue", "%.40q: want a queue's name: letters, digits and . _ - @ , :", *q)
+		}
+	}
+	return out
+}
+
+// envForm is the form of a name in POSIX.1-2017, section 3.235.
+var envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+func (c *checker) env(env map[string]string) {
+	if len(env) > maxEnv {
+		c.problem("env", "%d variables are too many: at most %d", len(env), maxEnv)
+		return
+	}
+	names := make([]string, 0, len(env))
+	for name := range env {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		switch field := "env." + name; {
+		case !envForm.MatchString(name):
+			c.problem(fmt.Sprintf("env.%.40q", name), "is no name of a variable: want letters, digits and _, no digit in front")
+		case strings.HasPrefix(name, "GBS_") || strings.HasPrefix(name, "JJM_"):
+			c.problem(field, "jjm itself sets the variables GBS_... and JJM_...: choose another name")
+		case len(env[name]) > maxEnvValue:
+			c.problem(field, "%d bytes are too long: at most %d", len(env[name]), maxEnvValue)
+		}
+	}
+}
+
+var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func (c *checker) inputs(inputs []jjm.Input) {
+	if len(inputs) > maxInputs {
+		c.problem("inputs", "%d files are too many: at most %d (pack them in an archive)", len(inputs), maxInputs)
+		return
+	}
+	first := map[string]int{}
+	for i, in := range inputs {
+		field := fmt.Sprintf("inputs[%d]", i)
+		switch {
+		case in.Path == "":
+			c.problem(field+".path", "is missing: name the file")
+			continue
+		case len(in.Path) > maxPath:
+			c.problem(field+".path", "%d bytes are too long: at most %d", len(in.Path), maxPath)
+		case strings.Contains(in.Path, "://"):
+			c.problem(field+".path", "%.40q is a URL: only local files can be inputs", in.Path)
+		}
+		if !fileName(in.Name) {
+			c.problem(field+".name", "%.40q: want a file name of at most %d bytes, without / and neither . nor ..", in.Name, maxName)
+		} else if j, ok := first[in.Name]; ok {
+			c.problem(field+".name", "%.40q is also the name of inputs[%d]: give one of them another name", in.Name, j)
+		} else {
+			first[in.Name] = i
+		}
+		if in.SHA256 != "" && !sha256Form.MatchString(in.SHA256) {
+			c.problem(field+".sha256", "%.40q: want 64 hexadecimal digits, as sha256sum prints them", in.SHA256)
+		}
+	}
+}
+
+// fileName reports whether a name can stand alone in a directory.
+func fileName(s string) bool {
+	return s != "" && s != "." && s != ".." && len(s) <= maxName && !strings.ContainsAny(s, "/\n\r")
+}
+
+func (c *checker) outputs(patterns []string) {
+	if len(patterns) > maxOutputs {
+		c.problem("outputs", "%d patterns are too many: at most %d", len(patterns), maxOutputs)
+		return
+	}
+	for i, p := range patterns {
+		field := fmt.Sprintf("outputs[%d]", i)
+		_, err := path.Match(p, "x")
+		switch {
+		case p == "":
+			c.problem(field, "is empty: want a file name or a pattern such as *.root")
+		case len(p) > maxPath:
+			c.problem(field, "%d bytes are too long: at most %d", len(p), maxPath)
+		case path.IsAbs(p):
+			c.problem(field, "%.40q is absolute: outputs are relative to the job's directory", p)
+		case climbs(p):
+			c.problem(field, "%.40q leads out of the job's directory", p)
+		case err != nil:
+			c.problem(field, "%.40q is no pattern: * and ? stand for characters, [a-z] for one of a range, \\ takes the next as it is", p)
+		}
+	}
+	c.unique("outputs[%d]", patterns)
+}
+
+// climbs reports whether an element of a pattern is "..", however written:
+// a backslash or a range can hide a dot.
+func climbs(pattern string) bool {
+	for _, e := range strings.Split(pattern, "/") {
+		if ok, err := path.Match(e, ".."); err == nil && ok && !strings.ContainsAny(e, "*?") {
+			return true
+		}
+	}
+	return false
+}
