@@ -1,0 +1,195 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"jjm"
+)
+
+// Assignment tells the wrapper at one position of a bulk what to run.
+type Assignment struct {
+	Grid    jjm.GridID `json:"grid"`
+	Local   int32      `json:"local"`
+	Attempt int32      `json:"attempt"`
+	// Argv, Env, Outputs are the handler's command for the part.
+	Argv    []string          `json:"argv"`
+	Env     map[string]string `json:"env,omitempty"`
+	Outputs []string          `json:"outputs,omitempty"`
+	// RetryArgs become GBS_RETRY_ARG_1 and so on, from the second attempt.
+	RetryArgs []string `json:"retry_args,omitempty"`
+	Part      jjm.Part `json:"part"`
+}
+
+// AttemptID names the attempt that the assignment is about.
+func (s *Assignment) AttemptID() jjm.AttemptID {
+	return jjm.AttemptID{LocalID: jjm.LocalID{Grid: s.Grid, N: s.Local}, Attempt: s.Attempt}
+}
+
+// The assign file: a JSON header line; then one offset line per position,
+// offsetDigits and a newline; then one JSON line per position. An offset counts
+// from the first JSON line and tells where the position's line ends, so that a
+// wrapper reads three small pieces of a file of thousands of positions.
+const (
+	offsetDigits  = 12
+	offsetLine    = offsetDigits + 1
+	maxHeader     = 512
+	maxAssignment = 4 << 20
+)
+
+type assignHeader struct {
+	Version int     `json:"v"`
+	Tag     jjm.Tag `json:"tag"`
+	N       int     `json:"n"`
+}
+
+func assignFile(tag jjm.Tag) string { return BulkDir(tag) + "/assign" }
+
+// WriteAssignment makes the folders of a bulk and writes its assign file;
+// position i is as[i].
+func (a *Area) WriteAssignment(tag jjm.Tag, as []Assignment) error {
+	if err := checkTag(tag); err != nil {
+		return err
+	}
+	head, body, err := encodeAssignments(tag, as)
+	if err != nil {
+		return err
+	}
+	dir := BulkDir(tag)
+	for _, d := range []string{"claims", "done", "progress"} {
+		if err := a.fs.MkdirAll(dir+"/"+d, dirMode); err != nil {
+			return wrap(err, "make folders of bulk %s", tag)
+		}
+	}
+	err = a.replace(assignFile(tag), fileMode, syncNamed, buffered(func(w *bufio.Writer) error {
+		if _, err := w.Write(head); err != nil {
+			return err
+		}
+		_, err := w.Write(body)
+		return err
+	}))
+	if err != nil {
+		return wrap(err, "write %s", assignFile(tag))
+	}
+	return wrap(a.syncDir("bulks"), "sync bulks")
+}
+
+// encodeAssignments gives header and offset lines, and the JSON lines.
+func encodeAssignments(tag jjm.Tag, as []Assignment) (head, body []byte, err error) {
+	head, err = json.Marshal(assignHeader{Version: 1, Tag: tag, N: len(as)})
+	if err != nil {
+		return nil, nil, wrap(err, "encode assignment header of bulk %s", tag)
+	}
+	head = append(head, '\n')
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	for i := range as {
+		start := buf.Len()
+		if err := enc.Encode(&as[i]); err != nil {
+			return nil, nil, wrap(err, "encode assignment %d of bulk %s", i, tag)
+		}
+		if buf.Len()-start > maxAssignment {
+			return nil, nil, jjm.Errorf(jjm.Invalid,
+				"sandbox: assignment %d of bulk %s (local job %s) is longer than %d bytes: shorten its command line or environment",
+				i, tag, as[i].AttemptID().LocalID, maxAssignment)
+		}
+		head = fmt.Appendf(head, "%0*d\n", offsetDigits, buf.Len())
+	}
+	return head, buf.Bytes(), nil
+}
+
+// ReadAssignment reads the assignment of one position without reading those of
+// the others.
+func (a *Area) ReadAssignment(tag jjm.Tag, pos int32) (Assignment, error) {
+	if err := checkTag(tag); err != nil {
+		return Assignment{}, err
+	}
+	line, err := a.assignmentLine(tag, pos)
+	if err != nil {
+		return Assignment{}, wrap(err, "read %s, position %d", assignFile(tag), pos)
+	}
+	var s Assignment
+	if err := json.Unmarshal(line, &s); err != nil {
+		return s, jjm.Errorf(jjm.Invalid, "sandbox: decode %s, position %d: %w", assignFile(tag), pos, err)
+	}
+	return s, nil
+}
+
+// assignmentLine finds the JSON line of a position.
+func (a *Area) assignmentLine(tag jjm.Tag, pos int32) ([]byte, error) {
+	f, _, err := a.openRegular(assignFile(tag))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h, size, err := readHeader(f)
+	switch {
+	case err != nil:
+		return nil, err
+	case h.Tag != tag:
+		return nil, jjm.Errorf(jjm.Invalid, "the file is about bulk %.20q", string(h.Tag))
+	case pos < 0 || int(pos) >= h.N:
+		return nil, jjm.Errorf(jjm.Invalid, "the bulk has positions 0 to %d", h.N-1)
+	}
+	from, to, err := readSpan(f, size, int64(pos))
+	if err != nil {
+		return nil, err
+	}
+	line := make([]byte, to-from)
+	body := size + int64(h.N)*offsetLine
+	if _, err := f.ReadAt(line, body+from); err != nil {
+		return nil, short(err)
+	}
+	return line, nil
+}
+
+// readHeader reads the header line; size is its length with the newline.
+func readHeader(f io.ReaderAt) (h assignHeader, size int64, err error) {
+	buf := make([]byte, maxHeader)
+	n, err := f.ReadAt(buf, 0)
+	if err != nil && err != io.EOF {
+		return h, 0, err
+	}
+	line, _, found := bytes.Cut(buf[:n], []byte("\n"))
+	if !found {
+		return h, 0, jjm.Errorf(jjm.Invalid, "no header line")
+	}
+	if err := json.Unmarshal(line, &h); err != nil {
+		return h, 0, jjm.Errorf(jjm.Invalid, "header: %w", err)
+	}
+	if h.Version != 1 || h.N < 0 {
+		return h, 0, jjm.Errorf(jjm.Invalid, "version %d of assign files is not known here", h.Version)
+	}
+	return h, int64(len(line)) + 1, nil
+}
+
+// readSpan reads where the line of a position begins and ends.
+func readSpan(f io.ReaderAt, header, pos int64) (from, to int64, err error) {
+	first := max(pos-1, 0)
+	buf := make([]byte, (pos-first+1)*offsetLine)
+	if _, err := f.ReadAt(buf, header+first*offsetLine); err != nil {
+		return 0, 0, short(err)
+	}
+	to, err = strconv.ParseInt(string(buf[len(buf)-offsetLine:len(buf)-1]), 10, 64)
+	if err == nil && pos > 0 {
+		from, err = strconv.ParseInt(string(buf[:offsetDigits]), 10, 64)
+	}
+	if err != nil || from < 0 || to < from || to-from > maxAssignment {
+		return 0, 0, jjm.Errorf(jjm.Invalid, "bad offsets")
+	}
+	return from, to, nil
+}
+
+// short makes the end of a file where there should be more a mistake in it.
+func short(err error) error {
+	if errors.Is(err, io.EOF) {
+		return jjm.Errorf(jjm.Invalid, "the file is cut short")
+	}
+	return err
+}

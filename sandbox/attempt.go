@@ -1,0 +1,132 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"jjm"
+)
+
+// maxGLF bounds what is read of a GBS log file (GBS Programmer Manual).
+const maxGLF = 1 << 20
+
+// The files that OpenJobFile opens, by the words people use.
+const (
+	Stdout = "stdout"
+	Stderr = "stderr"
+	GLF    = "glf"
+)
+
+// jobFiles maps those words to names in the attempt's folder.
+func jobFile(what string) (string, bool) {
+	switch what {
+	case Stdout, Stderr:
+		return what, true
+	case GLF:
+		return GLFName, true
+	}
+	return "", false
+}
+
+// GLFName, HeartbeatName, WorkName and ReturnedName are names in an attempt's
+// folder: the GBS log file, the file that the wrapper touches while it lives,
+// the directory in which the application starts, and the folder of copies that
+// RETURN_FILE asked for.
+const (
+	GLFName       = "job.glf"
+	HeartbeatName = "heartbeat"
+	WorkName      = "work"
+	ReturnedName  = "returned"
+)
+
+// OpenJobFile opens stdout, stderr or glf of an attempt; kind jjm.Gone if it is
+// not there (yet). The caller closes it.
+func (a *Area) OpenJobFile(id jjm.AttemptID, what string) (*os.File, error) {
+	base, ok := jobFile(what)
+	if !ok {
+		return nil, jjm.Errorf(jjm.Invalid, "sandbox: file %.40q: want stdout, stderr or glf", what)
+	}
+	name := AttemptDir(id) + "/" + base
+	f, _, err := a.openRegular(name)
+	return f, wrap(err, "open %s", name)
+}
+
+// ReadGLF gives the GBS log file of an attempt; ok is false if there is none.
+// Of a file longer than 1 MiB it keeps the first line, where the wrapper's
+// start record is, and the tail.
+func (a *Area) ReadGLF(id jjm.AttemptID) (text string, ok bool, err error) {
+	f, err := a.OpenJobFile(id, GLF)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	defer f.Close()
+	text, err = HeadTail(f, maxGLF)
+	return text, err == nil, wrap(err, "read %s/%s", AttemptDir(id), GLFName)
+}
+
+// HeadTail reads a text of which at most limit bytes are wanted: all of it, or
+// its first line (cut at a quarter of the limit) and as many whole lines of its
+// end as fit.
+func HeadTail(f *os.File, limit int64) (string, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	size := info.Size()
+	if size <= limit {
+		b := make([]byte, size)
+		n, err := readAt(f, b, 0)
+		return string(b[:n]), err
+	}
+	head := make([]byte, limit/4)
+	n, err := readAt(f, head, 0)
+	if err != nil {
+		return "", err
+	}
+	if i := bytes.IndexByte(head[:n], '\n'); i >= 0 {
+		head = head[:i+1]
+	} else {
+		head = append(head[:max(n-1, 0)], '\n')
+	}
+	tail := make([]byte, limit-int64(len(head)))
+	n, err = readAt(f, tail, size-int64(len(tail)))
+	if err != nil {
+		return "", err
+	}
+	tail = tail[:n]
+	if i := bytes.IndexByte(tail, '\n'); i >= 0 && i < len(tail)-1 {
+		tail = tail[i+1:]
+	}
+	return string(head) + string(tail), nil
+}
+
+// readAt reads what there is: the file may shrink while it is read.
+func readAt(f *os.File, b []byte, off int64) (int, error) {
+	n, err := f.ReadAt(b, off)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// HeartbeatAge is how long ago the wrapper of an attempt last touched its
+// heartbeat file; ok is false if it never did. A clock of the file system that
+// is ahead of now gives 0.
+func (a *Area) HeartbeatAge(id jjm.AttemptID, now time.Time) (age time.Duration, ok bool, err error) {
+	name := AttemptDir(id) + "/" + HeartbeatName
+	info, err := a.fs.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, wrap(err, "look at %s", name)
+	}
+	return max(0, now.Sub(info.ModTime())), true, nil
+}

@@ -1,0 +1,49 @@
+package sandbox
+
+import (
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// smallArea is an area on a file system of half a megabyte; the test is skipped
+// where none can be mounted.
+func smallArea(t *testing.T) *Area {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {
+		t.Skipf("THE FULL DISK IS NOT TESTED HERE, only the limit of file sizes: mount a small tmpfs: %v (needs root)", err)
+	}
+	a, err := OpenArea(filepath.Join(dir, "alice"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		a.Close()
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+// limitFileSize lets no file of this process grow beyond 256 KiB until the test
+// ends (setrlimit(2), RLIMIT_FSIZE): writing stops in the middle of a file, as
+// on a full disk.
+func limitFileSize(t *testing.T, _ *Area) {
+	t.Helper()
+	signal.Ignore(syscall.SIGXFSZ)
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 256 << 10, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package sandbox
+
+import (
+	"encoding/json"
+
+	"jjm"
+)
+
+// Job is what all local jobs of a grid job share: job.json.
+type Job struct {
+	Grid jjm.GridID `json:"grid"`
+	// Package is the sandbox package as Pack named it, "" for none; Files are
+	// the names in it.
+	Package string   `json:"package,omitempty"`
+	Files   []string `json:"files,omitempty"`
+	// Env is added to the environment of the application.
+	Env map[string]string `json:"env,omitempty"`
+	// Outputs are glob patterns below the job's directory.
+	Outputs []string `json:"outputs,omitempty"`
+	// Result is how the job reports: jjm.ResultGLF or jjm.ResultExit.
+	Result string `json:"result"`
+	// Mode is GBS_MODE: Production or Test; "" means Production.
+	Mode string `json:"mode,omitempty"`
+	// Grace is how long the application may take to end after TERM; 0 means 30
+	// s. Heartbeat is how often the wrapper shows that it lives; 0 means 30 s
+	// (decision R25).
+	Grace     jjm.Duration `json:"grace,omitzero"`
+	Heartbeat jjm.Duration `json:"heartbeat,omitzero"`
+	// MaxOutputBytes caps the outputs of one attempt together; 0 means no cap.
+	MaxOutputBytes int64 `json:"max_output_bytes,omitempty"`
+}
+
+const maxJob = 16 << 20
+
+// WriteJob writes job.json, and makes the grid job's folder.
+func (a *Area) WriteJob(j Job) error {
+	b, err := json.Marshal(j)
+	if err != nil {
+		return wrap(err, "encode job file of grid job %s", j.Grid)
+	}
+	dir := gridDir(j.Grid)
+	if err := a.fs.MkdirAll(dir, dirMode); err != nil {
+		return wrap(err, "make folder of grid job %s", j.Grid)
+	}
+	if err := a.replaceBytes(dir+"/job.json", syncNamed, append(b, '\n')); err != nil {
+		return wrap(err, "write %s/job.json", dir)
+	}
+	return wrap(a.syncDir("jobs"), "sync jobs")
+}
+
+// ReadJob reads job.json; kind jjm.Gone if there is none.
+func (a *Area) ReadJob(grid jjm.GridID) (Job, error) {
+	name := gridDir(grid) + "/job.json"
+	b, err := a.readBounded(name, maxJob)
+	if err != nil {
+		return Job{}, wrap(err, "read %s", name)
+	}
+	var j Job
+	if err := json.Unmarshal(b, &j); err != nil {
+		return Job{}, jjm.Errorf(jjm.Invalid, "sandbox: decode %s: %w", name, err)
+	}
+	if j.Grid != grid {
+		return Job{}, jjm.Errorf(jjm.Invalid, "sandbox: %s is about grid job %s", name, j.Grid)
+	}
+	return j, nil
+}

@@ -1,0 +1,54 @@
+package sandbox
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"time"
+
+	"jjm"
+)
+
+// Bulks lists the bulks that have a folder in the area.
+func (a *Area) Bulks() ([]jjm.Tag, error) {
+	dir, names, err := a.list("bulks")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, wrap(err, "list bulks")
+	}
+	defer dir.Close()
+	tags := make([]jjm.Tag, 0, len(names))
+	for _, name := range names {
+		if tag := jjm.Tag(name); tag.Valid() {
+			tags = append(tags, tag)
+		}
+	}
+	return tags, nil
+}
+
+// ProgressChanged is when progress was last put in a bulk, by the clock of the
+// file system.
+func (a *Area) ProgressChanged(tag jjm.Tag) (time.Time, error) {
+	if err := checkTag(tag); err != nil {
+		return time.Time{}, err
+	}
+	info, err := a.fs.Stat(BulkDir(tag) + "/progress")
+	if err != nil {
+		return time.Time{}, wrap(err, "look at progress of bulk %s", tag)
+	}
+	return info.ModTime(), nil
+}
+
+// OpenPacked opens a file of a package by the name that jobs know it by.
+func (a *Area) OpenPacked(pkg, name string) (io.ReadCloser, error) {
+	if !fs.ValidPath(pkg) || !fs.ValidPath(name) {
+		return nil, jjm.Errorf(jjm.Invalid, "sandbox: file %.100q of package %.80q: bad name", name, pkg)
+	}
+	f, _, err := a.openRegular("packages/" + pkg + "/" + name)
+	if err != nil {
+		return nil, wrap(err, "open %s of package %.12s", name, pkg)
+	}
+	return f, nil
+}

@@ -1,0 +1,213 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm"
+)
+
+func resultAt(pos int32) jjm.Result {
+	return jjm.Result{Version: 1, Tag: tag, Pos: pos, Grid: 17, Local: pos, Exit: int(pos) % 3,
+		Claim: jjm.Claim{Holder: jjm.HolderWrapper, Nonce: "n"}, GLF: "2008-03-13T12:00:00Z INFO x\n",
+		Outputs: []jjm.Output{{Name: "work/a.root", Bytes: 5, SHA256: strings.Repeat("0", 64)}}}
+}
+
+func TestResults_GivesThoseNotSeenInOrder(t *testing.T) {
+	a := newBulk(t, 20)
+	for pos := int32(19); pos >= 0; pos-- {
+		if err := a.PutResult(resultAt(pos)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, problems, err := a.Results(tag, func(pos int32) bool { return pos%2 == 0 })
+	if err != nil || len(problems) != 0 || len(got) != 10 {
+		t.Fatalf("%d results, %v, %v", len(got), problems, err)
+	}
+	for i, r := range got {
+		if diff := cmp.Diff(resultAt(int32(2*i+1)), r); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	}
+	if list := leftovers(t, a); list != nil {
+		t.Errorf("left: %v", list)
+	}
+}
+
+func TestResults_BadFilesAreProblemsAndStopNothing(t *testing.T) {
+	a := newBulk(t, 1)
+	if err := a.PutResult(resultAt(3)); err != nil {
+		t.Fatal(err)
+	}
+	done := BulkDir(tag) + "/done/"
+	encode := func(edit func(*jjm.Result)) string {
+		r := resultAt(7)
+		edit(&r)
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	bad := map[string]string{
+		"4.json": "{", "5.json": "", "6.json": "[]\x00",
+		"7.json":        encode(func(r *jjm.Result) { r.Tag = "jother" }),
+		"8.json":        encode(func(*jjm.Result) {}),
+		"9.json":        encode(func(r *jjm.Result) { r.Pos, r.Version = 9, 2 }),
+		"10.json":       encode(func(r *jjm.Result) { r.Pos, r.GLF = 10, strings.Repeat("x", MaxResult) }),
+		"007.json":      encode(func(*jjm.Result) {}),
+		"-1.json":       "{}",
+		"note.txt":      "",
+		"99999999999.j": "",
+	}
+	for name, content := range bad {
+		put(t, a, done+name, content)
+	}
+	put(t, a, done+tmpPrefix+"x", "half")
+	dir := filepath.Join(a.Root(), done)
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "11.json"), 0o600), os.Mkdir(filepath.Join(dir, "12.json"), 0o700),
+		os.Symlink("3.json", filepath.Join(dir, "13.json")), os.Symlink("/etc/passwd", filepath.Join(dir, "14.json"))); err != nil {
+		t.Fatal(err)
+	}
+	got, problems, err := a.Results(tag, nil)
+	if err != nil || len(got) != 1 || got[0].Pos != 3 {
+		t.Errorf("%d results, %v", len(got), err)
+	}
+	if len(problems) != len(bad)+4 {
+		t.Errorf("%d problems, want %d: %v", len(problems), len(bad)+4, problems)
+	}
+	for i, p := range problems {
+		if p.Field == "" || p.Text == "" || i > 0 && problems[i-1].Field >= p.Field {
+			t.Errorf("problem %+v", p)
+		}
+	}
+	_, problems, err = a.Results(tag, func(int32) bool { return true })
+	if err != nil || len(problems) != 4 {
+		t.Errorf("all seen: %v, %v", problems, err)
+	}
+}
+
+func TestPutResult_RefusesWhatNobodyWillRead(t *testing.T) {
+	a := newBulk(t, 1)
+	r := resultAt(0)
+	r.GLF = strings.Repeat("\x00", MaxResult/6)
+	mustNot(t, "too long", a.PutResult(r), jjm.Invalid)
+	if _, _, err := newArea(t).Results(tag, nil); jjm.KindOf(err) != jjm.Gone {
+		t.Errorf("no bulk: %v", err)
+	}
+	mustNot(t, "no bulk", newArea(t).PutResult(resultAt(0)), jjm.Gone)
+}
+
+func TestDoneChanged_MovesWithAResult(t *testing.T) {
+	a := newBulk(t, 1)
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(a.Root(), BulkDir(tag), "done"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	before, err := a.DoneChanged(tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.PutResult(resultAt(0)); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := a.DoneChanged(tag); err != nil || !after.After(before) {
+		t.Errorf("%v, then %v, %v", before, after, err)
+	}
+}
+
+func FuzzReadResult(f *testing.F) {
+	b, err := json.Marshal(resultAt(0))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add([]byte(`{"v":1,"tag":"jtest7k2m9q4abc","pos":0,"exit":1e400}`))
+	a := newBulk(f, 1)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		put(t, a, BulkDir(tag)+"/done/0.json", string(text))
+		got, problems, err := a.Results(tag, nil)
+		if err != nil || len(got)+len(problems) != 1 {
+			t.Errorf("%v %v %v", got, problems, err)
+		}
+	})
+}
+
+func TestResults_OfAThousandCostLittle(t *testing.T) {
+	a := newBulk(t, 1)
+	for pos := range int32(1000) {
+		b, err := json.Marshal(resultAt(pos))
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, a, posFile(tag, "done", pos, ".json"), string(b))
+	}
+	best := time.Hour
+	for range 5 {
+		start := time.Now()
+		got, problems, err := a.Results(tag, nil)
+		if err != nil || len(problems) > 0 || len(got) != 1000 {
+			t.Fatal(len(got), problems, err)
+		}
+		best = min(best, time.Since(start))
+	}
+	t.Logf("1000 results: %v", best)
+	if best > 500*time.Millisecond {
+		t.Errorf("1000 results took %v", best)
+	}
+}
+
+func TestProgress_GivesWhatIsNewAndWellFormed(t *testing.T) {
+	a := newBulk(t, 5)
+	want := map[int32]jjm.Progress{1: {Phase: "d0gstar", Done: 117, Total: 250}, 2: {Phase: "sim", Done: 5}}
+	for pos, p := range want {
+		if err := errors.Join(a.PutProgress(tag, pos, jjm.Progress{Phase: "early"}), a.PutProgress(tag, pos, p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range map[string]string{"3": "one two three", "4": "", "5": strings.Repeat("x", 5000), "6": "a -1 2", "7": "a\x00b 1 2",
+		"8": "a 1 2 3", "x": "a 1 2", tmpPrefix + "q": "a 1 2"} {
+		put(t, a, BulkDir(tag)+"/progress/"+name, content)
+	}
+	if err := syscall.Mkfifo(filepath.Join(a.Root(), BulkDir(tag), "progress/9"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := a.Progress(tag, time.Time{})
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(a.Root(), BulkDir(tag), "progress/1"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = a.Progress(tag, old.Add(time.Minute)); len(got) != 1 || got[2].Phase != "sim" || err != nil {
+		t.Errorf("new ones: %v %v", got, err)
+	}
+}
+
+func TestPutProgress_RefusesWhatWouldNotBeReadBack(t *testing.T) {
+	a := newBulk(t, 1)
+	for _, p := range []jjm.Progress{{}, {Phase: "two words"}, {Phase: "a\n"}, {Phase: "x", Done: -1}, {Phase: "x", Total: -1},
+		{Phase: strings.Repeat("x", maxPhase+1)}, {Phase: "a\x00"}, {Phase: "\xff"}} {
+		mustNot(t, fmt.Sprintf("%+v", p), a.PutProgress(tag, 0, p), jjm.Invalid)
+	}
+}
+
+func FuzzParseProgress(f *testing.F) {
+	f.Add("d0gstar 117 250\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		p, ok := parseProgress(s)
+		if back, again := parseProgress(formatProgress(p)); ok && (!again || back != p) {
+			t.Errorf("%q gave %+v, then %+v", s, p, back)
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"jjm"
+)
+
+// WrapperName, LogHelper and ProgressHelper are the names of the wrapper in its
+// folder: as itself, as $GBS_LOG and as $JJM_PROGRESS.
+const (
+	WrapperName    = "jjm-wrapper"
+	LogHelper      = "gbs_log"
+	ProgressHelper = "jjm_progress"
+)
+
+// InstallWrapper copies the wrapper's binary into the area, in a folder named by
+// its content, so that running jobs keep the one they were submitted with. It
+// returns the folder's absolute path.
+func (a *Area) InstallWrapper(binary string) (binDir string, err error) {
+	src, err := os.Open(binary)
+	if err != nil {
+		return "", wrap(err, "install wrapper")
+	}
+	defer src.Close()
+	h := sha256.New()
+	size, err := io.Copy(h, src)
+	if err != nil {
+		return "", wrap(err, "install wrapper: read %s", binary)
+	}
+	dir := "bin/" + hex.EncodeToString(h.Sum(nil))[:12]
+	binDir = filepath.Join(a.root, dir)
+	if info, err := a.fs.Lstat(dir + "/" + WrapperName); err == nil && info.Mode().IsRegular() && info.Size() == size {
+		return binDir, nil
+	}
+	if _, err := src.Seek(0, io.SeekStart); err != nil {
+		return "", wrap(err, "install wrapper: read %s", binary)
+	}
+	return binDir, wrap(a.installAs(dir, src), "install wrapper as %s", dir)
+}
+
+func (a *Area) installAs(dir string, src io.Reader) (err error) {
+	if err := a.fs.MkdirAll("bin", dirMode); err != nil {
+		return err
+	}
+	if _, err := a.fs.Lstat(dir); err == nil {
+		return jjm.Errorf(jjm.Conflict, "the folder exists without a whole wrapper in it: remove it")
+	}
+	tmp := tmpName("bin")
+	if err := a.fs.Mkdir(tmp, dirMode); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			a.discard(tmp)
+		}
+	}()
+	if err := a.copyProgram(tmp+"/"+WrapperName, src); err != nil {
+		return err
+	}
+	for _, name := range []string{LogHelper, ProgressHelper} {
+		if err := a.fs.Symlink(WrapperName, tmp+"/"+name); err != nil {
+			return err
+		}
+	}
+	return a.keep(tmp, dir)
+}
+
+// copyProgram copies a program that may be started at once. A child that this
+// process starts meanwhile would hold the file open for writing until it has
+// become another program, and execve(2) would refuse the copy (ETXTBSY): so
+// none is started.
+func (a *Area) copyProgram(name string, src io.Reader) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	_, err := a.copyIn(context.Background(), name, execMode, src)
+	return err
+}
