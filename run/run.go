@@ -1,0 +1,222 @@
+// Package run starts every child process of jjm: nothing else of the project
+// imports os/exec or forks.
+//
+// [Run] is for commands that answer: it has a deadline, caps what it keeps of
+// the output, and ends the whole process group when time is up. [Detach] is for
+// jobs that outlive their starter: a session of their own, and files instead
+// of pipes, so that neither the end nor the death of the daemon touches them.
+//
+// What a command's exit status or output means is left to the caller: a
+// non-zero exit is not an error here.
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"jjm"
+)
+
+// The defaults of a Cmd. The deadline is that of the slowest gatekeeper's
+// patience; the output cap holds the listing of 100 000 jobs at 160 bytes a
+// line.
+const (
+	DefaultDeadline  = 30 * time.Second
+	DefaultMaxOutput = 16 << 20
+)
+
+// grace is the time between TERM and KILL, and how long open pipes are waited
+// for once the command itself has ended.
+const grace = 2 * time.Second
+
+// Cmd is a command that answers.
+type Cmd struct {
+	// Argv is the command and its arguments; Argv[0] is looked up on jjm's own
+	// PATH unless it has a slash.
+	Argv []string
+	// Dir is the working directory, "" for jjm's own.
+	Dir string
+	// Env is the whole environment, "NAME=value" each; nothing is inherited.
+	Env []string
+	// Stdin is what the command reads.
+	Stdin []byte
+	// Deadline bounds the run; 0 means DefaultDeadline.
+	Deadline time.Duration
+	// MaxOutput caps, in bytes, what is kept of each stream; 0 means
+	// DefaultMaxOutput. The command may write more: it is read and dropped.
+	MaxOutput int64
+	// Credential runs the command as another user (root only); nil for none.
+	Credential *syscall.Credential
+}
+
+// Output is what a command left.
+type Output struct {
+	Stdout, Stderr []byte
+	// Exit is the exit code, 128+n after signal n; Signal is n, else 0.
+	Exit, Signal int
+	// Truncated is set when a stream was longer than MaxOutput.
+	Truncated bool
+	// Wall is how long it ran.
+	Wall time.Duration
+}
+
+// Run runs c to its end. When ctx ends or the deadline passes, the process
+// group gets TERM, and KILL two seconds later; a child that left the group and
+// keeps a pipe open delays Run by two seconds at most.
+//
+// The error is nil whatever the exit status. It is of kind Invalid for an empty
+// command, Busy when the command could not be started and so surely did
+// nothing, Ambiguous (wrapping context.DeadlineExceeded or context.Canceled)
+// when it was stopped, and Ambiguous when its pipes never closed; in the last
+// two cases the Output holds what there is.
+func Run(ctx context.Context, c Cmd) (Output, error) {
+	if len(c.Argv) == 0 || c.Argv[0] == "" {
+		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
+	}
+	limit := c.Deadline
+	if limit <= 0 {
+		limit = DefaultDeadline
+	}
+	if err := ctx.Err(); err != nil {
+		return Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	var stdout, stderr capped
+	stdout.left, stderr.left = maxOutput(c), maxOutput(c)
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	cmd.Dir = c.Dir
+	cmd.Env = append([]string{}, c.Env...) // not nil: nil would inherit
+	cmd.Stdin = bytes.NewReader(c.Stdin)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.Credential}
+	stop := stopGroup(cmd)
+	defer stop.end()
+
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
+	}
+	err := cmd.Wait()
+	out := Output{
+		Stdout: stdout.buf.Bytes(), Stderr: stderr.buf.Bytes(),
+		Truncated: stdout.cut || stderr.cut,
+		Wall:      time.Since(start),
+	}
+	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
+		out.Exit, out.Signal = Status(ws)
+	}
+	if stop.began.Load() {
+		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w%s",
+			c.Argv[0], out.Wall.Round(time.Millisecond), ctx.Err(), hint(out.Stderr))
+	}
+	if !stdout.eof || !stderr.eof {
+		// os/exec tells this only of a command that exited with 0.
+		return out, jjm.Errorf(jjm.Ambiguous,
+			"run %s: ended with exit %d, but something it started kept its output open for %v more: %w",
+			c.Argv[0], out.Exit, grace, exec.ErrWaitDelay)
+	}
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		return out, jjm.Errorf(jjm.Ambiguous, "run %s: %w", c.Argv[0], err)
+	}
+	return out, nil
+}
+
+func maxOutput(c Cmd) int64 {
+	if c.MaxOutput > 0 {
+		return c.MaxOutput
+	}
+	return DefaultMaxOutput
+}
+
+// Status splits a wait status as a shell would: the exit code, 128+n after
+// signal n, and the signal or 0.
+func Status(ws syscall.WaitStatus) (exit, signal int) {
+	if ws.Signaled() {
+		return 128 + int(ws.Signal()), int(ws.Signal())
+	}
+	return ws.ExitStatus(), 0
+}
+
+// stopper ends a command's process group.
+type stopper struct {
+	began atomic.Bool
+	group int // negative, as kill(2) wants it
+	kill  *time.Timer
+}
+
+// stopGroup makes cmd stop by its group. The KILL comes a little before the
+// moment at which os/exec gives up on the pipes, so that a group that ignores
+// TERM is dead by then.
+func stopGroup(cmd *exec.Cmd) *stopper {
+	s := &stopper{}
+	cmd.WaitDelay = grace + 200*time.Millisecond
+	cmd.Cancel = func() error {
+		s.began.Store(true)
+		s.group = -cmd.Process.Pid
+		s.kill = time.AfterFunc(grace, func() { _ = syscall.Kill(s.group, syscall.SIGKILL) })
+		return syscall.Kill(s.group, syscall.SIGTERM)
+	}
+	return s
+}
+
+// end kills at once what is left of a stopped group: the command itself has
+// been waited for, and the group's number cannot be used anew while a member
+// lives.
+func (s *stopper) end() {
+	if s.began.Load() && s.kill.Stop() {
+		_ = syscall.Kill(s.group, syscall.SIGKILL)
+	}
+}
+
+// hint adds the first line of what the command complained of.
+func hint(stderr []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(stderr[:min(len(stderr), 400)])), "\n")
+	if line == "" {
+		return ""
+	}
+	return " (" + line + ")"
+}
+
+// capped keeps the first bytes read from a stream and drops the rest. It is an
+// io.ReaderFrom, which os/exec prefers, to see whether the stream came to its
+// end.
+type capped struct {
+	buf  bytes.Buffer
+	left int64
+	cut  bool
+	eof  bool
+}
+
+func (w *capped) Write(p []byte) (int, error) {
+	keep := min(int64(len(p)), w.left)
+	w.buf.Write(p[:keep])
+	w.left -= keep
+	w.cut = w.cut || keep < int64(len(p))
+	return len(p), nil
+}
+
+// ReadFrom reads r to its end.
+func (w *capped) ReadFrom(r io.Reader) (n int64, err error) {
+	chunk := make([]byte, 32<<10)
+	for {
+		got, err := r.Read(chunk)
+		n += int64(got)
+		_, _ = w.Write(chunk[:got])
+		if errors.Is(err, io.EOF) {
+			w.eof = true
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}

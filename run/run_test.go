@@ -1,0 +1,169 @@
+package run_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/run"
+)
+
+func sh(script string) run.Cmd {
+	return run.Cmd{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}
+}
+
+func TestRun_ReportsOutputAndExit(t *testing.T) {
+	tests := []struct {
+		name, script, stdin string
+		exit, signal        int
+		stdout, stderr      string
+	}{
+		{name: "success", script: "echo out; echo err >&2", stdout: "out\n", stderr: "err\n"},
+		{name: "exit 1", script: "exit 1", exit: 1},
+		{name: "exit 255", script: "exit 255", exit: 255},
+		{name: "killed by a signal", script: "kill -9 $$", exit: 137, signal: 9},
+		{name: "stdin", script: "cat", stdin: "hello", stdout: "hello"},
+		{name: "stdin not read", script: "exit 3", stdin: strings.Repeat("x", 1<<20), exit: 3},
+		{name: "NUL and odd bytes", script: `printf 'a\000\377b'`, stdout: "a\x00\xffb"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := sh(tt.script)
+			c.Stdin = []byte(tt.stdin)
+			out, err := run.Run(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.Exit != tt.exit || out.Signal != tt.signal {
+				t.Errorf("exit %d signal %d, want %d and %d", out.Exit, out.Signal, tt.exit, tt.signal)
+			}
+			if string(out.Stdout) != tt.stdout || string(out.Stderr) != tt.stderr {
+				t.Errorf("stdout %q stderr %q, want %q and %q", out.Stdout, out.Stderr, tt.stdout, tt.stderr)
+			}
+			if out.Truncated {
+				t.Error("truncated")
+			}
+		})
+	}
+}
+
+func TestRun_EnvironmentIsExact(t *testing.T) {
+	t.Setenv("JJM_TEST_SECRET", "leaked")
+	for name, env := range map[string][]string{"none": nil, "given": {"A=1", "B=x y"}} {
+		t.Run(name, func(t *testing.T) {
+			out, err := run.Run(t.Context(), run.Cmd{Argv: []string{"/usr/bin/env"}, Env: env, Dir: "/"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := ""
+			for _, e := range env {
+				want += e + "\n"
+			}
+			if string(out.Stdout) != want {
+				t.Errorf("environment %q, want %q", out.Stdout, want)
+			}
+		})
+	}
+}
+
+func TestRun_CapsEachStream(t *testing.T) {
+	c := sh("head -c 3000000 /dev/zero; echo short >&2")
+	c.MaxOutput = 1000
+	out, err := run.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(out.Stdout, make([]byte, 1000)) || string(out.Stderr) != "short\n" || !out.Truncated {
+		t.Errorf("kept %d and %d bytes, truncated %v", len(out.Stdout), len(out.Stderr), out.Truncated)
+	}
+}
+
+func TestRun_RefusesWhatCannotStart(t *testing.T) {
+	tests := []struct {
+		name string
+		c    run.Cmd
+		want jjm.Kind
+	}{
+		{"no command", run.Cmd{}, jjm.Invalid},
+		{"empty name", run.Cmd{Argv: []string{""}}, jjm.Invalid},
+		{"no such program", run.Cmd{Argv: []string{"/no/such/program"}}, jjm.Busy},
+		{"not on PATH", run.Cmd{Argv: []string{"no-such-program-jjm"}}, jjm.Busy},
+		{"no such folder", run.Cmd{Argv: []string{"/bin/true"}, Dir: "/no/such"}, jjm.Busy},
+		{"NUL in an argument", run.Cmd{Argv: []string{"/bin/echo", "a\x00b"}}, jjm.Busy},
+		{"NUL in the environment", run.Cmd{Argv: []string{"/bin/echo"}, Env: []string{"A=\x00"}}, jjm.Busy},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := run.Run(t.Context(), tt.c)
+			if jjm.KindOf(err) != tt.want {
+				t.Errorf("error %v of kind %q, want kind %q", err, jjm.KindOf(err), tt.want)
+			}
+		})
+	}
+}
+
+func TestRun_DoesNotStartOnceTheContextEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := run.Run(ctx, sh("exit 0"))
+	if jjm.KindOf(err) != jjm.Busy || !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestRun_StopsTheGroupAtTheDeadline(t *testing.T) {
+	tests := []struct{ name, script string }{
+		{"obeys TERM", "echo begun; echo trouble >&2; sleep 100"},
+		{"ignores TERM", "trap '' TERM; echo begun; echo trouble >&2; sleep 100; sleep 100"},
+		{"has a child that keeps the pipe", "trap '' TERM; echo begun; echo trouble >&2; sleep 100 & wait; sleep 100"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := sh(tt.script)
+			c.Deadline = 300 * time.Millisecond
+			began := time.Now()
+			out, err := run.Run(t.Context(), c)
+			if jjm.KindOf(err) != jjm.Ambiguous || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error %v", err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "trouble") {
+				t.Errorf("error %q does not say what the command complained of", err)
+			}
+			if string(out.Stdout) != "begun\n" {
+				t.Errorf("stdout %q", out.Stdout)
+			}
+			if took := time.Since(began); took > 6*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func TestRun_StopsWhenTheContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	_, err := run.Run(ctx, sh("sleep 100"))
+	if jjm.KindOf(err) != jjm.Ambiguous || !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestRun_IsNotHungByAGrandchildWithThePipe(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	out, err := run.Run(t.Context(), sh("setsid sleep 8 & echo done; exit 5"))
+	if took := time.Since(began); took > 6*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if jjm.KindOf(err) != jjm.Ambiguous {
+		t.Errorf("error %v", err)
+	}
+	if string(out.Stdout) != "done\n" || out.Exit != 5 {
+		t.Errorf("stdout %q, exit %d", out.Stdout, out.Exit)
+	}
+}
