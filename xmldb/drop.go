@@ -1,0 +1,365 @@
+package xmldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"syscall"
+	"time"
+
+	"jjm"
+	"jjm/xmldb/internal/xmltext"
+)
+
+// Bounds of one scan of a drop folder.
+const (
+	// maxScan is the number of files read.
+	maxScan = 10_000
+	// maxScanBytes is their size.
+	maxScanBytes = 32 << 20
+	// maxRefused is the number of entries kept among the refused, give or take
+	// some; the oldest go.
+	maxRefused = 2_000
+)
+
+// refusedDir is the folder within a drop folder for what was refused.
+const refusedDir = "refused"
+
+// Drop is a folder in which anybody at the site may leave fragments: files
+// *.xml, written under a name that starts with a dot and then renamed, so that
+// only whole ones are seen. Links, devices, fifos, directories and files that
+// are too long are refused without being read. A refused file is moved to
+// refused/, and a file of the same name and .why says the reason.
+//
+// Its methods are for one goroutine; Watch may run beside.
+type Drop struct {
+	dir  string
+	root *os.Root
+	warn func(msg string, args ...any)
+	// stuck are refused entries that could not be moved: they are passed over.
+	stuck map[stamp]bool
+	// unpruned counts refusals since refused/ was last cut to size.
+	unpruned int
+}
+
+// Dropped is a fragment found in a drop folder. The caller decides whether its
+// writer may speak for the job, and calls Accept or Refuse; a file for which
+// neither was called is found again by the next scan, so one that stays
+// undecided is the caller's to refuse in the end.
+type Dropped struct {
+	Fragment Fragment
+	// Name is the file's name in the folder.
+	Name string
+	// UID is the owner of the file.
+	UID int
+	// Modified is when it was last written.
+	Modified time.Time
+
+	drop *Drop
+	seen stamp
+}
+
+// OpenDrop opens a drop folder, an absolute path. If it is missing, it is made
+// with mode 1733: everybody may leave files, only their owners and jjm may
+// remove them. It refuses a folder in which refused/ is somebody else's.
+func OpenDrop(dir string, warn func(msg string, args ...any)) (*Drop, error) {
+	if !filepath.IsAbs(dir) {
+		return nil, jjm.Errorf(jjm.Invalid, "open drop folder: %q: want an absolute path", dir)
+	}
+	root, err := openDropRoot(dir)
+	if err != nil {
+		return nil, jjm.Errorf(diskKind(err), "open drop folder %s: %w", dir, err)
+	}
+	if warn == nil {
+		warn = func(string, ...any) {}
+	}
+	d := &Drop{dir: dir, root: root, warn: warn, stuck: make(map[stamp]bool)}
+	if err := d.makeRefused(); err != nil {
+		root.Close()
+		return nil, jjm.Errorf(jjm.Denied, "open drop folder %s: %w", dir, err)
+	}
+	return d, nil
+}
+
+func openDropRoot(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), dirMode); err != nil {
+		return nil, err
+	}
+	err := os.Mkdir(dir, 0o700)
+	if err == nil { // whatever the umask is; mkdir(2) may ignore the sticky bit
+		err = os.Chmod(dir, 0o733|os.ModeSticky)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return os.OpenRoot(dir)
+}
+
+// makeRefused makes sure that refused/ is a folder of the daemon's account.
+func (d *Drop) makeRefused() error {
+	err := d.root.Mkdir(refusedDir, dirMode)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	st, err := d.root.Lstat(refusedDir)
+	if err != nil {
+		return err
+	}
+	if uid := uidOf(st); !st.IsDir() || uid != os.Geteuid() && uid != 0 {
+		return fmt.Errorf("%s: want a folder of uid %d or root, found %v of uid %d: remove it", refusedDir, os.Geteuid(), st.Mode(), uid)
+	}
+	return d.root.Chmod(refusedDir, dirMode)
+}
+
+// Close ends the use of the folder.
+func (d *Drop) Close() error { return d.root.Close() }
+
+// Scan reads the fragments in the folder, the oldest first, and refuses what
+// is none. It reads at most 10 000 files or 32 MiB; call it again while it
+// gives some. The error is about the folder as a whole, or ctx's.
+func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
+	infos, err := d.candidates(ctx)
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Busy, "scan drop folder %s: %w", d.dir, err)
+	}
+	var found []Dropped
+	var bytes int64
+	for _, st := range infos {
+		if err := ctx.Err(); err != nil {
+			return found, jjm.Errorf(jjm.Busy, "scan drop folder %s: %w", d.dir, err)
+		}
+		if bytes > maxScanBytes {
+			break
+		}
+		f, err := d.read(st)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EWOULDBLOCK):
+			continue // taken back, or leased by its writer: later
+		case err != nil:
+			d.refuse(st.Name(), stampOf(st), err)
+			continue
+		}
+		bytes += st.Size()
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// candidates gives up to maxScan entries with the name of a complete file, the
+// oldest first.
+func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
+	dir, err := d.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	var infos []os.FileInfo
+	stuck := make(map[stamp]bool) // those still there
+	defer func() { d.stuck = stuck }()
+	for len(infos) < maxScan {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		names, err := dir.Readdirnames(1000)
+		for _, name := range names {
+			if !complete(name) || len(infos) == maxScan {
+				continue
+			}
+			st, err := d.root.Lstat(name)
+			switch {
+			case err != nil: // taken back
+			case d.stuck[stampOf(st)]:
+				stuck[stampOf(st)] = true
+			default:
+				infos = append(infos, st)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	sort.Slice(infos, func(i, j int) bool {
+		if a, b := infos[i].ModTime(), infos[j].ModTime(); !a.Equal(b) {
+			return a.Before(b)
+		}
+		return infos[i].Name() < infos[j].Name()
+	})
+	return infos, nil
+}
+
+// complete reports whether a name is that of a file ready to be read.
+func complete(name string) bool {
+	return strings.HasSuffix(name, ".xml") && !strings.HasPrefix(name, ".")
+}
+
+// read reads and parses one file. Every error but ErrNotExist and EWOULDBLOCK
+// is a reason to refuse it.
+func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
+	if err := acceptable(lst); err != nil {
+		return Dropped{}, err
+	}
+	// O_NONBLOCK: neither a fifo put in its place nor a lease makes us wait.
+	f, err := d.root.OpenFile(lst.Name(), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return Dropped{}, errors.New("jjm may not read it: chmod a+r before you rename it")
+	}
+	if err != nil {
+		return Dropped{}, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return Dropped{}, err
+	}
+	if !os.SameFile(st, lst) {
+		return Dropped{}, fs.ErrNotExist // another file by now: the next scan sees it
+	}
+	if err := acceptable(st); err != nil {
+		return Dropped{}, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, MaxFragment+1))
+	if err != nil {
+		return Dropped{}, err
+	}
+	frag, err := ParseFragment(b)
+	return Dropped{
+		Fragment: frag, Name: lst.Name(), UID: uidOf(st), Modified: st.ModTime(), drop: d, seen: stampOf(st),
+	}, err
+}
+
+// acceptable refuses by kind and size. A second hard link means that somebody
+// may have linked a file of another owner here.
+func acceptable(st os.FileInfo) error {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	switch {
+	case !st.Mode().IsRegular():
+		return fmt.Errorf("it is %s: want a regular file", kindOf(st.Mode()))
+	case ok && sys.Nlink > 1:
+		return errors.New("it has more than one hard link: want a file of its own")
+	case st.Size() > MaxFragment:
+		return fmt.Errorf("it has %d bytes: want at most %d", st.Size(), MaxFragment)
+	}
+	return nil
+}
+
+func kindOf(m os.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&os.ModeSymlink != 0:
+		return "a symbolic link"
+	case m&os.ModeNamedPipe != 0:
+		return "a fifo"
+	case m&os.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
+
+func uidOf(st os.FileInfo) int {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return int(sys.Uid)
+	}
+	return -1
+}
+
+// Accept removes the file, once its fragment is safe elsewhere. A newer file
+// of the same name stays for the next scan.
+func (f Dropped) Accept() error {
+	if !f.drop.still(f.Name, f.seen) {
+		return nil
+	}
+	if err := f.drop.root.Remove(f.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return jjm.Errorf(diskKind(err), "remove accepted fragment %q from %s: %w", f.Name, f.drop.dir, err)
+	}
+	return nil
+}
+
+// Refuse moves the file to refused/ with the reason beside it. What cannot be
+// moved stays and is not found again.
+func (f Dropped) Refuse(why error) {
+	f.drop.refuse(f.Name, f.seen, why)
+}
+
+// still reports whether name is the file that was seen.
+func (d *Drop) still(name string, seen stamp) bool {
+	st, err := d.root.Lstat(name)
+	return err == nil && stampOf(st) == seen
+}
+
+// refuse moves an entry to refused/ and writes the reason.
+func (d *Drop) refuse(name string, seen stamp, why error) {
+	if !d.still(name, seen) {
+		return
+	}
+	// 255 bytes is the longest name (NAME_MAX); room for a number and ".why".
+	target, _ := xmltext.Cut(name, 240)
+	err := d.move(name, target)
+	if err == nil && d.still(name, seen) {
+		// rename(2) does nothing if both names are links to the same file.
+		err = d.root.Remove(name)
+	}
+	if err != nil {
+		d.stuck[seen] = true
+		d.warn("a refused fragment cannot be moved away", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
+	}
+	if err := d.writeWhy(target, why); err != nil {
+		d.warn("the reason of a refusal cannot be written", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
+	}
+	if d.unpruned++; d.unpruned >= 500 {
+		d.unpruned = 0
+		d.prune()
+	}
+}
+
+// move takes the place of an older file of the name; a folder there, which
+// rename(2) does not replace, is removed first.
+func (d *Drop) move(name, target string) error {
+	target = filepath.Join(refusedDir, target)
+	err := d.root.Rename(name, target)
+	if err != nil && d.root.RemoveAll(target) == nil {
+		err = d.root.Rename(name, target)
+	}
+	return err
+}
+
+func (d *Drop) writeWhy(target string, why error) error {
+	path := filepath.Join(refusedDir, target+".why")
+	if err := d.root.RemoveAll(path); err != nil {
+		return err
+	}
+	f, err := d.root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "%v\n", why)
+	return errors.Join(err, f.Close())
+}
+
+// prune keeps refused/ from growing without bound.
+func (d *Drop) prune() {
+	dir, err := d.root.Open(refusedDir)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	entries, err := dir.Readdir(-1)
+	if err != nil || len(entries) <= maxRefused {
+		return
+	}
+	sort.Slice(entries, func(i, j int) bool { return entries[i].ModTime().Before(entries[j].ModTime()) })
+	for _, st := range entries[:len(entries)-maxRefused] {
+		if err := d.root.RemoveAll(filepath.Join(refusedDir, st.Name())); err != nil {
+			d.warn("an old refused fragment cannot be removed", "file", filepath.Join(d.dir, refusedDir, st.Name()), "error", err)
+		}
+	}
+}

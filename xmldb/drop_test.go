@@ -1,0 +1,360 @@
+package xmldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"jjm"
+)
+
+const phase = `<fragment job="12.3"><phase name="d0gstar" done="117" total="250"/></fragment>`
+
+func openDrop(t *testing.T) (*Drop, string, *warnings) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "drop")
+	w := &warnings{}
+	d, err := OpenDrop(dir, w.warn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d, dir, w
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func scan(t *testing.T, d *Drop) []Dropped {
+	t.Helper()
+	found, err := d.Scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func names(found []Dropped) []string {
+	var names []string
+	for _, f := range found {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func TestDrop_GivesCompleteFilesTheOldestFirst(t *testing.T) {
+	d, dir, w := openDrop(t)
+	for i, name := range []string{"b.xml", "c.xml", "a.xml", ".hidden.xml", "partial.xml.tmp", "note.txt"} {
+		path := filepath.Join(dir, name)
+		put(t, path, strings.ReplaceAll(phase, "117", fmt.Sprint(i)))
+		at := noon.Add(time.Duration(i/2) * time.Second)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := scan(t, d)
+	if diff := cmp.Diff([]string{"b.xml", "c.xml", "a.xml"}, names(found)); diff != "" {
+		t.Fatalf("found (-want +got):\n%s", diff)
+	}
+	f := found[1]
+	if f.UID != os.Geteuid() || f.Fragment.Ref() != "12.3" || !f.Modified.Equal(noon) ||
+		!strings.Contains(string(f.Fragment.XML()), `done="1"`) {
+		t.Errorf("found %+v", f)
+	}
+	if again := scan(t, d); len(again) != 3 {
+		t.Errorf("undecided files: %v, want them again", names(again))
+	}
+	for _, f := range found[:2] {
+		if err := f.Accept(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found[2].Refuse(errors.New("job 12 is not yours"))
+	if again := scan(t, d); len(again) != 0 {
+		t.Errorf("decided files: %v", names(again))
+	}
+	wantNames(t, dir, ".hidden.xml", "note.txt", "partial.xml.tmp", "refused")
+	wantNames(t, filepath.Join(dir, "refused"), "a.xml", "a.xml.why")
+	if got := readText(t, filepath.Join(dir, "refused/a.xml.why")); got != "job 12 is not yours\n" {
+		t.Errorf("reason: %q", got)
+	}
+	if len(w.all()) > 0 {
+		t.Errorf("warnings: %v", w.all())
+	}
+}
+
+func TestDrop_RefusesWhatIsNoFragment(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	put(t, secret, phase)
+	for _, tc := range []struct {
+		name string
+		make func(t *testing.T, path string)
+		why  string
+	}{
+		{"not XML", func(t *testing.T, path string) { put(t, path, "hello") }, "text outside the root element"},
+		{"empty", func(t *testing.T, path string) { put(t, path, "") }, "no element"},
+		{"too long", func(t *testing.T, path string) { put(t, path, strings.Repeat("x", MaxFragment+1)) }, "65537 bytes: want at most 65536"},
+		{"huge and sparse", func(t *testing.T, path string) {
+			put(t, path, "")
+			if err := os.Truncate(path, 1<<40); err != nil {
+				t.Skip(err)
+			}
+		}, "want at most 65536"},
+		{"symbolic link", func(t *testing.T, path string) {
+			if err := os.Symlink(secret, path); err != nil {
+				t.Fatal(err)
+			}
+		}, "a symbolic link"},
+		{"dangling link", func(t *testing.T, path string) {
+			if err := os.Symlink("nowhere", path); err != nil {
+				t.Fatal(err)
+			}
+		}, "a symbolic link"},
+		{"hard link", func(t *testing.T, path string) {
+			if err := os.Link(secret, path); err != nil {
+				t.Fatal(err)
+			}
+		}, "more than one hard link"},
+		{"fifo", func(t *testing.T, path string) {
+			if err := syscall.Mkfifo(path, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}, "a fifo"},
+		{"folder", func(t *testing.T, path string) {
+			if err := os.MkdirAll(filepath.Join(path, "a/b"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, "a folder"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d, dir, w := openDrop(t)
+			for range 2 { // the second takes the place of the first
+				tc.make(t, filepath.Join(dir, "x.xml"))
+				if found := scan(t, d); len(found) != 0 {
+					t.Fatalf("accepted: %v", names(found))
+				}
+				wantNames(t, dir, "refused")
+				wantNames(t, filepath.Join(dir, "refused"), "x.xml", "x.xml.why")
+				if got := readText(t, filepath.Join(dir, "refused/x.xml.why")); !strings.Contains(got, tc.why) {
+					t.Errorf("reason %q, want %q", got, tc.why)
+				}
+			}
+			if readText(t, secret) != phase {
+				t.Error("the file behind the link was touched")
+			}
+			if len(w.all()) > 0 {
+				t.Errorf("warnings: %v", w.all())
+			}
+		})
+	}
+}
+
+func TestDrop_RefusesASocket(t *testing.T) {
+	d, dir, _ := openDrop(t)
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	t.Chdir(dir) // sun_path is short
+	if err := syscall.Bind(fd, &syscall.SockaddrUnix{Name: "s.xml"}); err != nil {
+		t.Fatal(err)
+	}
+	scan(t, d)
+	if got := readText(t, "refused/s.xml.why"); !strings.Contains(got, "a socket") {
+		t.Errorf("reason %q", got)
+	}
+}
+
+func TestDrop_RefusesWhatItMayNotRead(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	d, dir, _ := openDrop(t)
+	put(t, filepath.Join(dir, "x.xml"), phase)
+	if err := os.Chmod(filepath.Join(dir, "x.xml"), 0); err != nil {
+		t.Fatal(err)
+	}
+	scan(t, d)
+	if got := readText(t, filepath.Join(dir, "refused/x.xml.why")); !strings.Contains(got, "chmod a+r") {
+		t.Errorf("reason %q", got)
+	}
+}
+
+func TestDrop_OddNames(t *testing.T) {
+	d, dir, _ := openDrop(t)
+	for _, name := range []string{"a\nb.xml", "\xff.xml", strings.Repeat("n", 251) + ".xml", "x.xml.why.xml", "refused.xml"} {
+		put(t, filepath.Join(dir, name), "bad")
+	}
+	scan(t, d)
+	wantNames(t, dir, "refused")
+	entries, err := os.ReadDir(filepath.Join(dir, "refused"))
+	if err != nil || len(entries) != 10 {
+		t.Errorf("%d entries among the refused, %v; want 5 files and 5 reasons", len(entries), err)
+	}
+}
+
+func TestDrop_AcceptLeavesANewerFileOfTheName(t *testing.T) {
+	d, dir, _ := openDrop(t)
+	path := filepath.Join(dir, "x.xml")
+	put(t, path, phase)
+	found := scan(t, d)
+	writeText(t, path, strings.ReplaceAll(phase, "117", "118"))
+	if err := found[0].Accept(); err != nil {
+		t.Fatal(err)
+	}
+	found[0].Refuse(errors.New("too late"))
+	again := scan(t, d)
+	if len(again) != 1 || !strings.Contains(string(again[0].Fragment.XML()), "118") {
+		t.Errorf("found %v, want the newer file", names(again))
+	}
+	if err := again[0].Accept(); err != nil {
+		t.Fatal(err)
+	}
+	if err := again[0].Accept(); err != nil { // it is gone: a success
+		t.Errorf("accepted twice: %v", err)
+	}
+}
+
+func TestDrop_ReadsABoundedNumberAScan(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes 10 100 files")
+	}
+	d, dir, _ := openDrop(t)
+	for i := range maxScan + 100 {
+		put(t, filepath.Join(dir, fmt.Sprintf("%d.xml", i)), phase)
+	}
+	sum := 0
+	for _, want := range []int{maxScan, 100, 0} {
+		found := scan(t, d)
+		if len(found) != want {
+			t.Errorf("found %d, want %d", len(found), want)
+		}
+		for _, f := range found {
+			if err := f.Accept(); err != nil {
+				t.Fatal(err)
+			}
+			sum++
+		}
+	}
+	if sum != maxScan+100 {
+		t.Errorf("%d files in all", sum)
+	}
+}
+
+func TestDrop_KeepsABoundedNumberOfRefused(t *testing.T) {
+	d, dir, _ := openDrop(t)
+	for i := range maxRefused + 500 {
+		put(t, filepath.Join(dir, fmt.Sprintf("%d.xml", i)), "bad")
+	}
+	scan(t, d)
+	entries, err := os.ReadDir(filepath.Join(dir, "refused"))
+	if err != nil || len(entries) > maxRefused+1000 || len(entries) < maxRefused-2 {
+		t.Errorf("%d entries among the refused, %v; want about %d", len(entries), err, maxRefused)
+	}
+}
+
+func TestDrop_StopsWhenTheContextEnds(t *testing.T) {
+	d, dir, _ := openDrop(t)
+	put(t, filepath.Join(dir, "x.xml"), phase)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Scan(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context canceled", err)
+	}
+}
+
+func TestOpenDrop_MakesAFolderForEverybody(t *testing.T) {
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	_, dir, _ := openDrop(t)
+	st, err := os.Stat(dir)
+	if err != nil || st.Mode() != os.ModeDir|os.ModeSticky|0o733 {
+		t.Errorf("mode %v, %v; want dtrwx-wx-wx", st.Mode(), err)
+	}
+	st, err = os.Stat(filepath.Join(dir, "refused"))
+	if err != nil || st.Mode().Perm() != 0o755 {
+		t.Errorf("mode of refused %v, %v; want 0755", st.Mode(), err)
+	}
+	d, err := OpenDrop(dir, nil) // and finds it the next time
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+}
+
+func TestOpenDrop_RefusesATrap(t *testing.T) {
+	if _, err := OpenDrop("drop", nil); jjm.KindOf(err) != jjm.Invalid {
+		t.Errorf("relative: %v", err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink("/tmp", filepath.Join(dir, "refused")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenDrop(dir, nil); jjm.KindOf(err) != jjm.Denied {
+		t.Errorf("refused/ is a link: %v, want kind denied", err)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	dir = t.TempDir()
+	refused := filepath.Join(dir, "refused")
+	if err := errors.Join(os.Mkdir(refused, 0o777), os.Chown(refused, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenDrop(dir, nil); jjm.KindOf(err) != jjm.Denied {
+		t.Errorf("refused/ is somebody else's: %v, want kind denied", err)
+	}
+}
+
+func TestWatch_TellsOfCompleteFilesAndEnds(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	d, dir, w := openDrop(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	c := d.Watch(ctx)
+	put(t, filepath.Join(dir, ".part"), phase)
+	if err := os.Rename(filepath.Join(dir, ".part"), filepath.Join(dir, "x.xml")); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-c:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing told of the file")
+	}
+	cancel()
+	for range c { // until it is closed
+	}
+	if len(w.all()) > 0 {
+		t.Errorf("warnings: %v", w.all())
+	}
+}
+
+func TestWatch_ThatCannotWatchWarnsAndEnds(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	d, dir, w := openDrop(t)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	c := d.Watch(ctx)
+	cancel()
+	for range c {
+		t.Error("it told of something")
+	}
+	if len(w.all()) != 1 {
+		t.Errorf("warnings: %v, want one", w.all())
+	}
+}

@@ -1,0 +1,358 @@
+package xmldb
+
+import (
+	"strconv"
+
+	"jjm"
+	"jjm/xmldb/head"
+	"jjm/xmldb/internal/xmltext"
+)
+
+// SchemaVersion is the version of docs/record.xsd that records follow. The
+// number before the point changes when a reader must.
+const SchemaVersion = "1.0"
+
+const prologue = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
+
+// limits bound what is written of texts and lists.
+type limits struct {
+	text   int // bytes of one text or attribute
+	list   int // lines of why, phases
+	shards int
+	args   int // bytes of the arguments of a part
+}
+
+// headLimits are tried in turn until the head fits.
+func headLimits() []limits {
+	return []limits{
+		{text: 8 << 10, list: 500, shards: 400},
+		{text: 1 << 10, list: 50, shards: 200},
+		{text: 128, list: 10, shards: 0},
+	}
+}
+
+// shardLimits bound a local job, so that no owner fills the disk with one long
+// message.
+func shardLimits() limits { return limits{text: 4 << 10, args: 16 << 10} }
+
+// encoder appends a document. Its methods take the path of an element, under
+// which extras are looked up.
+type encoder struct {
+	b   []byte
+	x   *extras
+	lim limits
+}
+
+// text cuts s to the limit and notes if it had to.
+func (e *encoder) text(s string, cut *bool) string {
+	s, c := xmltext.Cut(s, e.lim.text)
+	*cut = *cut || c
+	return s
+}
+
+// startDone ends a start tag: the mark, foreign attributes.
+func (e *encoder) startDone(path string, cut bool) {
+	f := e.x.get(path)
+	if f != nil {
+		cut = cut || f.cut
+	}
+	e.b = xmltext.Flag(e.b, truncated, cut)
+	if f != nil {
+		e.b = append(e.b, f.attrs...)
+	}
+	e.b = append(e.b, '>')
+}
+
+// end writes foreign children, each after sep, and the end tag.
+func (e *encoder) end(path, tag, sep string) {
+	if f := e.x.get(path); f != nil {
+		for _, c := range f.kids {
+			e.b = append(append(e.b, sep...), c.xml...)
+		}
+	}
+	e.b = append(append(append(e.b, "</"...), tag...), '>')
+}
+
+// leaf ends an element, whose start tag is open, that has a text and no
+// children of ours.
+func (e *encoder) leaf(path, tag, text string, cut bool) {
+	text = e.text(text, &cut)
+	if text == "" && !cut && e.x.get(path) == nil {
+		e.b = append(e.b, "/>"...)
+		return
+	}
+	e.startDone(path, cut)
+	e.b = xmltext.Text(e.b, text)
+	e.end(path, tag, "")
+}
+
+func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
+
+// opt writes an attribute unless it is empty.
+func (e *encoder) opt(name, s string, cut *bool) {
+	e.b = xmltext.OptAttr(e.b, name, e.text(s, cut))
+}
+
+func (e *encoder) must(name, s string, cut *bool) {
+	e.b = xmltext.Attr(e.b, name, e.text(s, cut))
+}
+
+func (e *encoder) int(name string, n int64) { e.b = xmltext.Int(e.b, name, n) }
+
+func (e *encoder) time(name string, t jjm.Time) { e.b = xmltext.Time(e.b, name, t) }
+
+// count writes an attribute unless it is 0.
+func (e *encoder) count(name string, n int) {
+	if n != 0 {
+		e.int(name, int64(n))
+	}
+}
+
+// appendShard appends the document of a shard.
+func appendShard(b []byte, grid jjm.GridID, s Shard, written jjm.Time, x *extras) []byte {
+	e := encoder{b: b, x: x, lim: shardLimits()}
+	e.raw(prologue + `<localjobs schemaVersion="` + SchemaVersion + `"`)
+	e.int("gridjob", int64(grid))
+	e.int("shard", int64(s.N))
+	e.time("written", written)
+	e.startDone("", false)
+	for i := range s.Jobs {
+		e.localJob(&s.Jobs[i])
+	}
+	e.end("", "localjobs", "\n")
+	e.raw("\n")
+	return e.b
+}
+
+// localJob appends the element of a local job, on a line of its own.
+func (e *encoder) localJob(j *jjm.LocalJob) {
+	path := "" // built only if there are extras: this is the hot loop
+	if e.x != nil {
+		path = "localjob:" + j.ID.String()
+	}
+	cut := false
+	e.raw("\n" + `<localjob id="`)
+	e.b = strconv.AppendInt(e.b, int64(j.ID.Grid), 10)
+	e.b = append(e.b, '.')
+	e.b = strconv.AppendInt(e.b, int64(j.ID.N), 10)
+	e.b = append(e.b, '"')
+	e.must("state", j.State.String(), &cut)
+	e.opt("phase", string(j.Phase), &cut)
+	e.int("attempt", int64(j.Attempt))
+	e.opt("batch", j.BatchID, &cut)
+	e.opt("host", j.Host, &cut)
+	e.time("submitted", j.Submitted)
+	e.time("started", j.Started)
+	e.time("ended", j.Ended)
+	if j.Exit >= 0 {
+		e.int("exit", int64(j.Exit))
+	}
+	if j.Tag != "" {
+		e.opt("tag", string(j.Tag), &cut)
+		e.int("pos", int64(j.Pos))
+	}
+	e.time("notBefore", j.NotBefore)
+	e.b = xmltext.Flag(e.b, "kill", j.Kill)
+	e.count("early", j.Counters.Early)
+	e.count("lateHandled", j.Counters.LateHandled)
+	e.count("lateUnhandled", j.Counters.LateUnhandled)
+	e.startDone(path, cut)
+	e.part(path+"/part", &j.Part)
+	e.raw("<message")
+	e.leaf(path+"/message", "message", j.Message, false)
+	e.progress(path+"/progress", j.Progress)
+	e.end(path, "localjob", "")
+}
+
+func (e *encoder) part(path string, p *jjm.Part) {
+	cut := false
+	e.raw("<part")
+	e.must("unit", p.Unit, &cut)
+	e.int("first", p.First)
+	e.int("count", p.Count)
+	e.int("serial", p.Serial)
+	if len(p.Args) == 0 {
+		e.leaf(path, "part", "", cut)
+		return
+	}
+	kept := e.fitting(p.Args)
+	e.startDone(path, cut || kept < len(p.Args))
+	for i, a := range p.Args[:kept] {
+		e.raw("<arg")
+		e.leaf(kidPath(path, "arg", strconv.Itoa(i)), "arg", a, false)
+	}
+	e.end(path, "part", "")
+}
+
+// fitting is the number of arguments, from the first, that the limit allows.
+func (e *encoder) fitting(args []string) int {
+	bytes := 0
+	for i, a := range args {
+		if bytes += len(a) + len("<arg></arg>"); bytes > e.lim.args {
+			return i
+		}
+	}
+	return len(args)
+}
+
+func (e *encoder) progress(path string, p jjm.Progress) {
+	cut := false
+	e.raw("<progress")
+	e.opt("phase", p.Phase, &cut)
+	if p != (jjm.Progress{}) {
+		e.int("done", p.Done)
+		e.int("total", p.Total)
+	}
+	e.leaf(path, "progress", "", cut)
+}
+
+// appendHead appends the document of a head.
+func appendHead(b []byte, h *head.Head, x *extras, lim limits) []byte {
+	e := encoder{b: b, x: x, lim: lim}
+	g := &h.Grid
+	e.raw(prologue + `<gridjob schemaVersion="` + SchemaVersion + `"`)
+	e.headAttrs(h)
+	e.raw("\n  <message")
+	e.leaf("message", "message", h.Message, false)
+	e.raw("\n  <reason")
+	e.leaf("reason", "reason", g.Reason, false)
+	e.counts(h)
+	e.clusterJobs(h)
+	e.step(&g.Step)
+	e.phases(h.Phases)
+	e.output(h)
+	e.shards(h.Jobs)
+	e.end("", "gridjob", "\n  ")
+	e.raw("\n")
+	return e.b
+}
+
+func (e *encoder) headAttrs(h *head.Head) {
+	g := &h.Grid
+	cut := false
+	e.int("id", int64(g.ID))
+	e.must("type", g.Spec.Type, &cut)
+	e.opt("name", g.Spec.Name, &cut)
+	e.opt("key", g.Spec.Key, &cut)
+	e.opt("mode", g.Spec.Mode, &cut)
+	e.opt("result", g.Spec.Result, &cut)
+	e.must("owner", g.Owner.User, &cut)
+	e.int("uid", int64(g.Owner.UID))
+	e.int("gid", int64(g.Owner.GID))
+	e.must("status", g.Status.String(), &cut)
+	e.int("gram", int64(h.GRAM))
+	e.count("code", h.GRAMCode)
+	e.must("master", h.Master, &cut)
+	e.int("exit", int64(h.Exit))
+	e.int("jobs", int64(h.Jobs))
+	e.b = xmltext.Flag(e.b, "kill", g.Kill)
+	e.opt("killedBy", g.KillBy, &cut)
+	e.time("accepted", g.Accepted)
+	e.time("changed", g.Changed)
+	e.time("ended", g.Ended)
+	e.time("written", h.Written)
+	e.startDone("", cut)
+}
+
+func (e *encoder) counts(h *head.Head) {
+	e.raw("\n  <counts")
+	e.int("expected", int64(h.Grid.Step.Expected))
+	e.int("total", int64(h.Jobs))
+	for s, n := range h.Counts {
+		e.int(jjm.State(s).String(), int64(n))
+	}
+	e.leaf("counts", "counts", "", false)
+}
+
+// clusterJobs lists a cluster job per cluster in use (decision R22); a step has
+// one cluster.
+func (e *encoder) clusterJobs(h *head.Head) {
+	e.raw("\n  <clusterjobs")
+	c := h.Grid.Step.Cluster
+	if c == "" {
+		e.leaf("clusterjobs", "clusterjobs", "", false)
+		return
+	}
+	cut := false
+	e.startDone("clusterjobs", false)
+	e.raw("\n    <clusterjob")
+	id := e.text(h.Grid.ID.String()+"@"+c, &cut)
+	e.must("id", id, &cut)
+	e.must("cluster", c, &cut)
+	e.int("jobs", int64(h.Jobs))
+	e.leaf(kidPath("clusterjobs", "clusterjob", id), "clusterjob", "", cut)
+	e.end("clusterjobs", "clusterjobs", "\n    ")
+}
+
+func (e *encoder) step(s *jjm.Step) {
+	const path = "step:0"
+	cut := false
+	e.raw("\n  <step")
+	e.int("n", 0)
+	e.opt("cluster", s.Cluster, &cut)
+	e.opt("splitter", s.Splitter, &cut)
+	e.int("expected", int64(s.Expected))
+	e.int("made", int64(s.Made))
+	e.b = xmltext.Flag(e.b, "closed", s.Closed)
+	e.b = xmltext.Flag(e.b, "prepared", s.Prepared)
+	if len(s.Why) == 0 {
+		e.leaf(path, "step", "", cut)
+		return
+	}
+	why := s.Why[:min(len(s.Why), e.lim.list)]
+	e.startDone(path, cut || len(why) < len(s.Why))
+	for i, w := range why {
+		e.raw("\n    <why")
+		e.leaf(kidPath(path, "why", strconv.Itoa(i)), "why", w, false)
+	}
+	e.end(path, "step", "\n    ")
+}
+
+func (e *encoder) phases(ps []jjm.Progress) {
+	e.raw("\n  <phases")
+	if len(ps) == 0 {
+		e.leaf("phases", "phases", "", false)
+		return
+	}
+	kept := ps[:min(len(ps), e.lim.list)]
+	e.startDone("phases", len(kept) < len(ps))
+	for _, p := range kept {
+		e.raw("\n    ")
+		e.progress(kidPath("phases", "progress", p.Phase), p)
+	}
+	e.end("phases", "phases", "\n    ")
+}
+
+// output writes the paths whole: half a path is worth nothing.
+func (e *encoder) output(h *head.Head) {
+	e.raw("\n  <output")
+	e.b = xmltext.OptAttr(e.b, "tar", h.Tar)
+	e.b = xmltext.OptAttr(e.b, "name", h.Grid.Tar)
+	if h.Grid.TarBytes != 0 {
+		e.int("bytes", h.Grid.TarBytes)
+	}
+	e.b = xmltext.OptAttr(e.b, "sha256", h.Grid.TarSHA256)
+	e.leaf("output", "output", "", false)
+}
+
+func (e *encoder) shards(jobs int) {
+	n := (jobs + ShardSize - 1) / ShardSize
+	e.raw("\n  <shards")
+	e.int("size", ShardSize)
+	e.int("count", int64(n))
+	if n == 0 {
+		e.leaf("shards", "shards", "", false)
+		return
+	}
+	kept := min(n, e.lim.shards)
+	e.startDone("shards", kept < n)
+	for i := range kept {
+		e.raw("\n    <shard")
+		e.int("n", int64(i))
+		e.must("file", shardFile(i), new(bool))
+		e.int("first", int64(i*ShardSize))
+		e.int("last", int64(min((i+1)*ShardSize, jobs)-1))
+		e.leaf(kidPath("shards", "shard", strconv.Itoa(i)), "shard", "", false)
+	}
+	e.end("shards", "shards", "\n    ")
+}

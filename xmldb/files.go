@@ -1,0 +1,65 @@
+package xmldb
+
+import (
+	"iter"
+	"path/filepath"
+
+	"jjm"
+	"jjm/xmldb/head"
+)
+
+// NamedFile is one file of a record.
+type NamedFile struct {
+	Name    string // "record.xml" or "jobs-0003.xml"
+	Content []byte
+}
+
+// Files gives the files of a record as they go into an output tar: the head
+// made of h, which need not be published yet, with what others put into the
+// published one; then the shards as published. The sequence ends with the
+// first error.
+func (db *DB) Files(h Head) iter.Seq2[NamedFile, error] {
+	return func(yield func(NamedFile, error) bool) {
+		b, err := db.render(h)
+		if err != nil || !yield(NamedFile{head.File, b}, nil) {
+			if err != nil {
+				yield(NamedFile{}, err)
+			}
+			return
+		}
+		names, err := db.shardNames(h.Grid.ID)
+		if err != nil {
+			yield(NamedFile{}, jjm.Errorf(diskKind(err), "record of grid job %d: %w", h.Grid.ID, err))
+			return
+		}
+		for _, name := range names {
+			b, _, err := db.read(filepath.Join(h.Grid.ID.String(), name), maxShardBytes)
+			if err != nil {
+				yield(NamedFile{}, jjm.Errorf(diskKind(err), "record of grid job %d: %w", h.Grid.ID, err))
+				return
+			}
+			if !yield(NamedFile{name, b}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// render encodes a head without writing it.
+func (db *DB) render(h Head) ([]byte, error) {
+	grid := h.Grid.ID
+	st := db.lock(grid)
+	defer db.unlock(grid, st)
+	if h.Written == 0 {
+		h.Written = jjm.At(db.now())
+	}
+	f := file{name: head.File, root: "gridjob", layout: headLayout, pending: pendingFile(headShard)}
+	// What does not fit is cut from the extras: they must not be remembered,
+	// because nothing is written here.
+	defer db.forgetFile(st, f.name)
+	x, _, err := db.load(st, grid.String(), f)
+	if err != nil {
+		return nil, jjm.Errorf(diskKind(err), "record of grid job %d: %w", grid, err)
+	}
+	return encodeHead(nil, &h, x)
+}

@@ -1,0 +1,173 @@
+package xmldb
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+
+	"jjm"
+	"jjm/xmldb/internal/xmltext"
+)
+
+// Caps of a fragment.
+const (
+	// MaxFragment is its size, in bytes, also in canonical form.
+	MaxFragment = 64 << 10
+	// MaxDepth is how deep elements nest in it, itself not counted.
+	MaxDepth = 16
+)
+
+// Fragment is what an outside writer has to say about a job: elements to be
+// merged into the job's element in the record.
+type Fragment struct {
+	Grid jjm.GridID
+	// Local is the number of the local job, or -1 for the grid job.
+	Local    int32
+	elements []child
+}
+
+// Ref is the job meant, as people write it: "12.3", or "12".
+func (f Fragment) Ref() string {
+	if f.Local < 0 {
+		return f.Grid.String()
+	}
+	return jjm.LocalID{Grid: f.Grid, N: f.Local}.String()
+}
+
+// XML is the fragment in canonical form: ParseFragment reads it back.
+func (f Fragment) XML() []byte {
+	b := xmltext.Attr([]byte("<fragment"), "job", f.Ref())
+	b = append(b, '>')
+	for _, c := range f.elements {
+		b = append(b, c.xml...)
+	}
+	return append(b, "</fragment>"...)
+}
+
+// ParseFragment reads
+//
+//	<fragment job="12.3"><phase name="d0gstar" done="117" total="250"/></fragment>
+//
+// The elements may have any name but those of jjm itself, unless they are of a
+// namespace. A document type declaration, entities, processing instructions,
+// attributes of XML Schema instances, more than MaxFragment bytes, MaxDepth
+// levels or MaxChildren elements are refused. The error is of kind Invalid and
+// names the place.
+func ParseFragment(b []byte) (Fragment, error) {
+	f, err := parseFragment(b)
+	if err != nil {
+		return Fragment{}, jjm.Errorf(jjm.Invalid, "fragment: %w", err)
+	}
+	return f, nil
+}
+
+func parseFragment(b []byte) (Fragment, error) {
+	if len(b) > MaxFragment {
+		return Fragment{}, fmt.Errorf("%d bytes: want at most %d", len(b), MaxFragment)
+	}
+	t := newTokens(b, MaxDepth+1)
+	tok, err := t.next()
+	if err != nil {
+		return Fragment{}, err
+	}
+	start := tok.(xml.StartElement) // next gives nothing else first
+	if uri, _ := t.uri(start.Name); start.Name.Local != "fragment" || uri != "" && start.Name.Space != "" {
+		return Fragment{}, t.errorf(`element %.40q: want <fragment job="12.3">`, full(start.Name))
+	}
+	f, inherit, err := fragmentStart(t, start)
+	if err != nil {
+		return f, err
+	}
+	if err := f.readElements(t, inherit); err != nil {
+		return f, err
+	}
+	if _, err := t.next(); !errors.Is(err, io.EOF) {
+		return f, fmt.Errorf("behind the fragment: %w", err)
+	}
+	if len(f.elements) == 0 {
+		return f, errors.New("it holds no element")
+	}
+	if n := len(f.XML()); n > MaxFragment {
+		return f, fmt.Errorf("%d bytes once escaped: want at most %d", n, MaxFragment)
+	}
+	return f, nil
+}
+
+// fragmentStart reads the job, and the declarations that the elements inherit.
+func fragmentStart(t *tokens, start xml.StartElement) (f Fragment, inherit []xml.Attr, err error) {
+	job := ""
+	for _, a := range start.Attr {
+		_, isDecl := declares(a.Name)
+		switch {
+		case isDecl:
+			inherit = append(inherit, a)
+		case a.Name.Space == "" && a.Name.Local == "job":
+			job = a.Value
+		default:
+			return f, nil, t.errorf("attribute %.40q of fragment: want job and nothing else", full(a.Name))
+		}
+	}
+	ref, err := jjm.ParseRef(job)
+	if err != nil || ref.Locals && ref.First != ref.Last {
+		return f, nil, t.errorf(`attribute job of fragment: %.40q: want a grid job ("12") or a local job ("12.3")`, job)
+	}
+	f = Fragment{Grid: ref.Grid, Local: -1}
+	if ref.Locals {
+		f.Local = ref.First
+	}
+	return f, inherit, nil
+}
+
+// readElements reads the children to the end of the fragment.
+func (f *Fragment) readElements(t *tokens, inherit []xml.Attr) error {
+	for {
+		tok, err := t.next()
+		if err != nil {
+			return err
+		}
+		switch tok := tok.(type) {
+		case xml.EndElement:
+			return nil
+		case xml.CharData:
+			if len(bytes.TrimSpace(tok)) > 0 {
+				return t.errorf("text in fragment: want elements")
+			}
+		case xml.StartElement:
+			if err := f.readElement(t, tok, inherit); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (f *Fragment) readElement(t *tokens, start xml.StartElement, inherit []xml.Attr) error {
+	if len(f.elements) == MaxChildren {
+		return t.errorf("more than %d elements", MaxChildren)
+	}
+	uri, _ := t.uri(start.Name)
+	if uri == "" && reserved(start.Name.Local) {
+		return t.errorf("element %s is jjm's own and cannot be set by a fragment: use another name, or a namespace", start.Name.Local)
+	}
+	b, err := t.copyElement(nil, start, inherit, func(e xml.StartElement) error { return t.checkForeign(e) })
+	if err != nil {
+		return err
+	}
+	f.elements = append(f.elements, child{key: childKey(uri, start), xml: string(b)})
+	return nil
+}
+
+// checkForeign refuses what would make a record invalid: a validator looks at
+// these names wherever they stand.
+func (t *tokens) checkForeign(e xml.StartElement) error {
+	if uri, _ := t.uri(e.Name); uri == "" && (e.Name.Local == "gridjob" || e.Name.Local == "localjobs") {
+		return t.errorf("element %s is jjm's own and cannot be in a fragment: use another name, or a namespace", e.Name.Local)
+	}
+	for _, a := range e.Attr {
+		if uri, _ := t.uri(a.Name); a.Name.Space != "" && uri == xsiURI {
+			return t.errorf("element %s: attribute %s of XML Schema instances is not allowed", full(e.Name), full(a.Name))
+		}
+	}
+	return nil
+}

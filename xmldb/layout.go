@@ -1,0 +1,81 @@
+package xmldb
+
+import "slices"
+
+// element describes an element of a record: which attributes and children are
+// jjm's own. Everything else in it is foreign and is kept.
+type element struct {
+	attrs []string
+	kids  map[string]*element
+	// key tells siblings of this name apart: the name of an attribute, or "#"
+	// for their order; "" where there is only one.
+	key string
+}
+
+func (e *element) owns(attr string) bool { return slices.Contains(e.attrs, attr) }
+
+// truncated marks an element of which something was cut.
+const truncated = "truncated"
+
+// leaf describes an element without children of jjm.
+func leaf(key string, attrs ...string) *element {
+	return &element{key: key, attrs: append(attrs, truncated)}
+}
+
+// headLayout and shardLayout describe the two documents. docs/record.xsd says
+// the same; a test compares them.
+func headLayout() *element {
+	return &element{
+		attrs: []string{"schemaVersion", "id", "type", "name", "key", "mode", "result", "owner", "uid", "gid",
+			"status", "gram", "code", "master", "exit", "jobs", "kill", "killedBy",
+			"accepted", "changed", "ended", "written", truncated},
+		kids: map[string]*element{
+			"message": leaf(""),
+			"reason":  leaf(""),
+			"counts": leaf("", "expected", "total", "new", "submitting", "submitted", "running",
+				"completing", "completed", "failed", "killed", "held"),
+			"clusterjobs": {attrs: []string{truncated}, kids: map[string]*element{"clusterjob": leaf("id", "id", "cluster", "jobs")}},
+			"step": {
+				key:   "n",
+				attrs: []string{"n", "cluster", "splitter", "expected", "made", "closed", "prepared", truncated},
+				kids:  map[string]*element{"why": leaf("#")},
+			},
+			"phases": {
+				attrs: []string{truncated},
+				kids:  map[string]*element{"progress": leaf("phase", "phase", "done", "total")},
+			},
+			"output": leaf("", "tar", "name", "bytes", "sha256"),
+			"shards": {
+				attrs: []string{"size", "count", truncated},
+				kids:  map[string]*element{"shard": leaf("n", "n", "file", "first", "last")},
+			},
+		},
+	}
+}
+
+func shardLayout() *element {
+	return &element{
+		attrs: []string{"schemaVersion", "gridjob", "shard", "written", truncated},
+		kids: map[string]*element{"localjob": {
+			key: "id",
+			attrs: []string{"id", "state", "phase", "attempt", "batch", "host", "submitted", "started", "ended",
+				"exit", "tag", "pos", "notBefore", "kill", "early", "lateHandled", "lateUnhandled", truncated},
+			kids: map[string]*element{
+				"part":     {attrs: []string{"unit", "first", "count", "serial", truncated}, kids: map[string]*element{"arg": leaf("#")}},
+				"message":  leaf(""),
+				"progress": leaf("", "phase", "done", "total"),
+			},
+		}},
+	}
+}
+
+// reserved reports whether name, without a namespace, is an element of jjm:
+// nobody else may use it in a record.
+func reserved(name string) bool {
+	switch name {
+	case "gridjob", "localjobs", "localjob", "fragment", "message", "reason", "counts", "clusterjobs",
+		"clusterjob", "step", "why", "phases", "progress", "output", "shards", "shard", "part", "arg":
+		return true
+	}
+	return false
+}

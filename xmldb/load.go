@@ -1,0 +1,146 @@
+package xmldb
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"jjm/xmldb/internal/xmltext"
+)
+
+// loader collects the extras of one file.
+type loader struct {
+	t    *tokens
+	x    extras
+	seen map[string]bool // paths read
+}
+
+// loadExtras reads the text of a file and gives what in it is not jjm's: nil
+// if all is. The error names the place.
+func loadExtras(data []byte, root string, layout *element) (*extras, error) {
+	l := loader{t: newTokens(data, maxFileDepth), seen: make(map[string]bool)}
+	tok, err := l.t.next()
+	if err != nil {
+		return nil, err
+	}
+	start := tok.(xml.StartElement) // next gives nothing else first
+	if uri, _ := l.t.uri(start.Name); uri != "" || start.Name.Local != root {
+		return nil, l.t.errorf("root element %.40q: want %s", full(start.Name), root)
+	}
+	if err := l.element(start, layout, ""); err != nil {
+		return nil, err
+	}
+	if _, err := l.t.next(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("behind the root element: %w", err)
+	}
+	if l.x.empty() {
+		return nil, nil
+	}
+	return &l.x, nil
+}
+
+// element reads one element of ours to its end.
+func (l *loader) element(start xml.StartElement, e *element, path string) error {
+	l.attributes(start, e, path)
+	nth := 0
+	for {
+		tok, err := l.t.next()
+		if err != nil {
+			return err
+		}
+		switch tok := tok.(type) {
+		case xml.EndElement:
+			return nil
+		case xml.StartElement:
+			if err := l.child(tok, e, path, &nth); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// child reads a child element to its end. nth counts the children of ours that
+// are told apart by their order.
+func (l *loader) child(start xml.StartElement, parent *element, path string, nth *int) error {
+	uri, _ := l.t.uri(start.Name)
+	if kid := parent.kids[start.Name.Local]; uri == "" && kid != nil {
+		return l.own(start, kid, kidPath(path, start.Name.Local, kid.keyOf(start, nth)))
+	}
+	c := child{key: childKey(uri, start)}
+	b, err := l.t.copyElement(nil, start, nil, nil)
+	if err != nil {
+		return err
+	}
+	c.xml = string(b)
+	if l.x.get(path).find(c.key) >= 0 {
+		c.key = "" // two of a key were put there by hand: both stay
+	}
+	l.x.put(path, c)
+	return nil
+}
+
+// own reads a child of ours. One that is there twice was copied by hand; what
+// is in the second is dropped, because its attributes could clash.
+func (l *loader) own(start xml.StartElement, e *element, path string) error {
+	if l.seen[path] {
+		_, err := l.t.copyElement(nil, start, nil, nil)
+		return err
+	}
+	l.seen[path] = true
+	return l.element(start, e, path)
+}
+
+// keyOf is the key of a child of ours; nth counts those told apart by order.
+func (e *element) keyOf(start xml.StartElement, nth *int) string {
+	switch e.key {
+	case "":
+		return ""
+	case "#":
+		*nth++
+		return strconv.Itoa(*nth - 1)
+	}
+	for _, a := range start.Attr {
+		if a.Name.Space == "" && a.Name.Local == e.key {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// attributes keeps those that are not ours.
+func (l *loader) attributes(start xml.StartElement, e *element, path string) {
+	for _, a := range start.Attr {
+		if a.Name.Space == "" && e.owns(a.Name.Local) {
+			// A mark on a text or list is found anew at every writing; the one
+			// on an element that takes fragments tells of losses long ago.
+			if a.Name.Local == truncated && takesFragments(path) {
+				l.x.need(path).cut = true
+			}
+			continue
+		}
+		f := l.x.need(path)
+		before := len(f.attrs)
+		f.attrs = xmltext.Attr(f.attrs, full(a.Name), a.Value)
+		l.x.bytes += len(f.attrs) - before
+	}
+}
+
+// kidPath is the path of a child of ours.
+func kidPath(parent, tag, key string) string {
+	if parent != "" {
+		tag = parent + "/" + tag
+	}
+	if key == "" {
+		return tag
+	}
+	return tag + ":" + key
+}
+
+// takesFragments reports whether the element at path is one that fragments
+// merge into.
+func takesFragments(path string) bool {
+	return path == "" || strings.HasPrefix(path, "localjob:") && !strings.Contains(path, "/")
+}

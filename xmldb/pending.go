@@ -1,0 +1,210 @@
+package xmldb
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+
+	"jjm"
+	"jjm/xmldb/head"
+)
+
+// Fragments wait on disk for the next publication of their file, in
+// fragments-0003.pending (fragments-head.pending for the grid job's own):
+// canonical fragments, each ended by a NUL, which XML cannot hold. A last one
+// without a NUL was torn by a crash.
+
+// headShard stands for the head among shards.
+const headShard = -1
+
+// maxPending bounds a file of waiting fragments, in bytes.
+const maxPending = 16 << 20
+
+func pendingFile(shard int) string {
+	if shard == headShard {
+		return "fragments-head.pending"
+	}
+	return fmt.Sprintf("fragments-%04d.pending", shard)
+}
+
+// AddFragment takes a fragment for local job local of a grid job, or for the
+// grid job itself if local is -1; the fragment's own job must be the same. It
+// is kept on disk, and merged by the next Publish of the shard that holds the
+// job (of any, for the grid job): see Pending. A fragment that a crash catches
+// between merging and cleaning up is merged again, so an element without name
+// or id can then be there twice.
+//
+// Whether the writer may speak for the job is the caller's to check. Kinds:
+// Invalid for a bad fragment, Gone for a job that does not exist, Busy for a
+// record not yet published, trouble of the disk, or if too much waits already.
+func (db *DB) AddFragment(grid jjm.GridID, local int32, xml []byte) error {
+	f, err := ParseFragment(xml)
+	if err != nil {
+		return err
+	}
+	if f.Grid != grid || f.Local != max(local, -1) {
+		return jjm.Errorf(jjm.Invalid, "fragment: it is for job %s, not for %s",
+			f.Ref(), Fragment{Grid: grid, Local: max(local, -1)}.Ref())
+	}
+	return db.Add(f)
+}
+
+// Add is AddFragment for a fragment that was parsed already.
+func (db *DB) Add(f Fragment) error {
+	if len(f.elements) == 0 {
+		return jjm.Errorf(jjm.Invalid, "fragment: it holds no element")
+	}
+	st := db.lock(f.Grid)
+	defer db.unlock(f.Grid, st)
+	if err := db.checkJob(f); err != nil {
+		return err
+	}
+	shard := headShard
+	if f.Local >= 0 {
+		shard = int(f.Local) / ShardSize
+	}
+	if err := db.appendPending(filepath.Join(f.Grid.String(), pendingFile(shard)), f.XML()); err != nil {
+		// Whatever it is, it is not the writer's fault.
+		return jjm.Errorf(jjm.Busy, "fragment for job %s: %w%s", f.Ref(), err, remedy(err))
+	}
+	return nil
+}
+
+// checkJob asks the published head whether the job exists.
+func (db *DB) checkJob(f Fragment) error {
+	data, _, err := db.read(filepath.Join(f.Grid.String(), head.File), head.MaxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return jjm.Errorf(jjm.Gone, "fragment for job %s: there is no record of grid job %d", f.Ref(), f.Grid)
+	}
+	var h Head
+	if err == nil {
+		h, err = head.Parse(data)
+	}
+	if err != nil {
+		return jjm.Errorf(jjm.Busy, "fragment for job %s: the record must be published first: %w", f.Ref(), err)
+	}
+	switch {
+	case int(f.Local) < h.Jobs:
+		return nil
+	case int(f.Local) < h.Grid.Step.Expected:
+		return jjm.Errorf(jjm.Busy, "fragment for job %s: the record has %d local jobs so far, of %d", f.Ref(), h.Jobs, h.Grid.Step.Expected)
+	}
+	return jjm.Errorf(jjm.Gone, "fragment for job %s: the grid job has %d local jobs", f.Ref(), h.Jobs)
+}
+
+// appendPending adds one fragment; a part of one is taken back.
+func (db *DB) appendPending(path string, xml []byte) error {
+	f, err := db.fs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	st, err := f.Stat()
+	if err == nil && st.Size() > maxPending {
+		err = fmt.Errorf("%s: %d bytes of fragments wait already", path, st.Size())
+	}
+	if err == nil {
+		if err = db.endTorn(f, st.Size()); err == nil {
+			_, err = f.Write(append(xml, 0))
+		}
+		if err != nil {
+			_ = f.Truncate(st.Size())
+		}
+	}
+	return errors.Join(err, f.Close())
+}
+
+// endTorn ends a fragment that a crash left without its NUL, so that the next
+// one does not join it.
+func (db *DB) endTorn(f *os.File, size int64) error {
+	if size == 0 {
+		return nil
+	}
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], size-1); err != nil || last[0] == 0 {
+		return err
+	}
+	_, err := f.Write([]byte{0})
+	return err
+}
+
+// Pending gives the shards for which fragments wait, in order, and whether
+// some wait for the grid job itself: what to publish soon, also after a
+// restart.
+func (db *DB) Pending(grid jjm.GridID) (shards []int, own bool, err error) {
+	names, err := db.entries(grid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, jjm.Errorf(diskKind(err), "fragments of grid job %d: %w", grid, err)
+	}
+	for _, name := range names {
+		digits, ok := strings.CutPrefix(strings.TrimSuffix(name, ".pending"), "fragments-")
+		if n, err := strconv.Atoi(digits); ok && err == nil && name == pendingFile(n) {
+			shards = append(shards, n)
+		}
+		own = own || name == pendingFile(headShard)
+	}
+	sort.Ints(shards)
+	return shards, own, nil
+}
+
+// pending is what waits for one file.
+type pending struct {
+	found bool
+	data  []byte
+}
+
+// readPending reads what waits. Trouble here must not stop a publication.
+func (db *DB) readPending(dir, name string) pending {
+	data, _, err := db.read(filepath.Join(dir, name), maxPending+MaxFragment+2)
+	if errors.Is(err, fs.ErrNotExist) {
+		return pending{}
+	}
+	if err != nil {
+		db.warn("waiting fragments cannot be read: they are dropped", "file", filepath.Join(db.dir, dir, name), "error", err)
+	}
+	return pending{found: true, data: data}
+}
+
+// mergePending merges fragments into the extras of a file, which it may change.
+func (db *DB) mergePending(x *extras, p pending, f file) *extras {
+	for text := range bytes.SplitSeq(p.data, []byte{0}) {
+		if len(text) == 0 {
+			continue
+		}
+		frag, err := ParseFragment(text)
+		if err != nil {
+			db.warn("a waiting fragment is dropped", "file", f.pending, "error", err)
+			continue
+		}
+		if x == nil {
+			x = &extras{}
+		}
+		path := ""
+		if frag.Local >= 0 {
+			path = "localjob:" + frag.Ref()
+		}
+		for _, c := range frag.elements {
+			x.put(path, c)
+		}
+	}
+	return x
+}
+
+// dropPending removes what was merged.
+func (db *DB) dropPending(dir, name string, p pending) {
+	if !p.found {
+		return
+	}
+	if err := db.fs.RemoveAll(filepath.Join(dir, name)); err != nil {
+		db.warn("merged fragments cannot be removed: they will be merged again",
+			"file", filepath.Join(db.dir, dir, name), "error", err)
+	}
+}

@@ -1,0 +1,298 @@
+package xmldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"jjm"
+	"jjm/xmldb/head"
+)
+
+// Publish writes the given shards of a grid job's record, then its head; other
+// shards stay as they are. Each file is replaced atomically and keeps what
+// others put into it; fragments that wait for these files are merged.
+//
+// On an error the head is the old one, and so is every shard not yet reached;
+// publishing the same again makes it good. The kinds: Internal for a shard
+// that is not what it says it is, Denied and Busy for trouble of the file
+// system, Ambiguous if ctx ended in between.
+func (db *DB) Publish(ctx context.Context, h Head, shards iter.Seq[Shard]) error {
+	grid := h.Grid.ID
+	st := db.lock(grid)
+	defer db.unlock(grid, st)
+	if h.Written == 0 {
+		h.Written = jjm.At(db.now())
+	}
+	if err := db.makeFolder(grid); err != nil {
+		return err
+	}
+	var buf []byte // one for all the files
+	for s := range shards {
+		if ctx.Err() != nil {
+			return jjm.Errorf(jjm.Ambiguous, "publish record of grid job %d: shard %d: %w", grid, s.N, ctx.Err())
+		}
+		if err := checkShard(grid, s); err != nil {
+			return jjm.Errorf(jjm.Internal, "publish record of grid job %d: %w", grid, err)
+		}
+		f := file{name: shardFile(s.N), root: "localjobs", layout: shardLayout, pending: pendingFile(s.N)}
+		f.encode = func(b []byte, x *extras) ([]byte, error) {
+			return appendShard(b, grid, s, h.Written, x), nil
+		}
+		if err := db.rewrite(grid, st, f, &buf); err != nil {
+			return err
+		}
+	}
+	f := file{name: head.File, root: "gridjob", layout: headLayout, pending: pendingFile(headShard)}
+	f.encode = func(b []byte, x *extras) ([]byte, error) { return encodeHead(b, &h, x) }
+	if err := db.rewrite(grid, st, f, &buf); err != nil {
+		return err
+	}
+	if h.Grid.Status.Final() {
+		db.forget(st) // memory does not grow with what is finished
+	}
+	return nil
+}
+
+func (db *DB) makeFolder(grid jjm.GridID) error {
+	err := db.fs.Mkdir(grid.String(), dirMode)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil { // whatever the umask is
+		err = db.fs.Chmod(grid.String(), dirMode)
+	}
+	if err != nil {
+		return jjm.Errorf(diskKind(err), "publish record of grid job %d in %s: %w", grid, db.dir, err)
+	}
+	return nil
+}
+
+// checkShard finds a shard whose local jobs are not its own, or not dense.
+func checkShard(grid jjm.GridID, s Shard) error {
+	if s.N < 0 || len(s.Jobs) > ShardSize {
+		return fmt.Errorf("shard %d of %d local jobs: want 0 or more, of at most %d", s.N, len(s.Jobs), ShardSize)
+	}
+	for i := range s.Jobs {
+		want := jjm.LocalID{Grid: grid, N: int32(s.N*ShardSize + i)}
+		if s.Jobs[i].ID != want {
+			return fmt.Errorf("shard %d: local job %v at the place of %v", s.N, s.Jobs[i].ID, want)
+		}
+	}
+	return nil
+}
+
+var errTooLong = fmt.Errorf("the head exceeds %d bytes whatever is cut: its paths are too long", head.MaxBytes)
+
+// encodeHead makes a head fit: foreign elements go first, the oldest before
+// the others, then long texts and lists.
+func encodeHead(b []byte, h *head.Head, x *extras) ([]byte, error) {
+	for _, lim := range headLimits() {
+		if own := appendHead(nil, h, nil, lim); len(own)+len(` truncated="true"`) > head.MaxBytes {
+			continue
+		}
+		full := appendHead(b, h, x, lim)
+		if len(full) <= head.MaxBytes {
+			return full, nil
+		}
+		x.shrink(len(full) - head.MaxBytes + len(` truncated="true"`))
+		if full = appendHead(b, h, x, lim); len(full) <= head.MaxBytes {
+			return full, nil
+		}
+		x.shrink(x.bytes + 1)
+		return appendHead(b, h, x, lim), nil
+	}
+	return nil, errTooLong
+}
+
+// file is one file of a record that is about to be rewritten.
+type file struct {
+	name    string // within the folder of the grid job
+	root    string
+	layout  func() *element
+	pending string // where fragments for it wait
+	encode  func(b []byte, x *extras) ([]byte, error)
+}
+
+// rewrite replaces a file, keeping what others put into it.
+func (db *DB) rewrite(grid jjm.GridID, st *gridState, f file, buf *[]byte) error {
+	err := db.tryRewrite(st, grid.String(), f, buf)
+	if err == nil {
+		return nil
+	}
+	// What is remembered may be ahead of what is on disk.
+	db.forgetFile(st, f.name)
+	kind := diskKind(err)
+	if errors.Is(err, errTooLong) {
+		kind = jjm.Internal
+	}
+	return jjm.Errorf(kind, "publish record of grid job %d: %s: %w%s (what was published before is intact)",
+		grid, filepath.Join(db.dir, grid.String(), f.name), err, remedy(err))
+}
+
+// tryRewrite starts again if somebody else replaces the file in between, so
+// that their change is not lost.
+func (db *DB) tryRewrite(st *gridState, dir string, f file, buf *[]byte) error {
+	for try := 1; ; try++ {
+		x, seen, err := db.load(st, dir, f)
+		if err != nil {
+			return err
+		}
+		waiting := db.readPending(dir, f.pending)
+		x = db.mergePending(x, waiting, f)
+		if *buf, err = f.encode((*buf)[:0], x); err != nil {
+			return err
+		}
+		same := func() bool { return try >= 3 || db.stamp(filepath.Join(dir, f.name)) == seen }
+		s, done, err := db.replace(dir, f.name, *buf, same)
+		if err != nil {
+			return err
+		}
+		if !done {
+			db.forgetFile(st, f.name)
+			continue
+		}
+		db.remember(st, f.name, s, x)
+		db.dropPending(dir, f.pending, waiting)
+		return nil
+	}
+}
+
+// remedy says what a person can do.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return ": make room there"
+	case errors.Is(err, syscall.EROFS):
+		return ": mount it writable"
+	case errors.Is(err, fs.ErrPermission):
+		return ": give the folder to the daemon's account"
+	}
+	return ""
+}
+
+// maxShardBytes bounds a file that is read back: 1000 local jobs at their caps
+// of foreign content, and as much again.
+const maxShardBytes = 128 << 20
+
+// load gives the extras of the file on disk and the stamp of what it read. A
+// file that cannot be read as a record is set aside.
+func (db *DB) load(st *gridState, dir string, f file) (*extras, stamp, error) {
+	path := filepath.Join(dir, f.name)
+	seen := db.stamp(path)
+	if seen == (stamp{}) {
+		return nil, seen, nil
+	}
+	if m := st.files[f.name]; m.known && m.stamp == seen {
+		return m.x, seen, nil
+	}
+	data, seen, err := db.read(path, maxShardBytes)
+	var x *extras
+	if err == nil {
+		x, err = loadExtras(data, f.root, f.layout())
+	}
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		return x, seen, nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EIO):
+		return nil, seen, err
+	}
+	db.warn("a file of a record cannot be read: it is replaced, its copy kept",
+		"file", filepath.Join(db.dir, path), "copy", f.name+".bad", "error", err)
+	return nil, seen, db.setAside(path)
+}
+
+// stamp is that of a file; zero if there is none.
+func (db *DB) stamp(path string) stamp {
+	st, err := db.fs.Lstat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stampOf(st)
+}
+
+// read reads a regular file, without waiting for anybody who holds the other
+// end of a fifo.
+func (db *DB) read(path string, limit int64) ([]byte, stamp, error) {
+	before, err := db.fs.Lstat(path)
+	if err != nil {
+		return nil, stamp{}, err
+	}
+	seen := stampOf(before)
+	if !before.Mode().IsRegular() {
+		return nil, seen, fmt.Errorf("%s: not a regular file", path)
+	}
+	f, err := db.fs.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, seen, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, seen, err
+	}
+	if seen = stampOf(st); !st.Mode().IsRegular() || st.Size() > limit {
+		return nil, seen, fmt.Errorf("%s: not a regular file of at most %d bytes", path, limit)
+	}
+	data := make([]byte, st.Size())
+	_, err = io.ReadFull(f, data)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%s: it was cut while it was read", path)
+	}
+	return data, seen, err
+}
+
+// setAside keeps a copy of a file as *.bad, in place of an older one. The file
+// stays where it is, until it is replaced, if it can be linked.
+func (db *DB) setAside(path string) error {
+	bad := path + ".bad"
+	if err := db.fs.RemoveAll(bad); err != nil {
+		return err
+	}
+	if st, err := db.fs.Lstat(path); err == nil && st.Mode().IsRegular() && db.fs.Link(path, bad) == nil {
+		return nil
+	}
+	return db.fs.Rename(path, bad)
+}
+
+// replace writes a file under a temporary name and renames it, unless same
+// says that the file there is no longer the one that was read. It leaves no
+// temporary file.
+func (db *DB) replace(dir, name string, b []byte, same func() bool) (s stamp, done bool, err error) {
+	tmp := filepath.Join(dir, "."+name+".tmp")
+	defer func() {
+		if !done {
+			_ = db.fs.Remove(tmp)
+		}
+	}()
+	if err := db.fs.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return s, false, err
+	}
+	f, err := db.fs.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return s, false, err
+	}
+	_, err = f.Write(b)
+	st, errStat := f.Stat()
+	if err = errors.Join(err, errStat, f.Close()); err != nil {
+		return s, false, err
+	}
+	if st.Mode().Perm() != fileMode { // a tight umask
+		if err := db.fs.Chmod(tmp, fileMode); err != nil {
+			return s, false, err
+		}
+	}
+	if !same() {
+		return s, false, nil
+	}
+	if err := db.fs.Rename(tmp, filepath.Join(dir, name)); err != nil {
+		return s, false, err
+	}
+	return stampOf(st), true, nil
+}

@@ -1,0 +1,69 @@
+package xmldb
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Watch tells when a scan is worth while: the channel receives a value soon
+// after files came, several at once as one. It is closed when ctx ends, and the
+// goroutine that feeds it is gone by then. inotify(7) does not see what other
+// hosts write to a network file system, and it can be out of watches: a caller
+// scans now and then all the same.
+func (d *Drop) Watch(ctx context.Context) <-chan struct{} {
+	c := make(chan struct{}, 1)
+	w, err := fsnotify.NewWatcher()
+	if err == nil {
+		if err = w.Add(d.dir); err != nil {
+			w.Close()
+			w = nil
+		}
+	}
+	if err != nil {
+		d.warn("the drop folder cannot be watched: it is scanned now and then only", "dir", d.dir, "error", err)
+		w = nil
+	}
+	go func() {
+		defer close(c)
+		if w == nil {
+			<-ctx.Done()
+			return
+		}
+		defer w.Close()
+		d.watch(ctx, w, c)
+	}()
+	return c
+}
+
+func (d *Drop) watch(ctx context.Context, w *fsnotify.Watcher, c chan<- struct{}) {
+	tell := func() {
+		select {
+		case c <- struct{}{}:
+		default: // one is waiting already
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case ev, ok := <-w.Events:
+			if !ok {
+				return
+			}
+			if ev.Has(fsnotify.Create) || ev.Has(fsnotify.Write) {
+				if complete(filepath.Base(ev.Name)) {
+					tell()
+				}
+			}
+		case err, ok := <-w.Errors:
+			if !ok {
+				return
+			}
+			// An overflow means that events were lost: look.
+			d.warn("watching the drop folder", "dir", d.dir, "error", err)
+			tell()
+		}
+	}
+}
