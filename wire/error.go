@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"errors"
+
+	"jjm"
+)
+
+// Bounds on an error as it travels: enough for a person, harmless to a client.
+const (
+	maxErrorText = 64 << 10
+	maxProblems  = 1000
+)
+
+// ErrorOf makes of an error what the socket carries; nil gives nil. An
+// unclassified error is Internal: whoever raised it did not say better.
+func ErrorOf(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	e := &Error{Kind: jjm.KindOf(err), Text: err.Error()}
+	if e.Kind == jjm.Unclassified {
+		e.Kind = jjm.Internal
+	}
+	if len(e.Text) > maxErrorText {
+		e.Text = e.Text[:maxErrorText] + "..."
+	}
+	var ps jjm.Problems
+	if errors.As(err, &ps) {
+		if e.Kind == jjm.Internal {
+			e.Kind = jjm.Invalid
+		}
+		if len(ps) > maxProblems {
+			ps = ps[:maxProblems]
+		}
+		e.Problems = ps
+	}
+	return e
+}
+
+// Err gives the error back as Go knows it: of its kind, with its problems in
+// its chain. A nil e gives nil.
+func (e *Error) Err() error {
+	if e == nil {
+		return nil
+	}
+	return &jjm.Error{Kind: e.Kind, Err: &remote{text: e.Text, problems: e.Problems}}
+}
+
+// remote is an error that arose in the daemon.
+type remote struct {
+	text     string
+	problems jjm.Problems
+}
+
+func (r *remote) Error() string { return r.text }
+
+// Unwrap gives the problems to errors.As, if there are any.
+func (r *remote) Unwrap() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	return r.problems
+}

@@ -1,0 +1,226 @@
+// Package wire is the language of jjm's local socket: what a client sends and
+// what the daemon answers. One request per connection: one line of JSON each
+// way, then, for the verbs that stream, raw bytes or further lines.
+//
+//	-> {"verb":"lookup","refs":["12","13"]}
+//	<- {"ok":true,"lookup":[{"id":12,"status":"running","gram":2,...}]}
+//
+// Verbs that stream: "wait" answers a line per change, each an Answer, the
+// last one with Last set. "output" and "cat" answer one line with Bytes (-1 =
+// until the connection closes), then that many raw bytes.
+//
+// It holds types, and the reading and writing of lines within bounds. Of jjm it
+// imports only the root package, and no net: the client that gatekeepers exec
+// thousands of times links it.
+package wire
+
+import "jjm"
+
+// MaxRequest is the longest request line, in bytes: a job file may be 4 MiB.
+const MaxRequest = 8 << 20
+
+// Request is what a client sends. Exactly the member named by Verb is read.
+type Request struct {
+	Verb    string   `json:"verb"`
+	Submit  *Submit  `json:"submit,omitempty"`
+	Refs    []string `json:"refs,omitempty"` // lookup, kill, status, wait, record, output, cat, history, log
+	List    *List    `json:"list,omitempty"`
+	Path    string   `json:"path,omitempty"`    // record: an XPath-like query, "" = whole
+	Partial bool     `json:"partial,omitempty"` // output: what there is, of an unfinished job
+	File    string   `json:"file,omitempty"`    // cat: stdout, stderr, script, glf
+	Follow  bool     `json:"follow,omitempty"`  // cat
+	Limit   int      `json:"limit,omitempty"`   // history
+}
+
+// The verbs.
+const (
+	VerbPing     = "ping"
+	VerbSubmit   = "submit"
+	VerbLookup   = "lookup"
+	VerbKill     = "kill"
+	VerbStatus   = "status"
+	VerbList     = "list"
+	VerbWait     = "wait"
+	VerbRecord   = "record"
+	VerbOutput   = "output"
+	VerbCat      = "cat"
+	VerbHistory  = "history"
+	VerbLog      = "log"
+	VerbJobTypes = "job-types"
+	VerbClusters = "clusters"
+)
+
+// Submit hands over a job file.
+type Submit struct {
+	// Name is the file's name, for messages and to tell TOML from JSON by its
+	// ending; Text its content.
+	Name string `json:"name"`
+	Text string `json:"text"`
+	// BaseDir is the absolute folder that relative input paths start from.
+	BaseDir string `json:"base_dir"`
+	// Key overrides the job file's request key.
+	Key string `json:"key,omitempty"`
+	// DryRun decides and explains, and makes nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// List filters grid jobs, newest first.
+type List struct {
+	All    bool   `json:"all,omitempty"` // finished ones too
+	Status string `json:"status,omitempty"`
+	Type   string `json:"type,omitempty"`
+	Owner  string `json:"owner,omitempty"`
+	Limit  int    `json:"limit,omitempty"`  // default 50
+	Before int64  `json:"before,omitempty"` // ids below this, for paging
+}
+
+// Answer is what the daemon answers. Exactly one of Error and the verb's member
+// is set.
+type Answer struct {
+	OK       bool               `json:"ok"`
+	Last     bool               `json:"last,omitempty"`
+	Error    *Error             `json:"error,omitempty"`
+	Version  string             `json:"version,omitempty"`
+	Submit   *Submitted         `json:"submit,omitempty"`
+	Lookup   []Lookup           `json:"lookup,omitempty"`
+	Kill     []Killed           `json:"kill,omitempty"`
+	Status   []Status           `json:"status,omitempty"`
+	Record   []string           `json:"record,omitempty"`
+	Output   *Output            `json:"output,omitempty"`
+	Bytes    int64              `json:"bytes,omitempty"`
+	History  []jjm.JournalEntry `json:"history,omitempty"`
+	Log      []string           `json:"log,omitempty"`
+	JobTypes []JobType          `json:"job_types,omitempty"`
+	Clusters []Cluster          `json:"clusters,omitempty"`
+}
+
+// Error is an error as the socket carries it.
+type Error struct {
+	Kind     jjm.Kind     `json:"kind"`
+	Text     string       `json:"text"`
+	Problems jjm.Problems `json:"problems,omitempty"`
+}
+
+// Submitted answers submit.
+type Submitted struct {
+	ID jjm.GridID `json:"id,omitempty"`
+	// Existed is true when the request key named a grid job already there.
+	Existed bool `json:"existed,omitempty"`
+	// Plan is the decomposition: always with DryRun.
+	Plan *Plan `json:"plan,omitempty"`
+}
+
+// Plan is a decomposition, for people.
+type Plan struct {
+	Type     string   `json:"type"`
+	Cluster  string   `json:"cluster"`
+	Splitter string   `json:"splitter"`
+	Jobs     int      `json:"jobs"`
+	Why      []string `json:"why"`
+	// Parts and Commands show the first local jobs, at most ten.
+	Parts    []jjm.Part `json:"parts,omitempty"`
+	Commands [][]string `json:"commands,omitempty"`
+}
+
+// Lookup is the one honest status of a grid job.
+type Lookup struct {
+	ID     jjm.GridID `json:"id"`
+	Error  *Error     `json:"error,omitempty"`
+	Status string     `json:"status"`
+	GRAM   jjm.GRAM   `json:"gram"`
+	// Code is the GRAM error code (17) when GRAM is FAILED.
+	Code    int    `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Master is the Ganga master status.
+	Master string `json:"master"`
+	// Exit is the exit code of the grid job once it is final (decision R11).
+	Exit   int    `json:"exit"`
+	Counts Counts `json:"counts"`
+	Tar    string `json:"tar,omitempty"` // absolute path once complete
+	// Stale is set when the answer is from the record, the daemon being down;
+	// AsOf is when the record was written.
+	Stale bool     `json:"stale,omitempty"`
+	AsOf  jjm.Time `json:"as_of,omitempty"`
+}
+
+// Counts are the local jobs by state. Expected is how many there will be;
+// Total how many there are.
+type Counts struct {
+	Expected   int `json:"expected"`
+	Total      int `json:"total"`
+	New        int `json:"new"`
+	Submitting int `json:"submitting"`
+	Submitted  int `json:"submitted"`
+	Running    int `json:"running"`
+	Completing int `json:"completing"`
+	Completed  int `json:"completed"`
+	Failed     int `json:"failed"`
+	Killed     int `json:"killed"`
+	Held       int `json:"held"`
+}
+
+// Killed answers kill for one reference.
+type Killed struct {
+	Ref string `json:"ref"`
+	// NoChange is true when it was over already: a success.
+	NoChange bool   `json:"no_change,omitempty"`
+	Error    *Error `json:"error,omitempty"`
+}
+
+// Status is the detail of a grid job, and of the local jobs asked for.
+type Status struct {
+	Lookup   Lookup   `json:"lookup"`
+	Name     string   `json:"name"`
+	Type     string   `json:"type"`
+	Owner    string   `json:"owner"`
+	Key      string   `json:"key,omitempty"`
+	Cluster  string   `json:"cluster"`
+	Accepted jjm.Time `json:"accepted"`
+	Ended    jjm.Time `json:"ended,omitempty"`
+	Why      []string `json:"why,omitempty"`
+	// Phases sums the progress of the running local jobs.
+	Phases []jjm.Progress `json:"phases,omitempty"`
+	Locals []jjm.LocalJob `json:"locals,omitempty"`
+	Record string         `json:"record,omitempty"` // path of the record's head
+}
+
+// Output describes the tar that follows.
+type Output struct {
+	Name    string `json:"name"`
+	SHA256  string `json:"sha256,omitempty"`
+	Partial bool   `json:"partial,omitempty"`
+	Path    string `json:"path,omitempty"` // on the daemon's side
+}
+
+// JobType documents a job type.
+type JobType struct {
+	Type    string     `json:"type"`
+	Summary string     `json:"summary"`
+	Result  string     `json:"result"`
+	Params  []JobParam `json:"params"`
+	Example string     `json:"example"`
+}
+
+// JobParam documents one setting.
+type JobParam struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Unit     string `json:"unit,omitempty"`
+	Default  string `json:"default,omitempty"`
+	Required bool   `json:"required,omitempty"`
+	Help     string `json:"help"`
+}
+
+// Cluster is the state of one batch system.
+type Cluster struct {
+	Name      string   `json:"name"`
+	Kind      string   `json:"kind"`
+	Healthy   bool     `json:"healthy"`
+	Cause     string   `json:"cause,omitempty"` // why not healthy
+	Guarantee string   `json:"guarantee"`
+	Slots     int      `json:"slots"`
+	Waiting   int      `json:"waiting"` // not yet handed over
+	Queued    int      `json:"queued"`
+	Running   int      `json:"running"`
+	LastSeen  jjm.Time `json:"last_seen,omitempty"` // last good listing
+}
