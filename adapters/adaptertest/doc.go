@@ -1,0 +1,16 @@
+// Package adaptertest tests adapters, and what is built on them.
+//
+// [Run] is the conformance suite that every adapter must pass whose batch
+// system can run a shell command. An adapter's test costs it a few lines:
+//
+//	func TestConformance(t *testing.T) {
+//		adaptertest.Run(t, func(t *testing.T) adaptertest.System {
+//			return adaptertest.System{Adapter: ..., Owner: ..., Dir: t.TempDir()}
+//		})
+//	}
+//
+// [Sim] is a simulated batch system on a clock of the test's own, which can be
+// made to lose, refuse, delay and lie, for tests and benchmarks of the layers
+// above. It can play the wrapper, and keeps count of every run of every
+// attempt.
+package adaptertest

@@ -1,0 +1,167 @@
+package adaptertest
+
+import (
+	"maps"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// OnSubmit scripts the next calls of Submit, one fault each; after them all is
+// well.
+func (s *Sim) OnSubmit(faults ...Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, faults...)
+}
+
+// Lie makes the next n listings leave out the jobs that drop names; nil names
+// all.
+func (s *Sim) Lie(n int, drop func(job SimJob) bool) {
+	if drop == nil {
+		drop = func(SimJob) bool { return true }
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lies, s.lie = n, drop
+}
+
+// Down makes every call answer Busy for a while; jobs go on.
+func (s *Sim) Down(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = s.c.Now().Add(d)
+}
+
+// IgnoreCancels makes the next n cancels of living jobs succeed without effect.
+func (s *Sim) IgnoreCancels(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stubborn = n
+}
+
+// Vanish makes the batch system forget jobs as if they had never been: neither
+// listing nor accounting has them, and a running one leaves no result.
+func (s *Sim) Vanish(jobs ...adapters.Ref) {
+	s.each(jobs, func(k simKey) {
+		if s.job(k).state.Alive() {
+			s.over(k, jjm.BatchAborted, jjm.At(s.c.Now()), 0, 0, "")
+		}
+		s.job(k).gone = true
+	})
+}
+
+// Abort ends jobs as a failing node does: no result, state ABORTED.
+func (s *Sim) Abort(reason string, jobs ...adapters.Ref) {
+	s.each(jobs, func(k simKey) {
+		if s.job(k).state.Alive() {
+			s.over(k, jjm.BatchAborted, jjm.At(s.c.Now()), 0, 0, reason)
+		}
+	})
+}
+
+// CancelInBatch ends jobs as somebody else's cancel does.
+func (s *Sim) CancelInBatch(jobs ...adapters.Ref) {
+	s.each(jobs, func(k simKey) {
+		if s.job(k).state.Alive() {
+			s.cancel(k, "cancelled by an operator")
+		}
+	})
+}
+
+// HoldInBatch holds waiting jobs as the batch system itself or an operator
+// does.
+func (s *Sim) HoldInBatch(reason string, jobs ...adapters.Ref) {
+	s.each(jobs, func(k simKey) {
+		if j := s.job(k); j.state == jjm.BatchQueued {
+			j.state = jjm.BatchHold
+			s.reasons[k] = reason
+		}
+	})
+}
+
+// Requeue ends the runs of jobs without result and lets them wait again, as
+// after a preemption. The batch id stays, the restart count grows.
+func (s *Sim) Requeue(jobs ...adapters.Ref) {
+	s.each(jobs, func(k simKey) {
+		if j := s.job(k); j.state == jjm.BatchRunning {
+			s.running--
+			delete(s.runs, k)
+			j.state, j.started = jjm.BatchQueued, 0
+			j.restarts++
+			s.queue = append(s.queue, k)
+		}
+	})
+}
+
+// each applies do to the jobs named, of any owner; with an empty id, to those
+// of every bulk of the tag; with index -1 and a bulk's id or none, to all jobs.
+func (s *Sim) each(jobs []adapters.Ref, do func(simKey)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.step()
+	for _, ref := range jobs {
+		for _, b := range s.tags[ref.Tag] {
+			if ref.ID != "" && ref.ID != b.id {
+				continue
+			}
+			for i := range b.jobs {
+				if ref.Index == int32(i) || ref.Index < 0 {
+					do(simKey{b.number, int32(i)})
+				}
+			}
+		}
+	}
+	s.poke()
+}
+
+// Runs counts how often the application of each attempt was run, by wrappers
+// that won the claim. None may be above 1.
+func (s *Sim) Runs() map[jjm.AttemptID]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.counts)
+}
+
+// Calls counts calls and events since the beginning.
+type Calls struct {
+	Submits int // calls of Submit, whatever became of them
+	Bulks   int // bulks accepted
+	Starts  int // runs begun, also those that lost the claim
+	Lists   int // calls of List
+}
+
+// Calls tells what has been asked and done.
+func (s *Sim) Calls() Calls {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Calls{Submits: s.submits, Bulks: len(s.bulks), Starts: s.starts, Lists: s.lists}
+}
+
+// Troubles gives the errors of the wrapper; a test wants none.
+func (s *Sim) Troubles() []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]error(nil), s.troubles...)
+}
+
+// Next gives the time of the next end or start, so that a test can move its
+// clock there; false if nothing will happen by itself.
+func (s *Sim) Next() (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.nextStart()
+	for len(s.ends) > 0 {
+		e := s.ends[0]
+		if j := s.job(e.key); j.state != jjm.BatchRunning || j.due != e.at {
+			s.ends.pop() // ended otherwise
+			continue
+		}
+		if !ok || e.at < at {
+			at, ok = e.at, true
+		}
+		break
+	}
+	return at.Time(), ok
+}

@@ -1,0 +1,135 @@
+package adaptertest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"jjm"
+	"jjm/glf"
+	"jjm/sandbox"
+)
+
+// Wrapper plays jjm-wrapper for the jobs of a Sim. Its methods are called one
+// at a time.
+type Wrapper interface {
+	// Start claims the attempt of a job that starts. won is false if another
+	// holds the claim: the application does not run then.
+	Start(job SimJob, at jjm.Time) (id jjm.AttemptID, won bool, err error)
+	// End reports the end of a run that Start allowed. job.Attempt is the id
+	// that Start gave.
+	End(job SimJob, play Play, started, ended jjm.Time) error
+}
+
+// AreaWrapper claims and reports in work areas, as jjm-wrapper does.
+type AreaWrapper struct {
+	// Area gives the work area of an owner.
+	Area func(owner jjm.Owner) *sandbox.Area
+	// Bare leaves out the attempt's folder with its GLF and outputs; the result
+	// alone is written. It is for benchmarks.
+	Bare bool
+}
+
+// InArea is an AreaWrapper for one owner.
+func InArea(area *sandbox.Area) *AreaWrapper {
+	return &AreaWrapper{Area: func(jjm.Owner) *sandbox.Area { return area }}
+}
+
+var _ Wrapper = (*AreaWrapper)(nil)
+
+// simPID is the process id that a simulated wrapper has.
+const simPID = 4711
+
+func claimOf(job SimJob, at jjm.Time) jjm.Claim {
+	return jjm.Claim{
+		Holder: jjm.HolderWrapper, Batch: job.ID, Restarts: job.Restarts, Host: simHost, PID: simPID,
+		Nonce: fmt.Sprintf("%s/%d", job.ID, job.Restarts), Time: at,
+	}
+}
+
+// Start reads the assignment and takes the claim.
+func (w *AreaWrapper) Start(job SimJob, at jjm.Time) (jjm.AttemptID, bool, error) {
+	area := w.Area(job.Owner)
+	as, err := area.ReadAssignment(job.Tag, job.Index)
+	if err != nil {
+		return jjm.AttemptID{}, false, err
+	}
+	id := as.AttemptID()
+	_, won, err := area.Claim(job.Tag, job.Index, claimOf(job, at))
+	if err != nil || !won || w.Bare {
+		return id, won, err
+	}
+	dir := filepath.Join(area.Root(), sandbox.AttemptDir(id))
+	err = os.MkdirAll(filepath.Join(dir, sandbox.WorkName), 0o700)
+	start := glf.FormatLine(at.Time(), glf.Info, glf.StartData(id.Attempt, simHost, simPID))
+	for name, text := range map[string]string{
+		sandbox.GLFName: start, "stdout": "output of " + id.LocalID.String() + "\n", "stderr": "",
+	} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	return id, true, err
+}
+
+// End writes the application's line, the end line, its output, and the result.
+func (w *AreaWrapper) End(job SimJob, play Play, started, ended jjm.Time) error {
+	id := job.Attempt
+	exit := play.Exit
+	if play.Signal != 0 {
+		exit = 128 + play.Signal
+	}
+	text := glf.FormatLine(started.Time(), glf.Info, glf.StartData(id.Attempt, simHost, simPID))
+	keyword, data := play.Keyword, play.Data
+	if keyword == "" {
+		keyword, data = glf.Succeeded, "out.dat"
+	}
+	if keyword != "-" {
+		text += glf.FormatLine(ended.Time(), keyword, data)
+	}
+	text += glf.FormatLine(ended.Time(), glf.Info, glf.EndData(exit))
+	r := jjm.Result{
+		Version: 1, Tag: job.Tag, Pos: job.Index, Grid: id.Grid, Local: id.N, Attempt: id.Attempt,
+		Claim: claimOf(job, started), Started: started, Ended: ended, Exit: exit, Signal: play.Signal,
+		WallMS: int64(ended - started), UserMS: int64(ended - started), RSSKB: 100 << 10, GLF: text,
+	}
+	area := w.Area(job.Owner)
+	if keyword == glf.Succeeded && !w.Bare {
+		for _, name := range glf.SplitArgs(data) {
+			out, err := writeOutput(area, id, name)
+			if err != nil {
+				return err
+			}
+			r.Outputs = append(r.Outputs, out...)
+		}
+	}
+	if !w.Bare {
+		path := filepath.Join(area.Root(), sandbox.AttemptDir(id), sandbox.GLFName)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return area.PutResult(r)
+}
+
+// writeOutput makes one output file as an application would have; none for "-".
+func writeOutput(area *sandbox.Area, id jjm.AttemptID, name string) ([]jjm.Output, error) {
+	below := filepath.Join(sandbox.WorkName, name)
+	switch {
+	case name == "-":
+		return nil, nil
+	case !filepath.IsLocal(name):
+		return []jjm.Output{{Name: name, Absent: "not below the job's directory"}}, nil
+	}
+	text := []byte("events of " + id.LocalID.String() + "\n")
+	path := filepath.Join(area.Root(), sandbox.AttemptDir(id), below)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	return []jjm.Output{{Name: below, Bytes: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}}, nil
+}
