@@ -1,0 +1,70 @@
+package all
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+func TestRegistry_EveryKindMakesAnAdapterOfTheGivenName(t *testing.T) {
+	for kind, make := range Registry() {
+		t.Run(kind, func(t *testing.T) {
+			if !regexp.MustCompile(`^[a-z][a-z0-9]*$`).MatchString(kind) {
+				t.Errorf("kind %q: want a short word that fits a configuration file", kind)
+			}
+			env := adapters.Env{State: t.TempDir(), Now: time.Now}
+			a, err := make("site-"+kind, env, func(any) error { return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Name() != "site-"+kind {
+				t.Errorf("name %q", a.Name())
+			}
+			c := a.Capabilities()
+			if c.MaxBulk < 1 || c.Guarantee == "" {
+				t.Errorf("capabilities %+v: want MaxBulk and Guarantee", c)
+			}
+			stop(t, a)
+		})
+	}
+}
+
+// stop runs the adapter with a context that has ended, so that it lets go of
+// what it holds.
+func stop(t *testing.T, a adapters.Adapter) {
+	t.Helper()
+	if r, ok := a.(adapters.Runner); ok {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRegistry_AMistakeInTheConfigurationIsPassedOn(t *testing.T) {
+	wrong := errors.New("unknown key")
+	for kind, make := range Registry() {
+		_, err := make("x", adapters.Env{State: t.TempDir()}, func(any) error { return wrong })
+		if !errors.Is(err, wrong) {
+			t.Errorf("%s: error %v", kind, err)
+		}
+	}
+}
+
+func TestRegistry_TwoAdaptersDoNotShareAState(t *testing.T) {
+	env := adapters.Env{State: t.TempDir()}
+	a, err := Registry()["local"]("a", env, func(any) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, a)
+	if _, err := Registry()["local"]("b", env, func(any) error { return nil }); jjm.KindOf(err) != jjm.Conflict {
+		t.Errorf("error %v", err)
+	}
+}

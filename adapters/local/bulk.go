@@ -1,0 +1,235 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"jjm"
+	"jjm/run"
+)
+
+// job is what is known of one job. It is kept small: there are as many as the
+// site runs in a day.
+type job struct {
+	state    jjm.BatchState
+	asked    intent
+	signal   uint8
+	exit     uint8
+	restarts int32
+	started  jjm.Time
+	ended    jjm.Time
+	cpuMS    int64
+	rssKB    int64
+	reason   string
+}
+
+// intent is why a job is being ended before its time.
+type intent uint8
+
+const (
+	toCancel  intent = 1 << iota // somebody asked
+	overLimit                    // the walltime is over
+)
+
+// proc is a job that has been started, or is just being.
+type proc struct {
+	b   *bulk
+	pos int32
+	// pid is 0 until it is known; born bounds, in milliseconds since the
+	// machine's boot, when the process was started: with the pid it names one
+	// process only. boot is the boot it was started in.
+	pid  int
+	born [2]int64
+	boot string
+	// p is nil until the process runs, and for one that cannot be found.
+	p *run.Process
+	// deadline is when its walltime is over, killAt when KILL follows TERM; 0
+	// for never.
+	deadline, killAt jjm.Time
+}
+
+// bulk is a spool entry and its jobs. Adapter.mu guards it.
+type bulk struct {
+	entry
+	dir   string
+	jobs  []job
+	procs map[int32]*proc
+	need  int // cores of a job
+
+	queued   int // jobs waiting
+	next     int // none waits before this one
+	alive    int // jobs not ended
+	lastEnd  jjm.Time
+	waitsFor bool // is in Adapter.waiting
+
+	log     *os.File // opened for what is written, with locks and out
+	locks   *os.File // to see whether others hold a lock
+	out     *os.File // the jobs' standard output and error; nil for none
+	size    int64    // of the log
+	torn    bool     // the log does not end with a whole line
+	booted  bool     // the log says in which boot its next lines were written
+	boot    string
+	pending []byte // lines that the disk refused
+
+	who *identity
+}
+
+func newBulk(e entry, dir, boot string) *bulk {
+	b := &bulk{
+		entry: e, dir: dir, boot: boot, jobs: make([]job, e.N), procs: map[int32]*proc{},
+		need: max(1, e.Request.Cores), queued: e.N, alive: e.N,
+	}
+	for i := range b.jobs {
+		b.jobs[i].state = jjm.BatchQueued
+	}
+	return b
+}
+
+// name is the id of a job as the batch system gives it.
+func (b *bulk) name(pos int32) string {
+	return strconv.FormatInt(b.ID, 10) + "_" + strconv.Itoa(int(pos))
+}
+
+func (b *bulk) endRecord(pos int32) string {
+	return filepath.Join(b.dir, "end", strconv.Itoa(int(pos)))
+}
+
+// set moves a job to another state and keeps the counts.
+func (b *bulk) set(pos int32, s jjm.BatchState) {
+	j := &b.jobs[pos]
+	if j.state == jjm.BatchQueued {
+		b.queued--
+	}
+	if j.state.Alive() {
+		b.alive--
+	}
+	j.state = s
+	if s == jjm.BatchQueued {
+		b.queued++
+		b.next = min(b.next, int(pos))
+	}
+	if s.Alive() {
+		b.alive++
+	} else {
+		b.lastEnd = max(b.lastEnd, j.ended)
+	}
+}
+
+// first is the job whose turn it is. The bulk has queued jobs.
+func (b *bulk) first() int32 {
+	for b.jobs[b.next].state != jjm.BatchQueued {
+		b.next++
+	}
+	return int32(b.next)
+}
+
+// openLog opens the log and the locks.
+func (b *bulk) openLog() error {
+	if b.log != nil {
+		return nil
+	}
+	log, err := os.OpenFile(filepath.Join(b.dir, "log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	locks, err := os.OpenFile(filepath.Join(b.dir, "locks"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		log.Close()
+		return err
+	}
+	b.log, b.locks = log, locks
+	return nil
+}
+
+// append writes lines to the log, after those the disk refused before. If the
+// disk refuses them again nothing of them is kept, unless they tell of what has
+// happened already: those are kept for the next time.
+func (b *bulk) append(happened bool, lines ...[]byte) error {
+	text := append([]byte(nil), b.pending...)
+	for _, l := range lines {
+		text = append(text, l...)
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	if happened {
+		b.pending = text
+	}
+	if err := b.openLog(); err != nil {
+		return jjm.Errorf(jjm.Busy, "open the log of spool entry %d: %w", b.ID, err)
+	}
+	if !b.booted {
+		text = append(lineBoot(b.boot), text...)
+	}
+	if b.torn {
+		text = append([]byte("\n"), text...)
+	}
+	n, err := b.log.Write(text)
+	if err != nil {
+		if n > 0 {
+			b.torn = b.log.Truncate(b.size) != nil || b.torn
+		}
+		return jjm.Errorf(jjm.Busy, "write the log of spool entry %d: %w", b.ID, err)
+	}
+	b.size += int64(n)
+	b.torn, b.booted, b.pending = false, true, nil
+	return nil
+}
+
+// idle closes the files of a bulk of which nothing runs.
+func (b *bulk) idle() {
+	if len(b.procs) == 0 && len(b.pending) == 0 {
+		b.closeFiles()
+	}
+}
+
+func (b *bulk) closeFiles() {
+	for _, f := range []**os.File{&b.log, &b.locks, &b.out} {
+		if *f != nil {
+			(*f).Close()
+			*f = nil
+		}
+	}
+}
+
+// takeLock gives a descriptor that holds the lock of a job, for the job to
+// inherit. It cannot be written through.
+func (b *bulk) takeLock(pos int32) (*os.File, error) {
+	f, err := os.Open(filepath.Join(b.dir, "locks"))
+	if err != nil {
+		return nil, err
+	}
+	if err := holdByte(f, int64(pos)); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock job %s: %w", b.name(pos), err)
+	}
+	return f, nil
+}
+
+// held reports whether a process of the job lives that holds its lock, or that
+// it cannot be told.
+func (b *bulk) held(pos int32) bool {
+	if b.openLog() != nil {
+		return true
+	}
+	return byteHeld(b.locks, int64(pos))
+}
+
+// makeEnd makes the folder for the end records; it belongs to the owner.
+func (b *bulk) makeEnd(chown bool) error {
+	end := filepath.Join(b.dir, "end")
+	err := os.Mkdir(end, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err == nil && chown {
+		err = os.Chown(end, b.Owner.UID, b.Owner.GID)
+		if err != nil {
+			_ = os.Remove(end)
+		}
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package local
+
+import (
+	"context"
+	"syscall"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// Control acts on jobs. Unknown jobs are taken for ones that are long gone: a
+// success. Only a waiting job can be held.
+//
+// What was asked is in the log before anything is done, so that it outlives the
+// daemon.
+func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, jjm.Errorf(jjm.Busy, "%s: %v: %w", a.name, op, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.gone(); err != nil {
+		return nil, err
+	}
+	answers := make([]error, len(jobs))
+	touched := map[*bulk]bool{}
+	for i, ref := range jobs {
+		b, pos, err := a.find(owner, ref)
+		if err != nil || b == nil {
+			answers[i] = err
+			continue
+		}
+		switch op {
+		case adapters.Cancel:
+			answers[i] = a.cancel(b, pos)
+		case adapters.HoldJobs:
+			answers[i] = a.hold(b, pos)
+		case adapters.Release:
+			answers[i] = a.release(b, pos)
+		default:
+			answers[i] = jjm.Errorf(jjm.Invalid, "operation %d: want cancel, hold or release", int(op))
+		}
+		touched[b] = true
+	}
+	for b := range touched {
+		b.idle()
+	}
+	poke(a.wake)
+	poke(a.changed)
+	return answers, nil
+}
+
+// cancel ends a job that waits, and asks one that runs to end. The caller holds
+// a.mu.
+func (a *Adapter) cancel(b *bulk, pos int32) error {
+	j := &b.jobs[pos]
+	switch {
+	case j.state.Ended() || j.asked&toCancel != 0:
+		return nil
+	case b.procs[pos] == nil:
+		over := *j
+		over.state, over.ended, over.reason = jjm.BatchCancelled, jjm.At(a.env.Now()), "cancelled before it started"
+		if err := b.append(false, lineOf("cancel", pos), lineEnd(pos, &over)); err != nil {
+			return err
+		}
+		j.asked |= toCancel
+		a.settle(b, pos, over)
+		return nil
+	}
+	if err := b.append(false, lineOf("cancel", pos)); err != nil {
+		return err
+	}
+	j.asked |= toCancel
+	a.point("local.cancelling")
+	a.terminate(b.procs[pos])
+	return nil
+}
+
+// settle makes the end of a job known. The caller holds a.mu.
+func (a *Adapter) settle(b *bulk, pos int32, over job) {
+	j := &b.jobs[pos]
+	asked := j.asked
+	state := over.state
+	over.state = j.state // for set to count from
+	*j = over
+	j.asked |= asked
+	b.set(pos, state)
+}
+
+// terminate sends TERM, and has KILL follow. The caller holds a.mu.
+func (a *Adapter) terminate(p *proc) {
+	p.killAt = jjm.At(a.env.Now()).Add(a.config.Grace.D())
+	a.soon(p.killAt.Time())
+	if p.p != nil {
+		_ = p.p.Signal(syscall.SIGTERM) // one that has ended needs none
+	}
+}
+
+func (a *Adapter) hold(b *bulk, pos int32) error {
+	switch j := &b.jobs[pos]; {
+	case j.state.Ended() || j.state == jjm.BatchHold:
+		return nil
+	case j.state != jjm.BatchQueued:
+		return jjm.Errorf(jjm.Conflict, "job %s: it runs already; only a waiting job can be held", b.name(pos))
+	}
+	if err := b.append(false, lineOf("hold", pos)); err != nil {
+		return err
+	}
+	b.set(pos, jjm.BatchHold)
+	return nil
+}
+
+func (a *Adapter) release(b *bulk, pos int32) error {
+	if b.jobs[pos].state != jjm.BatchHold {
+		return nil
+	}
+	if err := b.append(false, lineOf("free", pos)); err != nil {
+		return err
+	}
+	b.set(pos, jjm.BatchQueued)
+	a.enqueue(b)
+	return nil
+}

@@ -1,0 +1,289 @@
+package local_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/adapters/local"
+	"jjm/run"
+)
+
+// daemon tells a second process of this test what to do: to be a daemon that
+// is killed.
+type daemon struct {
+	State  string
+	Slots  int
+	Submit []adapters.Bulk
+	Point  string        // where to die by KILL
+	Nth    int           // at which passage of the point, from 1
+	After  time.Duration // or after this time
+	Cancel bool          // cancel every job once it runs
+	Purge  bool          // let the time to keep entries pass at the end
+}
+
+const daemonEnv = "JJM_TEST_DAEMON"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(daemonEnv); text != "" {
+		if err := beDaemon(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// die ends this process as kill -9 does, at once.
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// beDaemon runs an adapter until every job has ended.
+func beDaemon(text string) error {
+	var d daemon
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return err
+	}
+	c := config(d.Slots)
+	var later atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	a, err := local.New("local", adapters.Env{State: d.State, Now: now}, c)
+	if err != nil {
+		return err
+	}
+	passed := 0
+	a.Crash = func(point string) {
+		if point == d.Point {
+			if passed++; passed == d.Nth {
+				die()
+			}
+		}
+	}
+	if d.After > 0 {
+		time.AfterFunc(d.After, die)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	err = d.act(ctx, a)
+	if err == nil && d.Purge {
+		later.Store(int64(2 * c.Keep))
+		_, err = a.Control(ctx, self(), adapters.Cancel, nil) // has it look at the clock
+		time.Sleep(time.Second)                               // in which it should die
+	}
+	cancel()
+	if err != nil {
+		return err
+	}
+	return <-done
+}
+
+func (d daemon) act(ctx context.Context, a *local.Adapter) error {
+	for _, b := range d.Submit {
+		if _, err := a.Submit(ctx, b); err != nil {
+			return err
+		}
+	}
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		l, err := a.List(ctx, self(), time.Time{})
+		if err != nil {
+			return err
+		}
+		alive := 0
+		for _, r := range l.Reports {
+			if r.State.Alive() {
+				alive++
+			}
+			if d.Cancel && r.State == jjm.BatchRunning {
+				ref := adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1}
+				if _, err := a.Control(ctx, self(), adapters.Cancel, []adapters.Ref{ref}); err != nil {
+					return err
+				}
+			}
+		}
+		if alive == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("jobs have not ended")
+}
+
+// killed runs a daemon that is to die by KILL.
+func killed(t *testing.T, d daemon) {
+	t.Helper()
+	if !start(t, d) {
+		t.Fatalf("the daemon came to its end without passing %q %d times", d.Point, d.Nth)
+	}
+}
+
+// start runs a daemon to its end, and reports whether it was killed.
+func start(t *testing.T, d daemon) (dead bool) {
+	t.Helper()
+	text, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := run.Run(t.Context(), run.Cmd{Argv: []string{exe}, Env: []string{daemonEnv + "=" + string(text)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Signal != 9 && out.Exit != 0 {
+		t.Fatalf("the daemon: exit %d: %s", out.Exit, out.Stderr)
+	}
+	return out.Signal == 9
+}
+
+// The jobs of the crash tests tell of each run, and how they end. The second
+// one leaves an end record as jjm's wrapper does.
+const (
+	plainJob    = `echo x >> ran.$JJM_INDEX; sleep $0; exit 3`
+	recordedJob = `echo x >> ran.$JJM_INDEX; sleep $0
+		echo "exit=3 user_ms=10 sys_ms=5 rss_kb=77" > $JJM_SPOOL_END.new; mv $JJM_SPOOL_END.new $JJM_SPOOL_END; exit 3`
+)
+
+func TestCrash_NoJobIsLostAndNoEndIsWrong(t *testing.T) {
+	const (
+		short = "0"   // over before the next daemon comes
+		long  = "1.5" // running when it comes
+	)
+	tests := []struct {
+		name, point, job, sleep string
+		state                   jjm.BatchState
+		reason                  string
+		restarts, runs          int
+	}{
+		{"spooled", "local.spooled", plainJob, short, jjm.BatchEndedFailed, "", 0, 1},
+		{"marked, not started", "local.marked", plainJob, short, jjm.BatchEndedFailed, "", 1, 1},
+		{"started, unknown, running", "local.started", recordedJob, long, jjm.BatchEndedFailed, "", 0, 1},
+		{"started, unknown, running, no record", "local.started", plainJob, long, jjm.BatchAborted, "no exit record", 0, 1},
+		{"started, unknown, over", "local.started", recordedJob, short, jjm.BatchEndedFailed, "", 0, 1},
+		// Nothing is known of it but the mark: the only way to a second run,
+		// from which the wrapper's claim guards.
+		{"started, unknown, over, no record", "local.started", plainJob, short, jjm.BatchEndedFailed, "", 1, 2},
+		{"recorded, running", "local.recorded", recordedJob, long, jjm.BatchEndedFailed, "", 0, 1},
+		{"recorded, running, no record", "local.recorded", plainJob, long, jjm.BatchAborted, "no exit record", 0, 1},
+		{"recorded, over", "local.recorded", recordedJob, short, jjm.BatchEndedFailed, "", 0, 1},
+		{"recorded, over, no record", "local.recorded", plainJob, short, jjm.BatchAborted, "no exit record", 0, 1},
+		{"ended", "local.ended", recordedJob, short, jjm.BatchEndedFailed, "", 0, 1},
+		{"ended, no record", "local.ended", plainJob, short, jjm.BatchAborted, "no exit record", 0, 1},
+		{"end written", "local.closed", plainJob, short, jjm.BatchEndedFailed, "", 0, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			state := t.TempDir()
+			b := bulk(t, 1, "/bin/sh", "-c", tt.job, tt.sleep)
+			killed(t, daemon{State: state, Slots: 2, Submit: []adapters.Bulk{b}, Point: tt.point, Nth: 1})
+			if tt.sleep == short && tt.point != "local.spooled" && tt.point != "local.marked" {
+				waitFor(t, "the job's run", func() bool { return lines(t, b, "ran.0") == 1 })
+				time.Sleep(100 * time.Millisecond) // and its end, of which there may be no trace
+			}
+
+			a := open(t, state, config(2))
+			serve(t, a)
+			found, err := a.Find(t.Context(), self(), []jjm.Tag{b.Tag})
+			if err != nil || found[0].Presence != adapters.Present || found[0].IDs[0] != "1" {
+				t.Fatalf("found %+v, error %v", found, err)
+			}
+			r := waitEnd(t, a, b)[0]
+			if r.State != tt.state || !strings.Contains(r.Reason, tt.reason) || r.Restarts != tt.restarts {
+				t.Errorf("%+v", r)
+			}
+			if want := 3; tt.state == jjm.BatchEndedFailed && r.Exit != want {
+				t.Errorf("exit %d, want %d", r.Exit, want)
+			}
+			if n := lines(t, b, "ran.0"); n != tt.runs {
+				t.Errorf("it ran %d times, want %d", n, tt.runs)
+			}
+			if r.Started < r.Submitted || r.Ended < r.Started {
+				t.Errorf("submitted %v, started %v, ended %v", r.Submitted, r.Started, r.Ended)
+			}
+		})
+	}
+}
+
+func TestCrash_ACancelThatWasWrittenDownIsDone(t *testing.T) {
+	state := t.TempDir()
+	b := shell(t, 1, "echo x >> ran; exec sleep 100")
+	killed(t, daemon{State: state, Slots: 2, Submit: []adapters.Bulk{b}, Cancel: true, Point: "local.cancelling", Nth: 1})
+	a := open(t, state, config(2))
+	serve(t, a)
+	if r := waitEnd(t, a, b)[0]; r.State != jjm.BatchCancelled {
+		t.Errorf("%+v", r)
+	}
+	if n := lines(t, b, "ran"); n != 1 {
+		t.Errorf("it ran %d times", n)
+	}
+}
+
+func TestCrash_ARemovedEntryDoesNotComeBackAndItsIdIsNotUsedAnew(t *testing.T) {
+	state := t.TempDir()
+	b := shell(t, 1, "echo x >> ran")
+	killed(t, daemon{State: state, Slots: 2, Submit: []adapters.Bulk{b}, Purge: true, Point: "local.purging", Nth: 1})
+	a := open(t, state, config(2))
+	serve(t, a)
+	found, err := a.Find(t.Context(), self(), []jjm.Tag{b.Tag})
+	if err != nil || found[0].Presence != adapters.Absent {
+		t.Errorf("found %+v, error %v", found, err)
+	}
+	next := shell(t, 1, "exit 0")
+	if r := submit(t, a, next); r.ID != "2" {
+		t.Errorf("the next id is %q, want 2", r.ID)
+	}
+	waitEnd(t, a, next)
+	if n := lines(t, b, "ran"); n != 1 {
+		t.Errorf("it ran %d times", n)
+	}
+}
+
+// TestCrash_AtRandomMoments kills daemon after daemon while jobs run, and then
+// lets one finish.
+func TestCrash_AtRandomMoments(t *testing.T) {
+	state := t.TempDir()
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	b := shell(t, 150, `echo x >> ran.$JJM_INDEX; sleep 0.0$((JJM_INDEX % 5))
+		echo "exit=$((JJM_INDEX % 7)) user_ms=1 sys_ms=1 rss_kb=1" > $JJM_SPOOL_END.new
+		mv $JJM_SPOOL_END.new $JJM_SPOOL_END; exit $((JJM_INDEX % 7))`)
+	d := daemon{State: state, Slots: 8, Submit: []adapters.Bulk{b}}
+	kills := 0
+	for dead := true; dead; kills++ {
+		d.After = time.Duration(10+random.IntN(60)) * time.Millisecond
+		if kills > 40 {
+			d.After = 0
+		}
+		dead = start(t, d)
+	}
+	t.Logf("%d daemons were killed", kills-1)
+	a := open(t, state, config(8))
+	for _, r := range list(t, a, b) {
+		n := lines(t, b, fmt.Sprintf("ran.%d", r.Index))
+		want := jjm.BatchEndedOK
+		if r.Index%7 != 0 {
+			want = jjm.BatchEndedFailed
+		}
+		if r.State != want || r.Exit != int(r.Index%7) {
+			t.Errorf("%+v", r)
+		}
+		if n < 1 || n > 1+r.Restarts {
+			t.Errorf("job %d ran %d times with %d restarts", r.Index, n, r.Restarts)
+		}
+	}
+}

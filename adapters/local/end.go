@@ -1,0 +1,106 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"jjm"
+	"jjm/run"
+)
+
+// end settles a job whose process has ended.
+func (a *Adapter) end(e ending) {
+	p := e.p
+	a.mu.Lock()
+	known := p.b.procs[p.pos] == p
+	a.mu.Unlock()
+	if !known {
+		return
+	}
+	a.point("local.ended")
+	// Processes that it left behind would use cores that are given to others,
+	// and would write beside the next attempt.
+	if a.heldNow(p) {
+		a.killRest(p)
+	}
+	over := a.outcome(e)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conclude(p, over)
+	a.point("local.closed")
+}
+
+// conclude makes the end of a started job known. The caller holds a.mu.
+func (a *Adapter) conclude(p *proc, over job) {
+	b, pos := p.b, p.pos
+	j := &b.jobs[pos]
+	over.started, over.restarts = j.started, j.restarts
+	over.ended = max(over.ended, over.started)
+	switch {
+	case j.asked&toCancel != 0:
+		over.state, over.reason = jjm.BatchCancelled, "cancelled while it ran"
+	case j.asked&overLimit != 0:
+		over.state = jjm.BatchTimeout
+		over.reason = fmt.Sprintf("walltime limit of %v reached", b.Request.Walltime)
+	}
+	a.write(b, lineEnd(pos, &over))
+	a.forget(p)
+	a.settle(b, pos, over)
+	b.idle()
+	poke(a.changed)
+}
+
+// outcome is how a process ended: what wait4(2) says where it could be asked,
+// else what the job wrote.
+func (a *Adapter) outcome(e ending) job {
+	now := jjm.At(a.env.Now())
+	if e.err == nil {
+		exit, signal := run.Status(e.ws)
+		over := job{state: jjm.BatchEndedOK, exit: uint8(exit), signal: uint8(signal), ended: now}
+		if exit != 0 {
+			over.state = jjm.BatchEndedFailed
+		}
+		if e.ru != nil {
+			over.cpuMS = (e.ru.Utime.Nano() + e.ru.Stime.Nano()) / int64(time.Millisecond)
+			over.rssKB = e.ru.Maxrss
+		}
+		return over
+	}
+	r, err := readEndRecord(e.p.b.endRecord(e.p.pos))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return job{state: jjm.BatchAborted, ended: now, reason: a.noRecord(e.p)}
+	case err != nil:
+		return job{state: jjm.BatchAborted, ended: now, reason: fmt.Sprintf("%.200v", err)}
+	}
+	over := job{state: jjm.BatchEndedOK, exit: r.exit, ended: min(r.at, now), cpuMS: r.cpuMS, rssKB: r.rssKB}
+	if r.exit != 0 {
+		over.state = jjm.BatchEndedFailed
+	}
+	return over
+}
+
+func (a *Adapter) noRecord(p *proc) string {
+	if p.boot != a.boot {
+		return "no exit record: the machine was restarted"
+	}
+	return "no exit record: it ended while jjm was down"
+}
+
+// heldNow reports whether a process of the job holds its lock.
+func (a *Adapter) heldNow(p *proc) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return p.b.held(p.pos)
+}
+
+// killRest ends whatever lives of a job.
+func (a *Adapter) killRest(p *proc) {
+	if p.p != nil {
+		_ = p.p.Signal(syscall.SIGKILL)
+	}
+	p.killRest(func() bool { return a.heldNow(p) })
+}

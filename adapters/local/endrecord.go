@@ -1,0 +1,81 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"jjm"
+)
+
+// maxEndRecord bounds an end record, in bytes.
+const maxEndRecord = 4 << 10
+
+// endRecord is what a job wrote of its own end, at the path that JJM_SPOOL_END
+// gave it: one line "exit=0 user_ms=10 sys_ms=2 rss_kb=2048", renamed into
+// place. It counts where nobody was there to wait for the job.
+type endRecord struct {
+	exit         uint8
+	cpuMS, rssKB int64
+	at           jjm.Time // when it was written
+}
+
+// parseEndRecord reads an end record. Words that it does not know are ignored.
+func parseEndRecord(text []byte) (endRecord, error) {
+	var r endRecord
+	line, rest, whole := strings.Cut(string(text), "\n")
+	if !whole || rest != "" || len(text) > maxEndRecord {
+		return r, fmt.Errorf("end record %.60q: want one line", text)
+	}
+	exit := false
+	for _, word := range strings.Fields(line) {
+		key, value, _ := strings.Cut(word, "=")
+		n, err := strconv.ParseInt(value, 10, 48)
+		switch key {
+		case "exit", "user_ms", "sys_ms", "rss_kb":
+			if err != nil || n < 0 || key == "exit" && n > 255 {
+				return r, fmt.Errorf("end record: %s: %.40q: want a number", key, value)
+			}
+		}
+		switch key {
+		case "exit":
+			exit, r.exit = true, uint8(n)
+		case "user_ms", "sys_ms":
+			r.cpuMS += n
+		case "rss_kb":
+			r.rssKB = n
+		}
+	}
+	if !exit {
+		return r, fmt.Errorf("end record %.60q: no exit", text)
+	}
+	return r, nil
+}
+
+// readEndRecord reads the file of one job. It is the owner's, who may have put
+// anything there.
+func readEndRecord(path string) (endRecord, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return endRecord{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return endRecord{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return endRecord{}, errors.New("end record: not a plain file")
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxEndRecord+1))
+	if err != nil {
+		return endRecord{}, err
+	}
+	r, err := parseEndRecord(text)
+	r.at = jjm.At(info.ModTime())
+	return r, err
+}

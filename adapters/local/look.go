@@ -1,0 +1,189 @@
+package local
+
+import (
+	"context"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// List answers from memory. The id of a report is that of the job, "17_3".
+func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
+	if err := ctx.Err(); err != nil {
+		return adapters.Listing{}, jjm.Errorf(jjm.Busy, "%s: list: %w", a.name, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.gone(); err != nil {
+		return adapters.Listing{}, err
+	}
+	from := jjm.At(since)
+	total := 0
+	for _, b := range a.order {
+		if b.visible(owner, from) {
+			total += b.N
+		}
+	}
+	l := adapters.Listing{At: a.env.Now(), Reports: make([]jjm.Report, 0, total)}
+	for _, b := range a.order {
+		if b.visible(owner, from) {
+			l.Reports = b.reports(l.Reports, from, a.host)
+		}
+	}
+	return l, nil
+}
+
+// visible reports whether a listing has anything of the bulk.
+func (b *bulk) visible(owner jjm.Owner, from jjm.Time) bool {
+	return b.Owner.UID == owner.UID && (b.alive > 0 || b.lastEnd >= from)
+}
+
+// reports appends the jobs alive or ended at or after from. All ids of a bulk
+// share one string, because a listing may be of a hundred thousand jobs.
+func (b *bulk) reports(to []jjm.Report, from jjm.Time, host string) []jjm.Report {
+	prefix := strconv.FormatInt(b.ID, 10) + "_"
+	ids := make([]byte, 0, b.N*(len(prefix)+3))
+	first := len(to)
+	for pos := range b.jobs {
+		j := &b.jobs[pos]
+		if j.state.Ended() && j.ended < from {
+			continue
+		}
+		ids = strconv.AppendInt(append(ids, prefix...), int64(pos), 10)
+		to = append(to, b.report(int32(pos), host))
+		to[len(to)-1].Exit = len(ids) // where the id ends, for the loop below
+	}
+	all, start := string(ids), 0
+	for i := first; i < len(to); i++ {
+		r := &to[i]
+		r.ID, start = all[start:r.Exit], r.Exit
+		r.Exit = int(b.jobs[r.Index].exit)
+	}
+	return to
+}
+
+// report is all but the id.
+func (b *bulk) report(pos int32, host string) jjm.Report {
+	j := &b.jobs[pos]
+	r := jjm.Report{
+		Tag: b.Tag, Index: pos, State: j.state, Exit: int(j.exit), Signal: int(j.signal), Reason: j.reason,
+		Submitted: b.Submitted, Started: j.started, Ended: j.ended, Restarts: int(j.restarts),
+		CPUms: j.cpuMS, RSSKB: j.rssKB,
+	}
+	if j.started != 0 {
+		r.Host = host
+	}
+	if j.reason == "" {
+		r.Reason = waitReason(j)
+	}
+	return r
+}
+
+func waitReason(j *job) string {
+	switch {
+	case j.state == jjm.BatchQueued:
+		return "waiting for cores"
+	case j.state == jjm.BatchHold:
+		return "held on request"
+	case j.state.Alive() && j.asked&toCancel != 0:
+		return "being cancelled"
+	case j.state.Alive() && j.asked&overLimit != 0:
+		return "being ended at its walltime limit"
+	}
+	return ""
+}
+
+// Find is definite: a tag is present or absent.
+func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
+	// A Submit under way is waited for: its entry may be on disk already.
+	select {
+	case a.submitting <- struct{}{}:
+		defer func() { <-a.submitting }()
+	case <-ctx.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, jjm.Errorf(jjm.Busy, "%s: find: %w", a.name, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.gone(); err != nil {
+		return nil, err
+	}
+	found := make([]adapters.Found, len(tags))
+	for i, tag := range tags {
+		found[i] = adapters.Found{Tag: tag, Presence: adapters.Absent}
+		if b := a.tags[tag]; b != nil && b.Owner.UID == owner.UID {
+			found[i].Presence = adapters.Present
+			found[i].IDs = []string{strconv.FormatInt(b.ID, 10)}
+		}
+	}
+	return found, nil
+}
+
+// Account gives the jobs asked for that have ended and are still known.
+func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, jjm.Errorf(jjm.Busy, "%s: account: %w", a.name, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.gone(); err != nil {
+		return nil, err
+	}
+	var reports []jjm.Report
+	for _, ref := range jobs {
+		b, pos, err := a.find(owner, ref)
+		if err != nil || b == nil || !b.jobs[pos].state.Ended() {
+			continue
+		}
+		r := b.report(pos, a.host)
+		r.ID = b.name(pos)
+		reports = append(reports, r)
+	}
+	return reports, nil
+}
+
+// find gives the job that ref names, nil for one that is not known. The caller
+// holds a.mu.
+func (a *Adapter) find(owner jjm.Owner, ref adapters.Ref) (*bulk, int32, error) {
+	b, pos := a.tags[ref.Tag], ref.Index
+	if ref.ID != "" {
+		number, index, whole := strings.Cut(ref.ID, "_")
+		id, err := strconv.ParseInt(number, 10, 64)
+		if err == nil && whole && pos < 0 {
+			var n int64
+			n, err = strconv.ParseInt(index, 10, 32)
+			pos = int32(n)
+		}
+		if err != nil {
+			return nil, 0, jjm.Errorf(jjm.Invalid, "job id %.40q: want 17 or 17_3", ref.ID)
+		}
+		b = a.bulks[id]
+		if b != nil && ref.Tag != "" && b.Tag != ref.Tag {
+			return nil, 0, nil // another bulk by now, or of another spool
+		}
+	}
+	switch {
+	case b == nil:
+		return nil, 0, nil
+	case b.Owner.UID != owner.UID:
+		return nil, 0, jjm.Errorf(jjm.Denied, "job %s: it is not one of user %d", b.name(pos), owner.UID)
+	case pos < 0 || int(pos) >= b.N:
+		return nil, 0, jjm.Errorf(jjm.Invalid, "job %s: the bulk has %d jobs, from 0", b.name(pos), b.N)
+	}
+	return b, pos, nil
+}
+
+// sorted gives positions in order.
+func sorted[V any](m map[int32]V) []int32 {
+	keys := make([]int32, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Slice(keys, func(i, k int) bool { return keys[i] < keys[k] })
+	return keys
+}
