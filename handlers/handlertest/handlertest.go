@@ -1,0 +1,220 @@
+// Package handlertest holds the suite that every job type must pass: what it
+// accepts can be cut into parts that cover the work exactly once, every part
+// has a command line, and what it documents is true.
+package handlertest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/jobfile"
+	"jjm/split"
+)
+
+// maxCommands bounds the parts whose command line is asked for, so that the
+// suite stays quick with large jobs.
+const maxCommands = 2000
+
+// Run holds a job type against the contract of [handlers.Handler]. The specs
+// are ones that the type must accept; the example of its description is always
+// among them. The site is what the type gets to know; its Open may be nil if
+// no spec names files.
+func Run(t *testing.T, h handlers.Handler, site handlers.Site, good ...*jjm.Spec) {
+	t.Run("describe", func(t *testing.T) { describe(t, h) })
+	t.Run("example", func(t *testing.T) { accepted(t, h, site, example(t, h)) })
+	t.Run("problems", func(t *testing.T) { refuses(t, h, site, example(t, h)) })
+	for i, spec := range good {
+		t.Run(fmt.Sprintf("good %d", i), func(t *testing.T) { accepted(t, h, site, spec) })
+	}
+}
+
+// describe holds the description against itself.
+func describe(t testing.TB, h handlers.Handler) {
+	d := h.Describe()
+	if h.Type() == "" || d.Summary == "" || d.Example == "" {
+		t.Errorf("type %q lacks a name, a summary or an example", h.Type())
+	}
+	if d.Result != jjm.ResultGLF && d.Result != jjm.ResultExit {
+		t.Errorf("result is %q, want glf or exit", d.Result)
+	}
+	seen := map[string]bool{}
+	for _, p := range d.Params {
+		if p.Name == "" || p.Type == "" || p.Help == "" {
+			t.Errorf("parameter %+v lacks a name, a type or a help", p)
+		}
+		if p.Required && p.Default != "" {
+			t.Errorf("parameter %s is required and has a default", p.Name)
+		}
+		if seen[p.Name] {
+			t.Errorf("parameter %s is described twice", p.Name)
+		}
+		seen[p.Name] = true
+	}
+}
+
+// example reads the job file of the description.
+func example(t testing.TB, h handlers.Handler) *jjm.Spec {
+	t.Helper()
+	doc, problems := jobfile.Parse("example.toml", []byte(h.Describe().Example))
+	if problems != nil {
+		t.Fatalf("the example of type %s is no job file: %v", h.Type(), problems)
+	}
+	if doc.Spec.Type != h.Type() {
+		t.Errorf("the example is of type %q, want %q", doc.Spec.Type, h.Type())
+	}
+	return &doc.Spec
+}
+
+// refuses demands problems, with fields, for parameters that are missing,
+// unknown, or of a wrong type.
+func refuses(t testing.TB, h handlers.Handler, site handlers.Site, example *jjm.Spec) {
+	check := func(what string, params map[string]any) {
+		spec := *example
+		spec.Params = params
+		problems := h.Check(&spec, site)
+		if len(problems) == 0 {
+			t.Errorf("Check finds nothing wrong with %s", what)
+		}
+		for _, p := range problems {
+			if p.Field == "" || p.Text == "" {
+				t.Errorf("%s: problem %+v lacks a field or a text", what, p)
+			}
+		}
+	}
+	check("no parameters", nil)
+	for _, p := range h.Describe().Params {
+		params := clone(t, example).Params
+		if params == nil {
+			params = map[string]any{}
+		}
+		params[p.Name] = map[string]any{"neither": "this"}
+		check(p.Name+" being a table", params)
+		if p.Required {
+			delete(params, p.Name)
+			check("no "+p.Name, params)
+		}
+	}
+	params := clone(t, example).Params
+	if params == nil {
+		params = map[string]any{}
+	}
+	params["no_such_parameter"] = true
+	check("an unknown parameter", params)
+}
+
+// accepted follows a spec that must be accepted through the contract.
+func accepted(t testing.TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
+	before := clone(t, spec)
+	if problems := h.Check(spec, site); problems != nil {
+		t.Fatalf("Check refuses a good spec: %v", problems)
+	}
+	c, err := h.Split(spec, site)
+	if err != nil {
+		t.Fatalf("Split: %v", err)
+	}
+	if len(c.Why) == 0 {
+		t.Error("Split does not say why")
+	}
+	parts := cutAll(t, c)
+	covers(t, c, parts)
+	commands(t, h, spec, parts)
+	stored := clone(t, spec) // as it comes back from the store: numbers are float64
+	again, err := h.Split(stored, site)
+	if err != nil {
+		t.Fatalf("Split of the spec as stored: %v", err)
+	}
+	if !bytes.Equal(asJSON(t, again), asJSON(t, c)) {
+		t.Errorf("Split of the spec as stored differs:\n%s\n%s", asJSON(t, again), asJSON(t, c))
+	}
+	commands(t, h, stored, parts)
+	if !bytes.Equal(asJSON(t, spec), asJSON(t, before)) {
+		t.Error("the handler changed the spec")
+	}
+}
+
+// cutAll cuts progressively, a few parts at a time.
+func cutAll(t testing.TB, c handlers.Cutting) []jjm.Part {
+	t.Helper()
+	s, err := split.Get(c.Splitter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []jjm.Part
+	var carry split.Carry
+	for more := true; more; {
+		var some []jjm.Part
+		some, carry, more, err = s.Cut(c.Work, split.Limits{MaxParts: 997}, c.Params, carry)
+		if err != nil {
+			t.Fatalf("cut: %v", err)
+		}
+		if more && len(some) == 0 {
+			t.Fatal("the splitter makes no headway")
+		}
+		parts = append(parts, some...)
+	}
+	return parts
+}
+
+// covers demands that the parts are as many as announced and follow on each
+// other without gap or overlap.
+func covers(t testing.TB, c handlers.Cutting, parts []jjm.Part) {
+	t.Helper()
+	if len(parts) != c.Jobs || len(parts) == 0 {
+		t.Fatalf("Split announced %d local jobs, the cutting made %d", c.Jobs, len(parts))
+	}
+	total := c.Work.Events + int64(len(c.Work.Rows))
+	next := parts[0].First
+	for i, p := range parts {
+		if p.First != next || p.Count < 1 || p.Serial != int64(i)+1 {
+			t.Fatalf("part %d is %+v, want it to start at %d, not empty, with serial %d", i, p, next, i+1)
+		}
+		next += p.Count
+	}
+	if got := next - parts[0].First; got != total {
+		t.Errorf("the parts cover %d units, want %d", got, total)
+	}
+}
+
+// commands demands a command line for every part, the same each time.
+func commands(t testing.TB, h handlers.Handler, spec *jjm.Spec, parts []jjm.Part) {
+	t.Helper()
+	step := 1 + len(parts)/maxCommands
+	for i := 0; i < len(parts); i += step {
+		job := &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: int32(i)}, Part: parts[i]}
+		c, err := h.Command(spec, job)
+		if err != nil {
+			t.Fatalf("Command of part %d: %v", i, err)
+		}
+		if len(c.Argv) == 0 || c.Argv[0] == "" {
+			t.Fatalf("the command of part %d is %q: it names no program", i, c.Argv)
+		}
+		job.Attempt, job.RetryArgs = 3, []string{"step2"}
+		if d, err := h.Command(spec, job); err != nil || !slices.Equal(d.Argv, c.Argv) {
+			t.Fatalf("the command of part %d is %q on a retry, was %q (%v)", i, d.Argv, c.Argv, err)
+		}
+	}
+}
+
+// clone copies a spec the way the store does.
+func clone(t testing.TB, spec *jjm.Spec) *jjm.Spec {
+	t.Helper()
+	var out jjm.Spec
+	if err := json.Unmarshal(asJSON(t, spec), &out); err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
+func asJSON(t testing.TB, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

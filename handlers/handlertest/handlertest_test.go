@@ -1,0 +1,140 @@
+package handlertest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/handlers/script"
+)
+
+// broken is the script type with one promise of the contract broken.
+type broken struct {
+	script.Handler
+	describe func(*handlers.Description)
+	check    func(jjm.Problems) jjm.Problems
+	split    func(*handlers.Cutting) error
+	command  func(*jjm.Spec, *jjm.LocalJob, *handlers.Command) error
+}
+
+func (b broken) Describe() handlers.Description {
+	d := b.Handler.Describe()
+	if b.describe != nil {
+		b.describe(&d)
+	}
+	return d
+}
+
+func (b broken) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
+	problems := b.Handler.Check(spec, site)
+	if b.check != nil {
+		return b.check(problems)
+	}
+	return problems
+}
+
+func (b broken) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
+	c, err := b.Handler.Split(spec, site)
+	if b.split != nil {
+		err = b.split(&c)
+	}
+	return c, err
+}
+
+func (b broken) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
+	c, err := b.Handler.Command(spec, job)
+	if b.command != nil {
+		err = b.command(spec, job, &c)
+	}
+	return c, err
+}
+
+// recorder is a test that may fail.
+type recorder struct {
+	testing.TB
+	failures []string
+}
+
+func (r *recorder) Helper()        {}
+func (r *recorder) Error(a ...any) { r.failures = append(r.failures, fmt.Sprint(a...)) }
+func (r *recorder) Errorf(format string, a ...any) {
+	r.failures = append(r.failures, fmt.Sprintf(format, a...))
+}
+func (r *recorder) Fatal(a ...any) {
+	r.Error(a...)
+	runtime.Goexit()
+}
+func (r *recorder) Fatalf(format string, a ...any) {
+	r.Errorf(format, a...)
+	runtime.Goexit()
+}
+
+// failures gives what the suite has to say about a handler.
+func failures(t *testing.T, h handlers.Handler) string {
+	var all []string
+	for _, part := range []func(testing.TB){
+		func(t testing.TB) { describe(t, h) },
+		func(t testing.TB) { accepted(t, h, handlers.Site{}, example(t, h)) },
+		func(t testing.TB) { refuses(t, h, handlers.Site{}, example(t, h)) },
+	} {
+		r := &recorder{TB: t}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			part(r)
+		}()
+		<-done
+		all = append(all, r.failures...)
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestSuite_AcceptsAGoodHandler(t *testing.T) {
+	if got := failures(t, broken{}); got != "" {
+		t.Errorf("failures:\n%s", got)
+	}
+}
+
+func TestSuite_FindsBrokenPromises(t *testing.T) {
+	calls := 0
+	tests := map[string]struct {
+		h    broken
+		want string
+	}{
+		"no summary":    {broken{describe: func(d *handlers.Description) { d.Summary = "" }}, "lacks a name, a summary or an example"},
+		"no result":     {broken{describe: func(d *handlers.Description) { d.Result = "maybe" }}, `result is "maybe"`},
+		"no help":       {broken{describe: func(d *handlers.Description) { d.Params[0].Help = "" }}, "lacks a name, a type or a help"},
+		"twice":         {broken{describe: func(d *handlers.Description) { d.Params[1] = d.Params[0] }}, "is described twice"},
+		"default":       {broken{describe: func(d *handlers.Description) { d.Params[0].Default = "x" }}, "is required and has a default"},
+		"bad example":   {broken{describe: func(d *handlers.Description) { d.Example = "type = 3" }}, "is no job file"},
+		"other example": {broken{describe: func(d *handlers.Description) { d.Example = "type = \"x\"\n[params]\ncommand = [\"a\"]" }}, `the example is of type "x"`},
+		"wrong example": {broken{describe: func(d *handlers.Description) { d.Example = `type = "script"` }}, "Check refuses a good spec"},
+		"lenient":       {broken{check: func(jjm.Problems) jjm.Problems { return nil }}, "Check finds nothing wrong with no parameters"},
+		"strict":        {broken{check: func(jjm.Problems) jjm.Problems { return jjm.Problems{{Text: "no"}} }}, "lacks a field or a text"},
+		"cannot split":  {broken{split: func(*handlers.Cutting) error { return errors.New("sorry") }}, "Split: sorry"},
+		"no why":        {broken{split: func(c *handlers.Cutting) error { c.Why = nil; return nil }}, "does not say why"},
+		"wrong number":  {broken{split: func(c *handlers.Cutting) error { c.Jobs++; return nil }}, "announced 3 local jobs, the cutting made 2"},
+		"no splitter":   {broken{split: func(c *handlers.Cutting) error { c.Splitter = "x"; return nil }}, `unknown splitter "x"`},
+		"no work":       {broken{split: func(c *handlers.Cutting) error { c.Work.Rows = nil; c.Jobs = 0; return nil }}, "announced 0 local jobs"},
+		"fickle split":  {broken{split: func(c *handlers.Cutting) error { calls++; c.Why = []string{fmt.Sprint(calls)}; return nil }}, "Split of the spec as stored differs"},
+		"no command":    {broken{command: func(_ *jjm.Spec, _ *jjm.LocalJob, c *handlers.Command) error { c.Argv = nil; return nil }}, "it names no program"},
+		"command fails": {broken{command: func(*jjm.Spec, *jjm.LocalJob, *handlers.Command) error { return errors.New("sorry") }}, "Command of part 0: sorry"},
+		"fickle command": {broken{command: func(_ *jjm.Spec, j *jjm.LocalJob, c *handlers.Command) error {
+			c.Argv = append(c.Argv, fmt.Sprint(j.Attempt))
+			return nil
+		}}, "on a retry"},
+		"changes the spec": {broken{command: func(s *jjm.Spec, _ *jjm.LocalJob, _ *handlers.Command) error { s.Name = "changed"; return nil }},
+			"the handler changed the spec"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := failures(t, test.h); !strings.Contains(got, test.want) {
+				t.Errorf("failures are:\n%s\nwant %q", got, test.want)
+			}
+		})
+	}
+}

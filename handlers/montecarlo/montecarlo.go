@@ -1,0 +1,192 @@
+// Package montecarlo is the job type for simulation: a number of events, cut
+// into local jobs of a size that suits the site, each of which runs the
+// experiment's own driver for its range of events.
+//
+// How many events a local job takes follows from the CPU time of an event and
+// what the site recommends and allows per local job, with a rule of thumb when
+// either is unknown (JIM, section on job managers; decision R20).
+package montecarlo
+
+import (
+	"fmt"
+	"math"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/split"
+)
+
+// RuleOfThumb is the number of events per local job when nothing better is
+// known: the typical size of a D0 Monte-Carlo job.
+const RuleOfThumb = 250
+
+// The values of outputs_per_phase.
+const (
+	outputsOne  = "one"
+	outputsMany = "many"
+)
+
+// Handler is the job type "montecarlo". The zero value serves.
+type Handler struct{}
+
+var _ handlers.Handler = Handler{}
+
+// params are the settings. Event numbers stay whole numbers of a float64
+// (2^53), because scripts and JSON compute with those.
+type params struct {
+	Command            []string `json:"command" required:"true" help:"the words of the command; may hold {first_event} {events} {last_event} {serial} {seed} {job}"`
+	Events             int64    `json:"events" required:"true" min:"1" max:"9007199254740992" unit:"events" help:"how many events to make in all"`
+	FirstEvent         int64    `json:"first_event" default:"1" min:"0" max:"9007199254740992" help:"the number of the first event"`
+	CPUPerEvent        float64  `json:"cpu_per_event" min:"0.000001" max:"1e9" unit:"seconds" help:"the CPU time of one event; with it the site chooses the size of local jobs"`
+	EventsPerJob       int64    `json:"events_per_job" min:"1" max:"9007199254740992" unit:"events" help:"the size of a local job, instead of the site's choice"`
+	OutputsPerPhase    string   `json:"outputs_per_phase" enum:"one|many" default:"one" help:"how many output files a phase of a local job may write; one lets max_events_per_output bound the local job"`
+	MaxEventsPerOutput int64    `json:"max_events_per_output" min:"1" max:"9007199254740992" unit:"events" help:"the most events an output file may hold"`
+	SeedOffset         int64    `json:"seed_offset" default:"0" min:"0" max:"9007199244740992" help:"added to the serial of a local job to make {seed}"`
+}
+
+// Type is the word in job files.
+func (Handler) Type() string { return "montecarlo" }
+
+// Describe documents the type.
+func (Handler) Describe() handlers.Description {
+	return handlers.Description{
+		Summary: "simulate a number of events in local jobs of a size that suits the site",
+		Result:  jjm.ResultGLF,
+		Params:  handlers.ParamsOf(params{}),
+		Example: `type = "montecarlo"
+outputs = ["*.txt"]
+
+[[inputs]]
+path = "mc.sh"
+executable = true
+
+[params]
+command = ["mc.sh", "{first_event}", "{events}"]
+events = 2000
+cpu_per_event = 12.5
+`,
+	}
+}
+
+// Check finds the mistakes in the settings.
+func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
+	var p params
+	problems := handlers.DecodeParams(spec.Params, &p)
+	_, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent)
+	if problems = append(problems, more...); len(problems) > 0 {
+		return problems
+	}
+	_, problems = cut(p, site)
+	return problems
+}
+
+// Split cuts the events into ranges.
+func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
+	var p params
+	if problems := handlers.DecodeParams(spec.Params, &p); problems != nil {
+		return handlers.Cutting{}, problems.Err()
+	}
+	c, problems := cut(p, site)
+	return c, problems.Err()
+}
+
+// Command gives the driver's command line for one range.
+func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
+	var p params
+	problems := handlers.DecodeParams(spec.Params, &p)
+	t, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent)
+	if problems = append(problems, more...); len(problems) > 0 {
+		return handlers.Command{}, problems.Err()
+	}
+	return handlers.Command{Argv: t.Expand(handlers.PartValues(job, p.SeedOffset))}, nil
+}
+
+// cut decides the size of the local jobs and says why.
+func cut(p params, site handlers.Site) (handlers.Cutting, jjm.Problems) {
+	n, why, problems := size(p, site)
+	if problems != nil {
+		return handlers.Cutting{}, problems
+	}
+	c, problems := site.Cut(handlers.Cutting{
+		Splitter: split.ByEvents,
+		Params:   split.Params{EventsPerJob: n},
+		Work:     split.Work{First: p.FirstEvent, Events: p.Events},
+	}, "params.events", fmt.Sprintf("with %s each; ask for fewer events or set events_per_job higher", events(n)))
+	if problems != nil {
+		return c, problems
+	}
+	last := p.Events - int64(c.Jobs-1)*n
+	switch {
+	case c.Jobs == 1:
+		why = append(why, fmt.Sprintf("%s: 1 local job", events(p.Events)))
+	case last == n:
+		why = append(why, fmt.Sprintf("%s: %d local jobs", events(p.Events), c.Jobs))
+	default:
+		why = append(why, fmt.Sprintf("%s: %d local jobs, the last with %s", events(p.Events), c.Jobs, events(last)))
+	}
+	c.Why = why
+	return c, nil
+}
+
+// size gives the events per local job by decision R20: the recommended CPU
+// time over that of an event, at most what the maximum allows, at least 1; the
+// rule of thumb if either is unknown; the events of an output file if a phase
+// may write only one.
+func size(p params, site handlers.Site) (n int64, why []string, problems jjm.Problems) {
+	say := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
+	recommended, most := fit(site.RecommendedCPU, p.CPUPerEvent), fit(site.MaxCPU, p.CPUPerEvent)
+	switch {
+	case p.EventsPerJob > 0:
+		n = p.EventsPerJob
+		say("%s per local job: events_per_job says so", events(n))
+	case p.CPUPerEvent == 0:
+		n = RuleOfThumb
+		say("%s per local job: the rule of thumb, because cpu_per_event is not set", events(n))
+	case site.RecommendedCPU == 0:
+		n = RuleOfThumb
+		say("%s per local job: the rule of thumb, because the site recommends no CPU time per local job", events(n))
+	default:
+		n = max(1, recommended)
+		say("%s per local job: the site recommends %g s of CPU per local job, and an event takes %g s", events(n), site.RecommendedCPU, p.CPUPerEvent)
+	}
+	if most >= 0 && n > max(1, most) {
+		if p.EventsPerJob > 0 {
+			problems = append(problems, jjm.Problem{Field: "params.events_per_job", Text: fmt.Sprintf(
+				"%d events of %g s need more than the %g s of CPU that the site allows per local job: at most %d", n, p.CPUPerEvent, site.MaxCPU, max(1, most))})
+		}
+		n = max(1, most)
+		say("at most %s per local job: the site allows %g s of CPU per local job", events(n), site.MaxCPU)
+	}
+	if most == 0 {
+		say("an event takes %g s of CPU, more than the %g s that the site allows per local job: such jobs may be stopped", p.CPUPerEvent, site.MaxCPU)
+	}
+	if p.MaxEventsPerOutput > 0 && n > p.MaxEventsPerOutput {
+		if p.OutputsPerPhase == outputsMany {
+			say("each phase writes several files, because a file holds at most %s", events(p.MaxEventsPerOutput))
+			return n, why, problems
+		}
+		if p.EventsPerJob > 0 {
+			problems = append(problems, jjm.Problem{Field: "params.events_per_job", Text: fmt.Sprintf(
+				"%d is more than max_events_per_output = %d, and outputs_per_phase = %q: lower it, or set outputs_per_phase = %q", n, p.MaxEventsPerOutput, outputsOne, outputsMany)})
+		}
+		n = p.MaxEventsPerOutput
+		say("at most %s per local job: each phase writes one file, which holds at most so many", events(n))
+	}
+	return n, why, problems
+}
+
+// fit counts how many events fit into a CPU time; -1 if either is unknown.
+func fit(cpu, perEvent float64) int64 {
+	if cpu <= 0 || perEvent <= 0 {
+		return -1
+	}
+	return int64(min(math.Floor(cpu/perEvent), 1<<53))
+}
+
+// events words a number of events.
+func events(n int64) string {
+	if n == 1 {
+		return "1 event"
+	}
+	return fmt.Sprintf("%d events", n)
+}

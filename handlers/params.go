@@ -1,0 +1,221 @@
+package handlers
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jjm"
+	"jjm/internal/strict"
+	"jjm/split"
+)
+
+// DefaultMaxLocalJobs is the cap on the local jobs of one grid job when the
+// site sets none.
+const DefaultMaxLocalJobs = 100_000
+
+// specKeys are the keys of a job file that are easily written below [params]
+// by mistake: in TOML everything after a [table] line belongs to that table.
+const specKeys = " name key key_reuse mode cluster clusters result retry request env inputs outputs "
+
+// DecodeParams reads params into the struct that into points to and finds
+// every mistake in them. A field's tags say what it is:
+//
+//	json      the key
+//	required  "true" if it has no default
+//	default   its default, if that is not the zero value
+//	min, max  the range of a number, both ends included
+//	enum      the permitted words: "one|many"
+//	unit      the unit of a number, for people
+//	help      one sentence, for people
+//
+// The same tags make the documentation: see [ParamsOf].
+func DecodeParams(params map[string]any, into any) jjm.Problems {
+	v := reflect.ValueOf(into).Elem()
+	setDefaults(v)
+	problems := strict.DecodeMap(params, "params", into)
+	broken := map[string]bool{}
+	for i := range problems {
+		p := &problems[i]
+		broken[p.Field] = true
+		key, ok := strings.CutPrefix(p.Field, "params.")
+		if ok && strings.HasPrefix(p.Text, "unknown key") && strings.Contains(specKeys, " "+key+" ") {
+			p.Text = fmt.Sprintf("unknown key %q: it is a key of the job file itself: move it above the first [table]", key)
+		}
+	}
+	for i := range v.NumField() {
+		key := keyOf(v.Type().Field(i))
+		if field := "params." + key; !broken[field] {
+			_, given := params[key]
+			problems = append(problems, checkField(field, given, v.Type().Field(i).Tag, v.Field(i))...)
+		}
+	}
+	return problems
+}
+
+func keyOf(f reflect.StructField) string {
+	key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return key
+}
+
+func setDefaults(v reflect.Value) {
+	for i := range v.NumField() {
+		text := v.Type().Field(i).Tag.Get("default")
+		if text == "" {
+			continue
+		}
+		switch f := v.Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString(text)
+		case reflect.Bool:
+			f.SetBool(text == "true")
+		case reflect.Float64:
+			n, _ := strconv.ParseFloat(text, 64)
+			f.SetFloat(n)
+		default:
+			n, _ := strconv.ParseInt(text, 10, 64)
+			f.SetInt(n)
+		}
+	}
+}
+
+// checkField holds one value against its tags.
+func checkField(field string, given bool, tag reflect.StructTag, v reflect.Value) jjm.Problems {
+	bad := func(format string, args ...any) jjm.Problems {
+		return jjm.Problems{{Field: field, Text: fmt.Sprintf(format, args...)}}
+	}
+	if tag.Get("required") == "true" && (!given || v.Kind() == reflect.Slice && v.Len() == 0) {
+		return bad("is missing: %s", tag.Get("help"))
+	}
+	if !given {
+		return nil
+	}
+	if words := tag.Get("enum"); words != "" && !slices.Contains(strings.Split(words, "|"), v.String()) {
+		return bad("%.40q: want %s", v.String(), strings.ReplaceAll(words, "|", " or "))
+	}
+	if v.CanInt() || v.CanFloat() {
+		low, high := tag.Get("min"), tag.Get("max")
+		if low != "" && less(v, low) || high != "" && more(v, high) {
+			return bad("%v is out of range: want %s", v.Interface(), span(low, high, tag.Get("unit")))
+		}
+	}
+	return nil
+}
+
+func less(v reflect.Value, bound string) bool {
+	if v.CanInt() {
+		n, _ := strconv.ParseInt(bound, 10, 64)
+		return v.Int() < n
+	}
+	f, _ := strconv.ParseFloat(bound, 64)
+	return v.Float() < f
+}
+
+func more(v reflect.Value, bound string) bool {
+	if v.CanInt() {
+		n, _ := strconv.ParseInt(bound, 10, 64)
+		return v.Int() > n
+	}
+	f, _ := strconv.ParseFloat(bound, 64)
+	return v.Float() > f
+}
+
+func span(low, high, unit string) string {
+	s := "at least " + low
+	switch {
+	case low == "":
+		s = "at most " + high
+	case high != "":
+		s = low + " to " + high
+	}
+	if unit != "" {
+		s += " " + unit
+	}
+	return s
+}
+
+// ParamsOf documents the parameters of a job type from the tags of the struct
+// that its handler decodes them into.
+func ParamsOf(params any) []Param {
+	t := reflect.TypeOf(params)
+	out := make([]Param, t.NumField())
+	for i := range out {
+		tag := t.Field(i).Tag
+		out[i] = Param{
+			Name: keyOf(t.Field(i)), Type: typeWord(t.Field(i).Type, tag), Unit: tag.Get("unit"),
+			Default: tag.Get("default"), Help: tag.Get("help"), Required: tag.Get("required") == "true",
+		}
+	}
+	return out
+}
+
+// typeWord names a type in the words of job files.
+func typeWord(t reflect.Type, tag reflect.StructTag) string {
+	switch {
+	case tag.Get("enum") != "":
+		return strings.ReplaceAll(tag.Get("enum"), "|", " or ")
+	case t == reflect.TypeFor[jjm.Duration]():
+		return "duration"
+	case t.Kind() == reflect.Pointer:
+		return typeWord(t.Elem(), tag)
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		return "list of " + plural(typeWord(t.Elem(), tag))
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float64:
+		return "number"
+	}
+	return "whole number"
+}
+
+func plural(word string) string {
+	switch {
+	case word == "text":
+		return "words"
+	case strings.HasPrefix(word, "list"):
+		return "lists" + strings.TrimPrefix(word, "list")
+	}
+	return word + "s"
+}
+
+// Cut completes a cutting: it counts the local jobs and refuses more than the
+// site allows, naming the number and what to change. Handlers call it in Check
+// and in Split alike, so that what is refused is refused before anything is
+// made. The problem is one of the given field.
+func (s Site) Cut(c Cutting, field, remedy string) (Cutting, jjm.Problems) {
+	refuse := func(format string, args ...any) (Cutting, jjm.Problems) {
+		return Cutting{}, jjm.Problems{{Field: field, Text: fmt.Sprintf(format, args...)}}
+	}
+	splitter, err := split.Get(c.Splitter)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	n, err := splitter.Count(c.Work, c.Params)
+	if err != nil {
+		return refuse("%v: %s", err, remedy)
+	}
+	if n > int64(s.MaxJobs()) {
+		return refuse("%s", s.TooMany(n, remedy))
+	}
+	c.Jobs = int(n)
+	return c, nil
+}
+
+// MaxJobs is the cap on the local jobs of one grid job.
+func (s Site) MaxJobs() int {
+	if s.MaxLocalJobs > 0 {
+		return s.MaxLocalJobs
+	}
+	return DefaultMaxLocalJobs
+}
+
+// TooMany words the refusal of n local jobs; the remedy says what to change.
+func (s Site) TooMany(n int64, remedy string) string {
+	return fmt.Sprintf("would make %d local jobs, and this site allows %d per grid job: %s", n, s.MaxJobs(), remedy)
+}

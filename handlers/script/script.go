@@ -1,0 +1,187 @@
+// Package script is the job type for any command: it runs the command once, a
+// number of times, once per row of a list, or once per range of events.
+package script
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/split"
+)
+
+// Handler is the job type "script". The zero value serves.
+type Handler struct{}
+
+var (
+	_ handlers.Handler  = Handler{}
+	_ handlers.Preparer = Handler{}
+)
+
+// params are the settings; at most one of count, args, args_file and events
+// says what the local jobs are.
+type params struct {
+	Command      []string   `json:"command" required:"true" help:"the words of the command; may hold {serial} {seed} {job}, with events also {first_event} {events} {last_event}, else {row} {args}"`
+	Count        int64      `json:"count" default:"1" min:"1" max:"10000000" unit:"local jobs" help:"run the command so many times"`
+	Args         [][]string `json:"args" help:"run the command once per row, with its words appended or in place of {args}"`
+	ArgsFile     string     `json:"args_file" help:"the same with rows from a file: one per line, words separated by blanks, double quotes around words with blanks, # before comments"`
+	Events       int64      `json:"events" min:"1" max:"9007199254740992" unit:"events" help:"run the command once per range of events; needs events_per_job"`
+	FirstEvent   int64      `json:"first_event" default:"1" min:"0" max:"9007199254740992" help:"the number of the first event"`
+	EventsPerJob int64      `json:"events_per_job" min:"1" max:"9007199254740992" unit:"events" help:"the size of a range"`
+	SeedOffset   int64      `json:"seed_offset" default:"0" min:"0" max:"9007199244740992" help:"added to the serial of a local job to make {seed}"`
+}
+
+// Type is the word in job files.
+func (Handler) Type() string { return "script" }
+
+// Describe documents the type.
+func (Handler) Describe() handlers.Description {
+	return handlers.Description{
+		Summary: "run any command: once, many times, once per row of a list, or once per range of events",
+		Result:  jjm.ResultExit,
+		Params:  handlers.ParamsOf(params{}),
+		Example: `type = "script"
+
+[params]
+command = ["echo", "hello from", "{job}:"]
+args = [["red", "1"], ["green", "2"]]
+`,
+	}
+}
+
+// Check finds the mistakes in the settings, those in the file of rows
+// included.
+func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
+	p, how, problems := decode(spec)
+	_, more := handlers.ParseCommand("params.command", p.Command, unit(how))
+	if problems = append(problems, more...); len(problems) > 0 {
+		return problems
+	}
+	_, problems = cut(p, how, site)
+	return problems
+}
+
+// Split cuts the work that the settings name.
+func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
+	p, how, problems := decode(spec)
+	if problems != nil {
+		return handlers.Cutting{}, problems.Err()
+	}
+	c, problems := cut(p, how, site)
+	return c, problems.Err()
+}
+
+// Prepare packs the file of rows, so that the cutting does not change with the
+// file once the job is accepted.
+func (h Handler) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
+	p, how, problems := decode(spec)
+	if problems != nil || how != "args_file" {
+		return nil, problems.Err()
+	}
+	for _, in := range spec.Inputs {
+		if in.Path == p.ArgsFile {
+			return nil, nil
+		}
+	}
+	return []jjm.Input{{Path: p.ArgsFile, Name: "jjm-args-file"}}, nil
+}
+
+// Command gives the command line of one row or range.
+func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
+	lean := *spec
+	if _, ok := spec.Params["args"]; ok {
+		// Check read the rows, and the part holds its own: to read them all
+		// for each part would cost the square of their number.
+		lean.Params = maps.Clone(spec.Params)
+		lean.Params["args"] = []any{[]any{}}
+	}
+	p, how, problems := decode(&lean)
+	t, more := handlers.ParseCommand("params.command", p.Command, unit(how))
+	if problems = append(problems, more...); len(problems) > 0 {
+		return handlers.Command{}, problems.Err()
+	}
+	return handlers.Command{Argv: t.Expand(handlers.PartValues(job, p.SeedOffset))}, nil
+}
+
+// decode reads the settings and tells which of the four ways they choose.
+func decode(spec *jjm.Spec) (p params, how string, problems jjm.Problems) {
+	problems = handlers.DecodeParams(spec.Params, &p)
+	bad := func(key, text string) {
+		problems = append(problems, jjm.Problem{Field: "params." + key, Text: text})
+	}
+	given := func(key string) bool { _, ok := spec.Params[key]; return ok }
+	var ways []string
+	for _, key := range []string{"count", "args", "args_file", "events"} {
+		if given(key) {
+			ways = append(ways, key)
+		}
+	}
+	how = "count"
+	if len(ways) > 0 {
+		how = ways[0]
+	}
+	if len(ways) > 1 {
+		bad(ways[1], fmt.Sprintf("give only one of %s", strings.Join(ways, ", ")))
+	}
+	switch {
+	case how == "events" && !given("events_per_job"):
+		bad("events_per_job", "is missing: events says how many in all, events_per_job how many for a local job")
+	case how == "args" && len(p.Args) == 0 && len(problems) == 0:
+		bad("args", "has no rows: give one list of words per local job")
+	case how == "args_file" && p.ArgsFile == "" && len(problems) == 0:
+		bad("args_file", "is empty: name a file")
+	}
+	for _, key := range []string{"first_event", "events_per_job"} {
+		if given(key) && how != "events" {
+			bad(key, "means nothing without events")
+		}
+	}
+	return p, how, problems
+}
+
+func unit(how string) string {
+	if how == "events" {
+		return jjm.UnitEvent
+	}
+	return jjm.UnitRow
+}
+
+// cut names the work of one of the four ways.
+func cut(p params, how string, site handlers.Site) (handlers.Cutting, jjm.Problems) {
+	c := handlers.Cutting{Splitter: split.ByRows}
+	field, remedy := "params."+how, "set a smaller count"
+	bad := func(text string) (handlers.Cutting, jjm.Problems) {
+		return handlers.Cutting{}, jjm.Problems{{Field: field, Text: text}}
+	}
+	switch how {
+	case "events":
+		c.Splitter, remedy = split.ByEvents, "set a larger events_per_job"
+		c.Params.EventsPerJob = p.EventsPerJob
+		c.Work = split.Work{First: p.FirstEvent, Events: p.Events}
+		c.Why = []string{fmt.Sprintf("%d events in ranges of %d", p.Events, p.EventsPerJob)}
+	case "args":
+		c.Work.Rows, remedy = p.Args, "give fewer rows"
+		c.Why = []string{fmt.Sprintf("args has %d rows", len(p.Args))}
+	case "args_file":
+		rows, err := site.ReadRows(p.ArgsFile, site.MaxJobs())
+		switch {
+		case err != nil:
+			return bad(err.Error())
+		case len(rows) == 0:
+			return bad(fmt.Sprintf("%q has no rows", p.ArgsFile))
+		case len(rows) > site.MaxJobs():
+			return bad(fmt.Sprintf("%q has more than %d rows, the most local jobs that this site allows per grid job: give fewer rows", p.ArgsFile, site.MaxJobs()))
+		}
+		c.Work.Rows = rows
+		c.Why = []string{fmt.Sprintf("%q has %d rows", p.ArgsFile, len(rows))}
+	default:
+		if p.Count > int64(site.MaxJobs()) {
+			return bad(site.TooMany(p.Count, remedy))
+		}
+		c.Work.Rows = make([][]string, p.Count)
+		c.Why = []string{fmt.Sprintf("count is %d", p.Count)}
+	}
+	return site.Cut(c, field, remedy)
+}

@@ -1,0 +1,160 @@
+package handlers
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm"
+)
+
+func eventJob() *jjm.LocalJob {
+	return &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: 3}, Part: jjm.Part{Unit: jjm.UnitEvent, First: 301, Count: 100, Serial: 4}}
+}
+
+func rowJob() *jjm.LocalJob {
+	return &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: 2}, Part: jjm.Part{Unit: jjm.UnitRow, First: 2, Count: 1, Serial: 3, Args: []string{"red", "", "two words {job}"}}}
+}
+
+func TestCommand_Expands(t *testing.T) {
+	tests := map[string]struct {
+		words string // separated by |
+		job   *jjm.LocalJob
+		want  string
+	}{
+		"no placeholder, events": {"run|-v", eventJob(), "run|-v|301|100"},
+		"no placeholder, row":    {"run", rowJob(), "run|red||two words {job}"},
+		"all of events":          {"run|{first_event}|{events}|{last_event}|{serial}|{seed}|{job}", eventJob(), "run|301|100|400|4|1004|17.3"},
+		"inside a word":          {"run|--range={first_event}-{last_event}.txt", eventJob(), "run|--range=301-400.txt"},
+		"args alone":             {"run|{args}|end", rowJob(), "run|red||two words {job}|end"},
+		"row number":             {"run|{row}", rowJob(), "run|2"},
+		"program is placeholder": {"{args}", rowJob(), "red||two words {job}"},
+		"braces":                 {"awk|{{print $1}|{{{serial}}", eventJob(), "awk|{print $1}|{4}"},
+		"only braces":            {"awk|{{print}", rowJob(), "awk|{print}|red||two words {job}"},
+		"empty word":             {"run||{job}", eventJob(), "run||17.3"},
+		"closing brace":          {"run|}|{job}", eventJob(), "run|}|17.3"},
+		"unicode":                {"run|é{seed}値", eventJob(), "run|é1004値"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tmpl, problems := ParseCommand("params.command", strings.Split(test.words, "|"), test.job.Part.Unit)
+			if problems != nil {
+				t.Fatal(problems)
+			}
+			got := tmpl.Expand(PartValues(test.job, 1000))
+			if diff := cmp.Diff(strings.Split(test.want, "|"), got); diff != "" {
+				t.Errorf("argv (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCommand_RefusesWhatItDoesNotKnow(t *testing.T) {
+	tests := map[string]struct{ word, unit, want string }{
+		"unknown": {"{evts}", jjm.UnitEvent,
+			`command[1]: unknown placeholder "{evts}": known are {serial} {seed} {job} {first_event} {events} {last_event} (a brace is written {{)`},
+		"row of events":   {"{row}", jjm.UnitEvent, `command[1]: unknown placeholder "{row}": known are`},
+		"events of row":   {"{events}", jjm.UnitRow, `known are {serial} {seed} {job} {row} {args} (a brace`},
+		"never closed":    {"x{job", jjm.UnitRow, `unknown placeholder "{job": known`},
+		"empty":           {"{}", jjm.UnitRow, `unknown placeholder "{}": known`},
+		"blank":           {"{ job }", jjm.UnitRow, `unknown placeholder "{ job }": known`},
+		"args in a word":  {"x{args}", jjm.UnitRow, `"x{args}": {args} must be a word of its own`},
+		"args and closer": {"{args}}", jjm.UnitRow, `must be a word of its own`},
+		"very long":       {"{" + strings.Repeat("x", 5000) + "}", jjm.UnitRow, `unknown placeholder "{xxxxxxxxxxxx`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, problems := ParseCommand("command", []string{"run", test.word}, test.unit)
+			if len(problems) != 1 || !strings.Contains(problems[0].String(), test.want) || len(problems[0].Text) > 400 {
+				t.Errorf("problems are %v, want %s", problems, test.want)
+			}
+		})
+	}
+	if _, problems := ParseCommand("command", []string{""}, jjm.UnitRow); !strings.Contains(problems.Error(), "names the program") {
+		t.Errorf("an empty program: %v", problems)
+	}
+}
+
+func FuzzParseCommand(f *testing.F) {
+	for _, word := range []string{"", "{args}", "{{{serial}}}", "{", "a{job}b{seed}", "{args}{args}"} {
+		f.Add(word)
+	}
+	f.Fuzz(func(t *testing.T, word string) {
+		for _, job := range []*jjm.LocalJob{eventJob(), rowJob()} {
+			tmpl, problems := ParseCommand("command", []string{"run", word}, job.Part.Unit)
+			argv := tmpl.Expand(PartValues(job, 0)) // total, even with problems
+			if len(problems) == 0 && !strings.Contains(word, "{") && (len(argv) < 2 || argv[1] != word) {
+				t.Errorf("%q became %q", word, argv)
+			}
+		}
+	})
+}
+
+func TestReadRows_SplitsLinesIntoWords(t *testing.T) {
+	text := "a b\tc\n\n  # a comment\n\"two words\" \"\" x\"y z\"w\r\n\"quote \\\" and \\\\\"\nlast"
+	got, err := siteWith(text).ReadRows("rows.txt", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"a", "b", "c"}, {"two words", "", "xy zw"}, {`quote " and \`}, {"last"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadRows_StopsAfterTheMostPlusOne(t *testing.T) {
+	got, err := siteWith(strings.Repeat("x\n", 1000)).ReadRows("rows.txt", 10)
+	if err != nil || len(got) != 11 {
+		t.Errorf("%d rows, error %v", len(got), err)
+	}
+}
+
+func TestReadRows_RefusesWhatIsNoListOfRows(t *testing.T) {
+	tests := map[string]struct {
+		site Site
+		want string
+	}{
+		"absent":     {siteWith(""), `open "no.txt": `},
+		"nul":        {siteWith("a\nb\x00c"), "no.txt:2: not text"},
+		"not utf-8":  {siteWith("caf\xe9"), "no.txt:1: not text"},
+		"open quote": {siteWith("a\nb \"c\n"), "no.txt:2: a double quote is never closed"},
+		"long line":  {siteWith(strings.Repeat("x", MaxRow+1)), "a line is longer than 65536 bytes"},
+		"huge file":  {siteWith(strings.Repeat(strings.Repeat("#", 60_000)+"\n", 1200)), "is too large: at most 67108864 bytes"},
+		"no access":  {Site{}, "cannot be read here"},
+		"read error": {Site{Open: openFailing}, "disk on fire"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := "no.txt"
+			if name == "absent" {
+				test.site.Open = openNothing
+			}
+			_, err := test.site.ReadRows(path, 10)
+			if err == nil || !strings.Contains(err.Error(), test.want) || jjm.KindOf(err) != jjm.Invalid {
+				t.Errorf("error is %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+func FuzzSplitRow(f *testing.F) {
+	for _, line := range []string{"", "a b", `"a b" c`, `"`, `"\"`, "# x", "\x00", "a\\ b"} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		row, err := splitRow(line)
+		if err != nil {
+			return
+		}
+		var quoted []string
+		for _, word := range row {
+			quoted = append(quoted, `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word)+`"`)
+		}
+		again, err := splitRow([]byte(strings.Join(quoted, " ")))
+		if err != nil || !slices.Equal(row, again) {
+			t.Errorf("%q gave %q, which reads back as %q (%v)", line, row, again, err)
+		}
+	})
+}
