@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"jjm"
+)
+
+// attemptID reads grid, local and attempt from three columns.
+func attemptID(r row, i int) jjm.AttemptID {
+	return jjm.AttemptID{
+		LocalID: jjm.LocalID{Grid: jjm.GridID(r.int(i)), N: int32(r.int(i + 1))},
+		Attempt: int32(r.int(i + 2)),
+	}
+}
+
+func attemptArgs(a args, id jjm.AttemptID) args {
+	return a.int(int64(id.Grid)).int(int64(id.N)).int(int64(id.Attempt))
+}
+
+// AttemptEnd is the end of an attempt. Ended must be set.
+type AttemptEnd struct {
+	ID       jjm.AttemptID
+	Ended    jjm.Time
+	Evidence jjm.Evidence
+	Verdict  jjm.Verdict
+}
+
+// EndAttempts stores the ends of open attempts, with evidence and verdict, for
+// good. Of a GBS log file the last [MaxGLF] bytes are stored. An attempt that
+// is not there is Gone, one that has ended already a Conflict.
+func (tx *Tx) EndAttempts(ends []AttemptEnd) error {
+	for i := range ends {
+		if err := tx.endAttempt(&ends[i]); err != nil {
+			return tx.fail(err, "end attempt %s #%d", ends[i].ID.LocalID, ends[i].ID.Attempt)
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) endAttempt(e *AttemptEnd) error {
+	if e.Ended == 0 {
+		return jjm.Errorf(jjm.Internal, "the time of its end is not set")
+	}
+	evidence, err := json.Marshal(trimmed(e.Evidence))
+	if err != nil {
+		return jjm.Errorf(jjm.Internal, "evidence: %w", err)
+	}
+	verdict, err := json.Marshal(e.Verdict)
+	if err != nil {
+		return jjm.Errorf(jjm.Internal, "verdict: %w", err)
+	}
+	n, err := tx.exec("UPDATE attempts SET ended = ? WHERE grid = ? AND local = ? AND attempt = ? AND ended = 0",
+		attemptArgs(args{}.int(int64(e.Ended)), e.ID))
+	if err == nil && n == 0 {
+		err = tx.mustBeOpen(e.ID)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec("INSERT INTO evidence (grid, local, attempt, evidence, verdict) VALUES (?,?,?,?,?)",
+		attemptArgs(nil, e.ID).value(string(evidence)).value(string(verdict)))
+	return err
+}
+
+// mustBeOpen explains why an attempt cannot end.
+func (tx *Tx) mustBeOpen(id jjm.AttemptID) error {
+	if tx.c == nil {
+		return errOver()
+	}
+	found := false
+	err := tx.c.query(tx.ctx, "SELECT ended FROM attempts WHERE grid = ? AND local = ? AND attempt = ?", attemptArgs(nil, id), func(r row) error {
+		if found = true; r.bool(0) {
+			return jjm.Errorf(jjm.Conflict, "it ended at %s", jjm.Time(r.int(0)))
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = jjm.Errorf(jjm.Gone, "it is in no bulk, or archived")
+	}
+	return err
+}
+
+// MaxGLF is how many bytes of the end of a GBS log file are stored with the
+// evidence of an attempt; the whole file stays in the attempt's folder.
+const MaxGLF = 16 << 10
+
+// trimmed gives the evidence with its log files cut; it does not change the
+// caller's.
+func trimmed(ev jjm.Evidence) jjm.Evidence {
+	ev.GLF = tail(ev.GLF)
+	if ev.Result != nil && len(ev.Result.GLF) > MaxGLF {
+		r := *ev.Result
+		r.GLF = tail(r.GLF)
+		ev.Result = &r
+	}
+	return ev
+}
+
+// tail gives the last MaxGLF bytes of a text at most, from the start of a
+// line, or at least of a character, on.
+func tail(s string) string {
+	if len(s) <= MaxGLF {
+		return s
+	}
+	cut := s[len(s)-MaxGLF:]
+	if _, rest, found := strings.Cut(cut, "\n"); found && rest != "" {
+		return rest
+	}
+	for i := 0; i < utf8.UTFMax && i < len(cut); i++ {
+		if utf8.RuneStart(cut[i]) {
+			return cut[i:]
+		}
+	}
+	return cut
+}
+
+// Attempt is one stored attempt. While it is open Ended is 0, and Evidence and
+// Verdict are nil.
+type Attempt struct {
+	ID       jjm.AttemptID
+	Tag      jjm.Tag
+	Pos      int32
+	Ended    jjm.Time
+	Evidence *jjm.Evidence
+	Verdict  *jjm.Verdict
+}
+
+// Attempts gives all attempts of a local job in order, archived ones included.
+// A local job without any, or one that is not known, has none.
+func (s *Store) Attempts(ctx context.Context, id jjm.LocalID) ([]Attempt, error) {
+	var as []Attempt
+	err := s.view(ctx, func(c *conn) error {
+		for _, table := range [...]string{"history_attempts", "attempts"} {
+			err := c.query(ctx, "SELECT grid, local, attempt, tag, pos, ended, e.evidence, e.verdict FROM "+table+
+				" LEFT JOIN evidence AS e USING (grid, local, attempt) WHERE grid = ? AND local = ? ORDER BY attempt",
+				args{}.int(int64(id.Grid)).int(int64(id.N)), func(r row) error {
+					a, err := scanAttempt(r)
+					as = append(as, a)
+					return err
+				})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the attempts of local job %s", id)
+	}
+	return as, nil
+}
+
+func scanAttempt(r row) (Attempt, error) {
+	a := Attempt{ID: attemptID(r, 0), Tag: jjm.Tag(r.text(3)), Pos: int32(r.int(4)), Ended: jjm.Time(r.int(5))}
+	if a.Ended == 0 {
+		return a, nil
+	}
+	a.Evidence, a.Verdict = new(jjm.Evidence), new(jjm.Verdict)
+	err := errors.Join(json.Unmarshal([]byte(r.text(6)), a.Evidence), json.Unmarshal([]byte(r.text(7)), a.Verdict))
+	if err != nil {
+		err = jjm.Errorf(jjm.Internal, "attempt %s #%d: %w", a.ID.LocalID, a.ID.Attempt, err)
+	}
+	return a, err
+}
+
+// resultsPage is how many local jobs ResultsOf reads at a time: it may be
+// called from the making of a tar, which must not hold a snapshot for long.
+const resultsPage = 500
+
+// ResultsOf calls fn for every local job of a grid job in order, with the
+// evidence of its last ended attempt, which is the accepted one if the local
+// job is completed; nil if none has ended. An error of fn ends it and comes
+// back as it is. An unknown grid job is Gone.
+func (s *Store) ResultsOf(ctx context.Context, id jjm.GridID, fn func(l jjm.LocalJob, ev *jjm.Evidence) error) error {
+	type result struct {
+		local    jjm.LocalJob
+		evidence string
+	}
+	if _, err := s.Grid(ctx, id); err != nil {
+		return err
+	}
+	page := make([]result, 0, resultsPage)
+	for first := int64(0); ; {
+		page = page[:0]
+		err := s.view(ctx, func(c *conn) error {
+			err := eachLocal(ctx, c, id, int32(first), int32(min(first+resultsPage-1, maxLocal)), func(l jjm.LocalJob) error {
+				page = append(page, result{local: l})
+				return nil
+			})
+			for i := 0; err == nil && i < len(page); i++ {
+				page[i].evidence, err = lastEvidence(ctx, c, page[i].local.ID)
+			}
+			return err
+		})
+		if err != nil {
+			return s.fail(err, "read the results of grid job %d", id)
+		}
+		for i := range page {
+			ev, err := decodeEvidence(page[i].evidence)
+			if err != nil {
+				return s.fail(err, "read the results of local job %s", page[i].local.ID)
+			}
+			if err := fn(page[i].local, ev); err != nil {
+				return err
+			}
+		}
+		if first += resultsPage; len(page) < resultsPage || first > maxLocal {
+			return nil
+		}
+	}
+}
+
+func lastEvidence(ctx context.Context, c *conn, id jjm.LocalID) (text string, err error) {
+	err = c.query(ctx, "SELECT evidence FROM evidence WHERE grid = ? AND local = ? ORDER BY attempt DESC LIMIT 1",
+		args{}.int(int64(id.Grid)).int(int64(id.N)), func(r row) error {
+			text = r.text(0)
+			return nil
+		})
+	return text, err
+}
+
+func decodeEvidence(text string) (*jjm.Evidence, error) {
+	if text == "" {
+		return nil, nil
+	}
+	ev := new(jjm.Evidence)
+	if err := json.Unmarshal([]byte(text), ev); err != nil {
+		return nil, jjm.Errorf(jjm.Internal, "column evidence: %w", err)
+	}
+	return ev, nil
+}

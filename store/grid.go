@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"jjm"
+)
+
+// gridColumns are those of scanGrid, in its order.
+const gridColumns = `id, uid, gid, user, spec, base_dir, accepted, status, kill, kill_by, reason,
+	changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry, tar, tar_bytes, tar_sha256, counts, exit`
+
+func scanGrid(r row) (g jjm.GridJob, err error) {
+	g = jjm.GridJob{
+		ID:       jjm.GridID(r.int(0)),
+		Owner:    jjm.Owner{UID: int(r.int(1)), GID: int(r.int(2)), User: r.text(3)},
+		BaseDir:  r.text(5),
+		Accepted: jjm.Time(r.int(6)),
+		Status:   jjm.GridStatus(r.int(7)),
+		Kill:     r.bool(8),
+		KillBy:   r.text(9),
+		Reason:   r.text(10),
+		Changed:  jjm.Time(r.int(11)),
+		Ended:    jjm.Time(r.int(12)),
+		Step: jjm.Step{
+			Prepared: r.bool(13),
+			Cluster:  r.text(14),
+			Splitter: r.text(15),
+			Expected: int(r.int(17)),
+			Made:     int(r.int(18)),
+			Closed:   r.bool(19),
+			Carry:    r.blob(20),
+		},
+		Tar:       r.text(21),
+		TarBytes:  r.int(22),
+		TarSHA256: r.text(23),
+		Exit:      int(r.int(25)),
+	}
+	if counts := r.text(24); counts != "" {
+		if err = json.Unmarshal([]byte(counts), &g.Counts); err != nil {
+			return g, jjm.Errorf(jjm.Internal, "grid job %d: column counts: %w", g.ID, err)
+		}
+	}
+	if g.Step.Why, err = r.words(16); err != nil {
+		return g, jjm.Errorf(jjm.Internal, "grid job %d: column why: %w", g.ID, err)
+	}
+	if err = json.Unmarshal([]byte(r.text(4)), &g.Spec); err != nil {
+		return g, jjm.Errorf(jjm.Internal, "grid job %d: column spec: %w", g.ID, err)
+	}
+	return g, nil
+}
+
+// mutable gives the values of the columns that SaveGrid writes.
+func mutable(a args, g *jjm.GridJob) args {
+	a = a.int(int64(g.Status)).bool(g.Kill).text(g.KillBy).text(g.Reason).int(int64(g.Changed)).int(int64(g.Ended))
+	a = a.bool(g.Step.Prepared).text(g.Step.Cluster).text(g.Step.Splitter).words(g.Step.Why)
+	a = a.int(int64(g.Step.Expected)).int(int64(g.Step.Made)).bool(g.Step.Closed).blob(g.Step.Carry)
+	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit))
+}
+
+// countsText writes counts as JSON, all zero as nothing.
+func countsText(counts [jjm.NumStates]int) string {
+	if counts == ([jjm.NumStates]int{}) {
+		return ""
+	}
+	b, err := json.Marshal(counts)
+	if err != nil {
+		panic(err) // an array of numbers has no error
+	}
+	return string(b)
+}
+
+// InsertGrid stores a new grid job and sets its ID. If its request key is held
+// by another grid job of the owner, the error is of kind Conflict and names
+// that one.
+func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
+	spec, err := json.Marshal(g.Spec)
+	if err != nil {
+		return tx.fail(jjm.Errorf(jjm.Invalid, "spec: %w", err), "insert a grid job")
+	}
+	key := g.Spec.Key
+	if id, found, err := tx.FindKey(g.Owner.UID, key); err != nil {
+		return err
+	} else if found {
+		return tx.fail(jjm.Errorf(jjm.Conflict, "request key %.80q of uid %d is held by grid job %d", key, g.Owner.UID, id), "insert a grid job")
+	}
+	a := args{}.int(int64(g.Owner.UID)).int(int64(g.Owner.GID)).value(g.Owner.User).value(g.Spec.Type)
+	a = a.value(string(spec)).text(key).bool(key != "").text(g.BaseDir).int(int64(g.Accepted))
+	a = mutable(a, g)
+	_, err = tx.exec(`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, base_dir, accepted,
+		status, kill, kill_by, reason, changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry,
+		tar, tar_bytes, tar_sha256, counts, exit) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?)`, a)
+	if err != nil {
+		return tx.fail(err, "insert a grid job")
+	}
+	id, err := tx.c.number("SELECT last_insert_rowid()", nil)
+	if err != nil {
+		return tx.fail(err, "insert a grid job")
+	}
+	g.ID = jjm.GridID(id)
+	return nil
+}
+
+// FindKey finds the grid job of uid that holds a request key, archived ones
+// included. The empty key is held by nobody.
+func (tx *Tx) FindKey(uid int, key string) (id jjm.GridID, found bool, err error) {
+	if key == "" {
+		return 0, false, nil
+	}
+	if tx.c == nil {
+		return 0, false, tx.fail(errOver(), "find request key %.80q", key)
+	}
+	n, err := tx.c.number("SELECT id FROM grid_jobs WHERE uid = ? AND req_key = ? AND key_held = 1", args{}.int(int64(uid)).text(key))
+	if err != nil {
+		return 0, false, tx.fail(err, "find request key %.80q of uid %d", key, uid)
+	}
+	return jjm.GridID(n), n != 0, nil
+}
+
+// ReleaseKey lets the request key of a grid job be used anew. A key that was
+// released already is no error; an unknown grid job is Gone.
+func (tx *Tx) ReleaseKey(id jjm.GridID) error {
+	n, err := tx.exec("UPDATE grid_jobs SET key_held = 0 WHERE id = ?", args{}.int(int64(id)))
+	if err == nil && n == 0 {
+		err = unknownGrid(id)
+	}
+	if err != nil {
+		return tx.fail(err, "release the key of grid job %d", id)
+	}
+	return nil
+}
+
+// SaveGrid stores what may change of a grid job: everything but its owner,
+// spec, base directory and time of acceptance. The schema refuses, with an
+// error of kind Internal, a change of a final status; done without closed
+// cutting, the tar, and every local job completed; finished without the tar;
+// any final status while a local job is in a batch system or held.
+func (tx *Tx) SaveGrid(g *jjm.GridJob) error {
+	n, err := tx.exec(`UPDATE grid_jobs SET status = ?, kill = ?, kill_by = ?, reason = ?, changed = ?, ended = ?,
+		prepared = ?, cluster = ?, splitter = ?, why = ?, expected = ?, made = ?, closed = ?, carry = ?,
+		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)))
+	if err == nil && n == 0 {
+		err = jjm.Errorf(jjm.Internal, "it was never inserted")
+	}
+	if err != nil {
+		return tx.fail(err, "save grid job %d", g.ID)
+	}
+	return nil
+}
+
+func unknownGrid(id jjm.GridID) error {
+	return jjm.Errorf(jjm.Gone, "grid job %d is not known here", id)
+}
+
+// Grid gives one grid job; an unknown one is Gone.
+func (s *Store) Grid(ctx context.Context, id jjm.GridID) (g jjm.GridJob, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		g, err = grid(ctx, c, id)
+		return err
+	})
+	if err != nil {
+		return jjm.GridJob{}, s.fail(err, "read grid job %d", id)
+	}
+	return g, nil
+}
+
+func grid(ctx context.Context, c *conn, id jjm.GridID) (g jjm.GridJob, err error) {
+	err = c.query(ctx, "SELECT "+gridColumns+" FROM grid_jobs WHERE id = ?", args{}.int(int64(id)), func(r row) error {
+		g, err = scanGrid(r)
+		return err
+	})
+	if err == nil && g.ID == 0 {
+		err = unknownGrid(id)
+	}
+	return g, err
+}
+
+// Filter selects grid jobs. The zero value means all that are not over.
+type Filter struct {
+	// Status, if set, is the word of a status and overrides All.
+	Status string
+	// Type and Owner (the user's name), if set, must match.
+	Type, Owner string
+	// All adds those that are over.
+	All bool
+	// Limit is the most to give; 0 means no limit.
+	Limit int
+	// Before, if set, gives only smaller ids, for paging.
+	Before jjm.GridID
+}
+
+// Grids gives the grid jobs that a filter selects, newest first. An unknown
+// status word is Invalid.
+func (s *Store) Grids(ctx context.Context, f Filter) ([]jjm.GridJob, error) {
+	query, a := "SELECT "+gridColumns+" FROM grid_jobs WHERE 1", args{}
+	if f.Status != "" {
+		var st jjm.GridStatus
+		if err := st.UnmarshalText([]byte(f.Status)); err != nil {
+			return nil, s.fail(err, "list grid jobs")
+		}
+		query, a = query+" AND status = ?", a.int(int64(st))
+	} else if !f.All {
+		query += " AND archived < 2 AND status NOT IN (6, 7, 8, 9, 11)"
+	}
+	if f.Type != "" {
+		query, a = query+" AND type = ?", a.text(f.Type)
+	}
+	if f.Owner != "" {
+		query, a = query+" AND user = ?", a.text(f.Owner)
+	}
+	if f.Before > 0 {
+		query, a = query+" AND id < ?", a.int(int64(f.Before))
+	}
+	query += " ORDER BY id DESC"
+	if f.Limit > 0 {
+		query, a = query+" LIMIT ?", a.int(int64(f.Limit))
+	}
+	var gs []jjm.GridJob
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, query, a, func(r row) error {
+			g, err := scanGrid(r)
+			gs = append(gs, g)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "list grid jobs")
+	}
+	return gs, nil
+}

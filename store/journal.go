@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"jjm"
+)
+
+// Journal appends entries. Seq is given by the store; an entry without a time
+// gets the present one.
+func (tx *Tx) Journal(es ...jjm.JournalEntry) error {
+	now := jjm.At(tx.s.o.Now())
+	err := tx.insertMany("INSERT INTO journal (time, grid, first, last, was, became, cause, source, actor)", 9, len(es), func(a args, i int) args {
+		e := &es[i]
+		at := e.Time
+		if at == 0 {
+			at = now
+		}
+		a = a.int(int64(at)).int(int64(e.Grid)).int(int64(e.First)).int(int64(e.Last))
+		return a.text(e.From).value(e.To).text(e.Cause).text(e.Source).text(e.Actor)
+	})
+	if err != nil {
+		return tx.fail(err, "append %d entries to the journal", len(es))
+	}
+	return nil
+}
+
+// History gives the journal's entries about what ref means, oldest first: for
+// a grid job everything, its local jobs included; for local jobs the entries
+// whose range touches them. Limit, if positive, keeps the newest ones.
+func (s *Store) History(ctx context.Context, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
+	query, a := "SELECT seq, time, grid, first, last, was, became, cause, source, actor FROM journal WHERE grid = ?", args{}.int(int64(ref.Grid))
+	if ref.Locals {
+		last := int64(ref.Last)
+		if last < 0 {
+			last = maxLocal
+		}
+		query, a = query+" AND first >= 0 AND first <= ? AND last >= ?", a.int(last).int(int64(ref.First))
+	}
+	query += " ORDER BY seq DESC"
+	if limit > 0 {
+		query, a = query+" LIMIT ?", a.int(int64(limit))
+	}
+	var es []jjm.JournalEntry
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, query, a, func(r row) error {
+			es = append(es, jjm.JournalEntry{
+				Seq: r.int(0), Time: jjm.Time(r.int(1)), Grid: jjm.GridID(r.int(2)), First: int32(r.int(3)), Last: int32(r.int(4)),
+				From: r.text(5), To: r.text(6), Cause: r.text(7), Source: r.text(8), Actor: r.text(9),
+			})
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the history of %s", ref)
+	}
+	slices.Reverse(es)
+	return es, nil
+}

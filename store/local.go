@@ -1,0 +1,218 @@
+package store
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"jjm"
+)
+
+// localColumns are the columns of both tables of local jobs, in the order of
+// scanLocal and localArgs: first the key and the part, which never change.
+const (
+	partColumns = "grid, n, unit, first, count, serial, args"
+	lifeColumns = "state, phase, attempt, early, late_handled, late_unhandled, retry_args, not_before, kill, tag, pos, " +
+		"batch_id, host, submitted, started, ended, exit, message, prog_phase, prog_done, prog_total"
+	localColumns = partColumns + ", " + lifeColumns
+	numPart      = 7
+	numLife      = 21
+)
+
+func partArgs(a args, l *jjm.LocalJob) args {
+	a = a.int(int64(l.ID.Grid)).int(int64(l.ID.N)).value(l.Part.Unit).int(l.Part.First).int(l.Part.Count)
+	return a.int(l.Part.Serial).words(l.Part.Args)
+}
+
+func lifeArgs(a args, l *jjm.LocalJob) args {
+	a = a.int(int64(l.State)).text(string(l.Phase)).int(int64(l.Attempt))
+	a = a.int(int64(l.Counters.Early)).int(int64(l.Counters.LateHandled)).int(int64(l.Counters.LateUnhandled))
+	a = a.words(l.RetryArgs).int(int64(l.NotBefore)).bool(l.Kill).text(string(l.Tag)).int(int64(l.Pos))
+	a = a.text(l.BatchID).text(l.Host).int(int64(l.Submitted)).int(int64(l.Started)).int(int64(l.Ended))
+	return a.int(int64(l.Exit)).text(l.Message).text(l.Progress.Phase).int(l.Progress.Done).int(l.Progress.Total)
+}
+
+func scanLocal(r row, l *jjm.LocalJob) (err error) {
+	*l = jjm.LocalJob{
+		ID:        jjm.LocalID{Grid: jjm.GridID(r.int(0)), N: int32(r.int(1))},
+		Part:      jjm.Part{Unit: unit(r.text(2)), First: r.int(3), Count: r.int(4), Serial: r.int(5)},
+		State:     jjm.State(r.int(7)),
+		Phase:     jjm.Phase(r.text(8)),
+		Attempt:   int32(r.int(9)),
+		Counters:  jjm.Counters{Early: int(r.int(10)), LateHandled: int(r.int(11)), LateUnhandled: int(r.int(12))},
+		NotBefore: jjm.Time(r.int(14)),
+		Kill:      r.bool(15),
+		Tag:       jjm.Tag(r.text(16)),
+		Pos:       int32(r.int(17)),
+		BatchID:   r.text(18),
+		Host:      r.text(19),
+		Submitted: jjm.Time(r.int(20)),
+		Started:   jjm.Time(r.int(21)),
+		Ended:     jjm.Time(r.int(22)),
+		Exit:      int(r.int(23)),
+		Message:   r.text(24),
+		Progress:  jjm.Progress{Phase: r.text(25), Done: r.int(26), Total: r.int(27)},
+	}
+	if l.Part.Args, err = r.words(6); err != nil {
+		return jjm.Errorf(jjm.Internal, "local job %s: column args: %w", l.ID, err)
+	}
+	if l.RetryArgs, err = r.words(13); err != nil {
+		return jjm.Errorf(jjm.Internal, "local job %s: column retry_args: %w", l.ID, err)
+	}
+	return nil
+}
+
+// unit gives the constant for a known unit, so that a hundred thousand local
+// jobs in memory share two texts.
+func unit(s string) string {
+	switch s {
+	case jjm.UnitEvent:
+		return jjm.UnitEvent
+	case jjm.UnitRow:
+		return jjm.UnitRow
+	}
+	return s
+}
+
+// insertRows are the numbers of rows per INSERT statement, largest first: one
+// statement of many rows costs less than many of one, and few sizes keep the
+// prepared statements few.
+var insertRows = [...]int{128, 16, 1}
+
+// insertMany inserts n rows of the given width; add appends the values of row
+// i.
+func (tx *Tx) insertMany(head string, width, n int, add func(a args, i int) args) error {
+	var a args
+	for i := 0; i < n; {
+		size := 1
+		for _, size = range insertRows {
+			if n-i >= size {
+				break
+			}
+		}
+		a = a[:0]
+		for j := range size {
+			a = add(a, i+j)
+		}
+		if _, err := tx.exec(manyRows(head, width, size), a); err != nil {
+			return err
+		}
+		i += size
+	}
+	return nil
+}
+
+// manyRows gives the text of an INSERT of n rows.
+func manyRows(head string, width, n int) string {
+	one := "(" + strings.Repeat("?,", width-1) + "?)"
+	return head + " VALUES " + strings.Repeat(one+",", n-1) + one
+}
+
+// InsertLocals stores new local jobs, and with them their entries in the cover
+// ledger. Within a grid job they are numbered densely: the first new one has
+// the number that follows the last stored one. A part without a unit or count,
+// one that overlaps the part of another local job of the grid job, or a grid
+// job that is over, is an error of kind Internal that names the local job.
+func (tx *Tx) InsertLocals(ls []jjm.LocalJob) error {
+	if err := tx.checkNew(ls); err != nil {
+		return tx.fail(err, "insert %d local jobs", len(ls))
+	}
+	err := tx.insertMany("INSERT INTO local_jobs ("+localColumns+")", numPart+numLife, len(ls), func(a args, i int) args {
+		return lifeArgs(partArgs(a, &ls[i]), &ls[i])
+	})
+	if err != nil {
+		return tx.fail(err, "insert local jobs %s to %s", ls[0].ID, ls[len(ls)-1].ID)
+	}
+	return nil
+}
+
+// checkNew checks what is cheaper to check here than by the schema.
+func (tx *Tx) checkNew(ls []jjm.LocalJob) error {
+	if tx.c == nil {
+		return errOver()
+	}
+	var id jjm.LocalID // expected
+	for i := range ls {
+		l := &ls[i]
+		if l.ID.Grid != id.Grid || i == 0 {
+			made, err := tx.c.number("SELECT n + 1 FROM local_jobs WHERE grid = ? ORDER BY n DESC LIMIT 1", args{}.int(int64(l.ID.Grid)))
+			if err != nil {
+				return err
+			}
+			id = jjm.LocalID{Grid: l.ID.Grid, N: int32(made)}
+		}
+		if l.ID != id {
+			return jjm.Errorf(jjm.Internal, "local job %s: expected %s, since local jobs are numbered densely", l.ID, id)
+		}
+		id.N++
+		if p := l.Part; p.Unit == "" || p.Count < 1 || p.First > math.MaxInt64-p.Count {
+			return jjm.Errorf(jjm.Internal, "local job %s: part of %d units %q from %d: want a unit and a positive count", l.ID, p.Count, p.Unit, p.First)
+		}
+	}
+	return nil
+}
+
+// SaveLocals stores what may change of local jobs: everything but the ID and
+// the part. A local job that is not there (never inserted, or archived), or
+// one that would leave the state completed, is an error of kind Internal.
+func (tx *Tx) SaveLocals(ls []*jjm.LocalJob) error {
+	var a args
+	for _, l := range ls {
+		a = lifeArgs(a[:0], l).int(int64(l.ID.Grid)).int(int64(l.ID.N))
+		n, err := tx.exec(saveLocal, a)
+		if err == nil && n == 0 {
+			err = jjm.Errorf(jjm.Internal, "it was never inserted, or it is archived")
+		}
+		if err != nil {
+			return tx.fail(err, "save local job %s", l.ID)
+		}
+	}
+	return nil
+}
+
+const saveLocal = `UPDATE local_jobs SET state = ?, phase = ?, attempt = ?, early = ?, late_handled = ?, late_unhandled = ?,
+	retry_args = ?, not_before = ?, kill = ?, tag = ?, pos = ?, batch_id = ?, host = ?, submitted = ?, started = ?, ended = ?,
+	exit = ?, message = ?, prog_phase = ?, prog_done = ?, prog_total = ? WHERE grid = ? AND n = ?`
+
+// eachLocal calls fn for the local jobs first..last of a grid job in order,
+// archived ones included. Archiving goes in the order of n, so the archived
+// ones come first.
+func eachLocal(ctx context.Context, c *conn, id jjm.GridID, first, last int32, fn func(jjm.LocalJob) error) error {
+	a := args{}.int(int64(id)).int(int64(first)).int(int64(last))
+	for _, table := range [...]string{"history_local_jobs", "local_jobs"} {
+		err := c.query(ctx, "SELECT "+localColumns+" FROM "+table+" WHERE grid = ? AND n BETWEEN ? AND ? ORDER BY n", a, func(r row) error {
+			var l jjm.LocalJob
+			if err := scanLocal(r, &l); err != nil {
+				return err
+			}
+			return fn(l)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Locals gives the local jobs first..last of a grid job in order, archived
+// ones included; last -1 means to the end. Numbers beyond the end give none;
+// an unknown grid job is Gone.
+func (s *Store) Locals(ctx context.Context, id jjm.GridID, first, last int32) ([]jjm.LocalJob, error) {
+	if last < 0 {
+		last = maxLocal
+	}
+	var ls []jjm.LocalJob
+	err := s.view(ctx, func(c *conn) error {
+		if _, err := grid(ctx, c, id); err != nil {
+			return err
+		}
+		return eachLocal(ctx, c, id, first, last, func(l jjm.LocalJob) error {
+			ls = append(ls, l)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read local jobs of grid job %d", id)
+	}
+	return ls, nil
+}

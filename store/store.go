@@ -1,0 +1,244 @@
+// Package store keeps the authoritative state of jjm: grid jobs, local jobs,
+// bulks, attempts with their evidence, and the journal, in one SQLite file.
+//
+// It promises that a transaction is stored whole or not at all, whatever kills
+// the process or the machine (WAL, synchronous=FULL), and that no code above
+// can store a lie: what must never happen is refused by constraints and
+// triggers of the schema, in migrations/. A local job never loses its part,
+// two local jobs never own the same unit, a completed local job stays
+// completed, a final status never changes, done needs every local job
+// completed and the tar, evidence and journal only grow.
+//
+// Live work and history lie in different tables; [Store.Archive] moves a
+// finished grid job from one to the other in chunks, so that the cost of live
+// work does not grow with what is finished. Reads see both.
+//
+// Policy, and what memory holds of all this, belong to the packages above.
+// The owner of the process makes sure that only one daemon has a store open:
+// two would each be consistent and disagree in memory.
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"jjm"
+)
+
+// Options of a store.
+type Options struct {
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+	// ReadOnly opens a store that exists, also beside a daemon that writes it,
+	// and never changes it.
+	ReadOnly bool
+}
+
+// Store is an open store. All methods may be called from many goroutines.
+type Store struct {
+	path  string
+	o     Options
+	nonce string
+
+	// turn holds a token while nobody writes. Its holder owns writer, which
+	// is nil after an error that left the connection in doubt.
+	turn   chan struct{}
+	writer *conn
+
+	mu     sync.Mutex // guards the fields below
+	idle   []*conn    // read connections not in use
+	closed bool
+}
+
+// maxIdle is the number of read connections kept open between reads.
+const maxIdle = 4
+
+// Nonce gives the four characters of [a-z2-7] made when the store was created.
+func (s *Store) Nonce() string { return s.nonce }
+
+// Close waits for the running transaction, folds the write-ahead log into the
+// database file and closes all connections. Reads must have ended. Closing
+// twice is harmless.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	idle := s.idle
+	s.idle = nil
+	s.mu.Unlock()
+
+	<-s.turn // never given back: later writes find the store closed
+	defer close(s.turn)
+	var errs []error
+	for _, c := range idle {
+		errs = append(errs, c.close())
+	}
+	if c := s.writer; c != nil {
+		if !s.o.ReadOnly {
+			errs = append(errs, c.script("UPDATE identity SET clean = 1; PRAGMA wal_checkpoint(TRUNCATE)"))
+		}
+		errs = append(errs, c.close())
+		s.writer = nil
+	}
+	if err := errors.Join(errs...); err != nil {
+		return s.fail(err, "close %s", s.path)
+	}
+	return nil
+}
+
+// Tx is one write transaction. It is valid until the function given to
+// [Store.Update] returns, and belongs to one goroutine. A method that fails
+// dooms the transaction, whatever the function makes of the error.
+type Tx struct {
+	s   *Store
+	c   *conn
+	ctx context.Context
+	err error // the first failure
+}
+
+// Update runs fn in one write transaction. Transactions queue for their turn;
+// an error of kind Busy says that ctx ended first. When fn returns an error,
+// or panics, nothing is stored, and the error is returned as it is. When
+// Update returns nil everything is on disk.
+func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
+	if s.o.ReadOnly {
+		return jjm.Errorf(jjm.Conflict, "store: %s was opened read-only", s.path)
+	}
+	c, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { s.turn <- struct{}{} }()
+	tx := &Tx{s: s, c: c, ctx: ctx}
+	committed := false
+	defer func() {
+		tx.c = nil
+		if !committed {
+			s.rollback()
+		}
+	}()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if tx.err != nil {
+		return tx.err
+	}
+	if _, err := c.exec("COMMIT", nil); err != nil {
+		return s.fail(err, "commit")
+	}
+	committed = true
+	return nil
+}
+
+// begin waits for the turn to write and starts a transaction. After an error
+// the turn is given back.
+func (s *Store) begin(ctx context.Context) (*conn, error) {
+	select {
+	case _, open := <-s.turn:
+		if !open {
+			return nil, jjm.Errorf(jjm.Internal, "store: %s is closed", s.path)
+		}
+	case <-ctx.Done():
+		return nil, s.fail(ctx.Err(), "wait for the turn to write")
+	}
+	err := ctx.Err()
+	if err == nil && s.writer == nil {
+		s.writer, err = dial(s.path, writing)
+	}
+	if err == nil {
+		_, err = s.writer.exec("BEGIN IMMEDIATE", nil)
+	}
+	if err != nil {
+		s.turn <- struct{}{}
+		return nil, s.fail(err, "begin a transaction")
+	}
+	return s.writer, nil
+}
+
+// rollback undoes the transaction of the writer. SQLite itself undoes it after
+// some errors (a full disk), so that ROLLBACK finds none; then, as after any
+// other trouble, a new connection is the sure way to a clean state.
+func (s *Store) rollback() {
+	if _, err := s.writer.exec("ROLLBACK", nil); err != nil {
+		s.writer.close() // best effort: its errors say nothing new
+		s.writer = nil
+	}
+}
+
+// fail notes the first failure of the transaction.
+func (tx *Tx) fail(err error, format string, a ...any) error {
+	err = tx.s.fail(err, format, a...)
+	if tx.err == nil {
+		tx.err = err
+	}
+	return err
+}
+
+// exec runs one statement of the transaction.
+func (tx *Tx) exec(query string, a args) (int64, error) {
+	if tx.c == nil {
+		return 0, errOver()
+	}
+	if err := tx.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return tx.c.exec(query, a)
+}
+
+// view runs fn with a read connection, inside one snapshot.
+func (s *Store) view(ctx context.Context, fn func(c *conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c, err := s.reader()
+	if err != nil {
+		return err
+	}
+	if _, err := c.exec("BEGIN", nil); err != nil {
+		c.close()
+		return err
+	}
+	defer func() {
+		if _, err := c.exec("COMMIT", nil); err != nil || !s.keep(c) {
+			c.close()
+		}
+	}()
+	return fn(c)
+}
+
+// reader gives an idle read connection or a new one.
+func (s *Store) reader() (*conn, error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, jjm.Errorf(jjm.Internal, "%s is closed", s.path)
+	}
+	if n := len(s.idle); n > 0 {
+		c := s.idle[n-1]
+		s.idle = s.idle[:n-1]
+		s.mu.Unlock()
+		return c, nil
+	}
+	s.mu.Unlock()
+	m := reading
+	if s.o.ReadOnly {
+		m = readOnly
+	}
+	return dial(s.path, m)
+}
+
+// keep takes a read connection back, if there is room.
+func (s *Store) keep(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.idle) >= maxIdle {
+		return false
+	}
+	s.idle = append(s.idle, c)
+	return true
+}
