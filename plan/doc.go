@@ -1,0 +1,22 @@
+// Package plan holds all policy of jjm, as pure functions: facts in, decision
+// out. It does no I/O, keeps no state, and has no clock of its own; whoever
+// calls it gathers the facts and carries the decision out. So every rule can
+// be tested over its whole input space, and a decision can be explained by
+// showing the facts.
+//
+// It has one file per scope:
+//
+//	live.go       what a batch report changes in a live attempt
+//	absence.go    how long a missing attempt is only missing
+//	ending.go     what to do about an attempt that may be over
+//	local.go      what becomes of a local job whose attempt is over
+//	reconcile.go  what to do about a bulk that may or may not exist
+//	grid.go       the next step of one grid job
+//	site.go       fair shares of a cluster's room
+//	views.go      what gatekeepers and Ganga users are told
+//
+// Three rules hold throughout. Unknown never changes anything. An attempt is
+// given up only once its claim is settled, so that it cannot run behind jjm's
+// back. And each decision is level-triggered: asked again with the same facts
+// it says the same, so a crash between decision and deed costs nothing.
+package plan

@@ -1,0 +1,207 @@
+package plan
+
+import (
+	"time"
+
+	"jjm"
+)
+
+// Holder says who holds the claim of an attempt, seen from the batch job that
+// the attempt points to.
+type Holder uint8
+
+// The holders.
+const (
+	HeldByNobody Holder = iota
+	HeldByThis          // a wrapper in the batch job that the attempt points to
+	HeldByOther         // a wrapper in another batch job
+	HeldByDaemon        // jjm took it: no wrapper can start the attempt any more
+	numHolders
+)
+
+func (h Holder) String() string {
+	return [...]string{"nobody", "this wrapper", "other wrapper", "daemon"}[h]
+}
+
+// HolderOf classifies a claim (nil = unclaimed) against the batch id that the
+// attempt points to. A wrapper that could not tell its batch id is taken for
+// this one: there is nothing to point to.
+func HolderOf(c *jjm.Claim, batchID string) Holder {
+	switch {
+	case c == nil:
+		return HeldByNobody
+	case c.Holder == jjm.HolderDaemon:
+		return HeldByDaemon
+	case c.Batch == "" || c.Batch == batchID:
+		return HeldByThis
+	}
+	return HeldByOther
+}
+
+// EndFacts is all that decides whether an attempt is over.
+type EndFacts struct {
+	// HasResult is true once the wrapper's result of the current attempt was
+	// read; ResultAge is how long ago that was first so.
+	HasResult bool
+	ResultAge time.Duration
+	// Batch is the batch system's last word about the batch job that the
+	// attempt points to, BatchUnknown if the last healthy listing lacks it and
+	// accounting does not know it; EndAge is how long ago an ended state was
+	// first seen.
+	Batch  jjm.BatchState
+	EndAge time.Duration
+	// Claim is who holds the claim, as freshly read; Batch id of the holder if
+	// that is HeldByOther.
+	Claim      Holder
+	ClaimBatch string
+	// HeartbeatFresh is true while the wrapper shows signs of life.
+	HeartbeatFresh bool
+	// Absence is the verdict of Missing; it counts only while Batch is
+	// BatchUnknown.
+	Absence AbsenceVerdict
+	// Kill is true when jjm means to end this attempt.
+	Kill bool
+}
+
+// EndRules are the two waits.
+type EndRules struct {
+	// ResultSettle is how long after the end in the batch system a claimed
+	// attempt's result may still appear: a worker's files reach the daemon
+	// late over a network file system (nfs(5): attributes are cached up to
+	// 60 s, acdirmax).
+	ResultSettle time.Duration
+	// BatchSettle is how long a result waits for the batch system's last word,
+	// which may outrank it (OOM and TIMEOUT, decision R4). 0 judges at once.
+	BatchSettle time.Duration
+}
+
+// DefaultEndRules suit a shared file system on a network.
+func DefaultEndRules() EndRules {
+	return EndRules{ResultSettle: 90 * time.Second, BatchSettle: 20 * time.Second}
+}
+
+// EndDo is what to do about an attempt.
+type EndDo uint8
+
+// The deeds.
+const (
+	// EndWait: nothing; look again when something changes, or after After.
+	EndWait EndDo = iota
+	// WaitForResult: it is over, and its result may still come (or the result
+	// is there and the batch system's word may still come): look again after
+	// After. The local job is completing.
+	WaitForResult
+	// TakeClaim: create the daemon's claim, atomically, read who holds it now,
+	// and ask again.
+	TakeClaim
+	// Repoint: the attempt's batch job is EndStep.To; store that, and ask
+	// again with that job's facts. No verdict.
+	Repoint
+	// Judge: the evidence is complete; call Local.
+	Judge
+)
+
+func (d EndDo) String() string {
+	return [...]string{"wait", "wait-for-result", "take-claim", "repoint", "judge"}[d]
+}
+
+// EndStep is what to do now.
+type EndStep struct {
+	Do EndDo
+	// To is the batch id to point to (Repoint).
+	To string
+	// After is when to ask again at the latest, 0 if only a new fact helps.
+	After time.Duration
+	// Cancel asks for the batch job to be cancelled, beside Do: it must not or
+	// can not run the attempt any more. Cancelling again is harmless.
+	Cancel bool
+	// Lost is true (Judge) when the attempt ends because the batch system
+	// surely does not have it: pass it on as LocalInput.Lost.
+	Lost bool
+	// Why is for the journal and for people.
+	Why string
+}
+
+// Ending decides about an attempt whose batch job ended or vanished, whose
+// result appeared, or that jjm means to kill. First match:
+//
+//	claim of another batch job, no result     Repoint to it
+//	result, batch job not ended               WaitForResult up to BatchSettle, then Judge
+//	result                                    Judge
+//	batch job ended, nobody holds the claim   TakeClaim: it surely never started and never will
+//	batch job ended, the daemon holds it      Judge: never started
+//	batch job ended, its wrapper holds it     WaitForResult up to ResultSettle, then Judge
+//	alive, kill, nobody holds the claim       TakeClaim, and cancel
+//	alive, the daemon holds it                EndWait, and cancel: it can only exit
+//	alive                                     EndWait (kill: and cancel)
+//	unknown, kill, nobody holds the claim     TakeClaim, and cancel
+//	unknown, not Lost                         EndWait (kill, or the daemon holds it: and cancel)
+//	Lost, but the heartbeat is fresh          EndWait
+//	Lost, nobody holds the claim              TakeClaim
+//	Lost                                      Judge, as lost
+//
+// "Unknown" is never judged: only a result, an end in the batch system, or a
+// proven absence is. A claim is always settled first: an attempt nobody holds
+// could otherwise start after it was given up. Whether the holder in another
+// batch job still lives does not matter for pointing to it: only its own end
+// may end the attempt.
+func Ending(f EndFacts, rules EndRules) EndStep {
+	switch {
+	case f.HasResult:
+		return endWithResult(f, rules)
+	case f.Claim == HeldByOther && f.ClaimBatch != "":
+		return EndStep{Do: Repoint, To: f.ClaimBatch, Why: "its wrapper runs in batch job " + f.ClaimBatch}
+	case f.Batch.Ended():
+		return endWithoutResult(f, rules)
+	case f.Batch.Alive():
+		return endAlive(f)
+	}
+	return endUnknown(f)
+}
+
+func endWithResult(f EndFacts, rules EndRules) EndStep {
+	if !f.Batch.Ended() && f.ResultAge < rules.BatchSettle {
+		return EndStep{Do: WaitForResult, After: rules.BatchSettle - f.ResultAge,
+			Why: "the result is there; waiting for the batch system's last word"}
+	}
+	return EndStep{Do: Judge, Why: "the result is there"}
+}
+
+func endWithoutResult(f EndFacts, rules EndRules) EndStep {
+	switch {
+	case f.Claim == HeldByNobody:
+		return EndStep{Do: TakeClaim, Why: "ended in the batch system (" + f.Batch.String() + ") without a claim"}
+	case f.Claim == HeldByDaemon:
+		return EndStep{Do: Judge, Why: "ended in the batch system (" + f.Batch.String() + ") and never started"}
+	case f.EndAge < rules.ResultSettle:
+		return EndStep{Do: WaitForResult, After: rules.ResultSettle - f.EndAge,
+			Why: "ended in the batch system (" + f.Batch.String() + "); waiting for its result"}
+	}
+	return EndStep{Do: Judge, Why: "ended in the batch system (" + f.Batch.String() + ") and left no result"}
+}
+
+func endAlive(f EndFacts) EndStep {
+	switch {
+	case f.Claim == HeldByDaemon:
+		return EndStep{Do: EndWait, Cancel: true, Why: "given up; waiting for its batch job to go"}
+	case f.Kill && f.Claim == HeldByNobody:
+		return EndStep{Do: TakeClaim, Cancel: true, Why: "to be killed before it starts"}
+	case f.Kill:
+		return EndStep{Do: EndWait, Cancel: true, Why: "being killed"}
+	}
+	return EndStep{Do: EndWait, Why: "alive"}
+}
+
+func endUnknown(f EndFacts) EndStep {
+	switch {
+	case f.Absence != Lost && f.Kill && f.Claim == HeldByNobody:
+		return EndStep{Do: TakeClaim, Cancel: true, Why: "to be killed; the batch system does not show it"}
+	case f.Absence != Lost:
+		return EndStep{Do: EndWait, Cancel: f.Kill || f.Claim == HeldByDaemon, Why: "not in the listing, and not proven absent"}
+	case f.HeartbeatFresh:
+		return EndStep{Do: EndWait, Why: "the batch system lost it, but its wrapper shows signs of life"}
+	case f.Claim == HeldByNobody:
+		return EndStep{Do: TakeClaim, Why: "lost by the batch system without a claim"}
+	}
+	return EndStep{Do: Judge, Lost: true, Why: "lost by the batch system"}
+}

@@ -1,0 +1,187 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"jjm"
+	"jjm/analyse"
+)
+
+// LocalInput is a local job whose current attempt is over.
+type LocalInput struct {
+	// Job as it stands, its Attempt being the one that is over.
+	Job jjm.LocalJob
+	// Evidence of that attempt. A result of another attempt is disregarded.
+	Evidence jjm.Evidence
+	// Result is how the job reports: jjm.ResultGLF or jjm.ResultExit.
+	Result string
+	// Retry are the limits that the job file sets, Site the site's for what it
+	// does not set; GBS's defaults fill the rest.
+	Retry, Site jjm.Limits
+	// Kill is true when the grid job or the local job is to be killed.
+	Kill bool
+	// Lost is EndStep.Lost: the batch system surely does not have the attempt.
+	Lost bool
+	Now  jjm.Time
+	// Backoff is the unit of the wait before a retry; 0 disables it.
+	Backoff time.Duration
+}
+
+// DefaultBackoff is the unit of the wait before a retry (GBS Programmer Manual).
+const DefaultBackoff = time.Minute
+
+// LocalDecision is what becomes of the local job.
+type LocalDecision struct {
+	// Over is false when the evidence shows no end: nothing changes.
+	Over    bool
+	Verdict jjm.Verdict
+	State   jjm.State
+	Phase   jjm.Phase
+	// Attempt is the next attempt's number if there is one, else unchanged.
+	Attempt int32
+	// NotBefore is when the next attempt may be submitted; 0 for at once.
+	NotBefore jjm.Time
+	// Started, Ended, Host and Exit are of the attempt that is over, from the
+	// best witness: its wrapper, then the batch system. Exit is -1 if it is
+	// not known.
+	Started, Ended jjm.Time
+	Host           string
+	Exit           int
+}
+
+// Local decides what becomes of a local job whose attempt is over:
+//
+//	verdict    local job
+//	complete   completed
+//	retry      submitting/retry-wait, attempt + 1, after a wait if unhandled
+//	hold       held/application-hold or batch-cancel
+//	fail       failed/limit, application or lost
+//	cancel     killed/cancelled
+//
+// The wait is min(2^k, 60) units after an unhandled end, k being the counter
+// of its class, that end included (GBS Programmer Manual); a retry that the
+// application asked for does not wait. With Kill set the verdict is never
+// retry or hold.
+func Local(in LocalInput) LocalDecision {
+	ev := in.Evidence
+	if ev.Result != nil && ev.Result.AttemptID() != in.Job.AttemptID() {
+		ev.Result = nil
+	}
+	v := analyse.Attempt(analyse.Input{
+		Evidence: ev, Result: in.Result,
+		Counters: in.Job.Counters, RetryArgs: in.Job.RetryArgs,
+		Limits: in.Retry.Or(in.Site), KillIntent: in.Kill,
+		Retry: in.Retry != (jjm.Limits{}), Lost: in.Lost,
+	})
+	d := LocalDecision{Over: true, Verdict: v, Attempt: in.Job.Attempt, Phase: v.Phase}
+	d.witness(in, ev)
+	switch v.Action {
+	case jjm.Complete:
+		d.State = jjm.Completed
+	case jjm.Retry:
+		d.State, d.Phase = jjm.Submitting, jjm.RetryWait
+		d.Attempt++
+		d.NotBefore = notBefore(in, v)
+	case jjm.Hold:
+		d.State = jjm.Held
+	case jjm.Fail:
+		d.State = jjm.Failed
+	case jjm.Cancel:
+		d.State = jjm.Killed
+	default:
+		d.Over, d.State, d.Phase = false, in.Job.State, in.Job.Phase
+	}
+	return d
+}
+
+// neverRan reports whether a job that ended has no exit code of its own: it was
+// taken away before it started.
+func neverRan(b jjm.Report) bool {
+	return b.Started == 0 && (b.State == jjm.BatchCancelled || b.State == jjm.BatchAborted)
+}
+
+// witness fills in times, host and exit code.
+func (d *LocalDecision) witness(in LocalInput, ev jjm.Evidence) {
+	b := ev.Batch
+	d.Started, d.Ended, d.Host, d.Exit = in.Job.Started, in.Now, in.Job.Host, -1
+	if b.State.Ended() {
+		d.Ended = first(b.Ended, d.Ended)
+	}
+	if b.State.Ended() && !neverRan(b) {
+		d.Exit = b.Exit
+		if b.Signal != 0 {
+			d.Exit = 128 + b.Signal
+		}
+	}
+	if b.Host != "" {
+		d.Host = b.Host
+	}
+	d.Started = first(b.Started, d.Started)
+	if r := ev.Result; r != nil {
+		d.Started, d.Ended, d.Exit = first(r.Started, d.Started), first(r.Ended, d.Ended), r.Exit
+		if r.Claim.Host != "" {
+			d.Host = r.Claim.Host
+		}
+	}
+}
+
+// first gives a unless it is not known.
+func first(a, b jjm.Time) jjm.Time {
+	if a != 0 {
+		return a
+	}
+	return b
+}
+
+// notBefore applies the back-off.
+func notBefore(in LocalInput, v jjm.Verdict) jjm.Time {
+	k := 0
+	switch v.Class {
+	case analyse.Early:
+		k = v.Counters.Early
+	case analyse.LateUnhandled:
+		k = v.Counters.LateUnhandled
+	}
+	if v.Handled || in.Backoff <= 0 || k <= 0 {
+		return 0
+	}
+	return in.Now.Add(time.Duration(min(1<<min(k, 6), 60)) * in.Backoff)
+}
+
+// Apply changes the local job as decided. The tag, position and batch id of an
+// attempt that will be retried are cleared, so that nothing said about it can
+// be taken for news of the next one.
+func (d LocalDecision) Apply(l *jjm.LocalJob) {
+	if !d.Over {
+		return
+	}
+	l.State, l.Phase, l.Attempt, l.NotBefore = d.State, d.Phase, d.Attempt, d.NotBefore
+	l.Counters, l.RetryArgs = d.Verdict.Counters, slices.Clone(d.Verdict.RetryArgs)
+	l.Started, l.Ended, l.Host, l.Exit = d.Started, d.Ended, d.Host, d.Exit
+	l.Message = d.Verdict.Text
+	if d.State == jjm.Submitting {
+		l.Tag, l.Pos, l.BatchID = "", 0, ""
+		l.Submitted, l.Started, l.Host = 0, 0, ""
+		l.Progress = jjm.Progress{}
+	}
+}
+
+// Entry is the journal entry of the change; before is the local job before
+// Apply.
+func (d LocalDecision) Entry(before *jjm.LocalJob, now jjm.Time) jjm.JournalEntry {
+	return jjm.JournalEntry{
+		Time: now, Grid: before.ID.Grid, First: before.ID.N, Last: before.ID.N,
+		From: StateWord(before.State, before.Phase), To: StateWord(d.State, d.Phase),
+		Cause: d.Verdict.Text, Source: "analyse",
+	}
+}
+
+// StateWord writes a state with its phase, as journals and people have it:
+// "submitted/queued", "running".
+func StateWord(s jjm.State, p jjm.Phase) string {
+	if p == "" {
+		return s.String()
+	}
+	return s.String() + "/" + string(p)
+}
