@@ -1,0 +1,251 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/handlers"
+	"jjm/jobfile"
+	"jjm/split"
+	"jjm/wire"
+)
+
+// Submit checks a job file and stores the grid job it describes, unless the
+// caller's request key names one already there. All mistakes are reported at
+// once, as jjm.Problems, and nothing is left behind. With DryRun it only says
+// what it would make.
+func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit) (wire.Submitted, error) {
+	if err := e.mayRun(caller); err != nil {
+		return wire.Submitted{}, err
+	}
+	doc, problems := jobfile.ParseKeyed(req.Name, []byte(req.Text), req.Key)
+	spec := &doc.Spec
+	site := e.site(req.BaseDir)
+	h, name, more := e.examine(spec, site)
+	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {
+		return wire.Submitted{}, doc.Locate(problems).Err()
+	}
+	if req.DryRun {
+		return e.dryRun(h, spec, site, name)
+	}
+	return e.accept(ctx, caller, *spec, req.BaseDir)
+}
+
+// examine finds the mistakes that only the job type and the site can tell, the
+// handler, and the cluster that would be used.
+func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler, cluster string, problems jjm.Problems) {
+	h, err := e.deps.Types.Get(spec.Type)
+	if err != nil {
+		problems = append(problems, jjm.Problem{Field: "type", Text: trimField(err, "type")})
+	} else {
+		if spec.Result == "" {
+			spec.Result = h.Describe().Result
+		}
+		problems = h.Check(spec, site)
+	}
+	problems = append(problems, e.checkInputs(spec, site)...)
+	cluster, more := e.choose(spec)
+	return h, cluster, append(problems, more...)
+}
+
+// mayRun refuses callers whose jobs would run as root though they are not: a
+// service account must be an ordinary one.
+func (e *Engine) mayRun(caller wire.Caller) error {
+	a := e.deps.Account
+	if a == nil || a.UID != 0 || caller.UID == 0 {
+		return nil
+	}
+	return jjm.Errorf(jjm.Denied, "this daemon runs all jobs as root, so it takes them from root only: run it as an ordinary account")
+}
+
+// accept stores the grid job in one transaction and publishes its record.
+func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, base string) (wire.Submitted, error) {
+	var out wire.Submitted
+	err := e.change(ctx, "accept", func(c *change) error {
+		id, found, err := e.holder(c, caller.UID, spec)
+		if err != nil {
+			return err
+		}
+		if found {
+			out = wire.Submitted{ID: id, Existed: true}
+			return nil
+		}
+		job := jjm.GridJob{
+			Owner: jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User},
+			Spec:  spec, BaseDir: base, Accepted: c.now, Changed: c.now,
+		}
+		if err := c.tx.InsertGrid(&job); err != nil {
+			return err
+		}
+		c.grids[job.ID] = &job
+		c.note(job.ID, "", job.Status.String(), "accepted: "+spec.Type, caller.User)
+		out = wire.Submitted{ID: job.ID}
+		return nil
+	})
+	if err != nil {
+		return wire.Submitted{}, fmt.Errorf("accept grid job: %w", err)
+	}
+	if !out.Existed {
+		e.publishNow(ctx, out.ID)
+	}
+	return out, nil
+}
+
+// holder finds the grid job that holds the request key. Where the caller says
+// so, a cancelled one gives it up.
+func (e *Engine) holder(c *change, uid int, spec jjm.Spec) (jjm.GridID, bool, error) {
+	if spec.Key == "" {
+		return 0, false, nil
+	}
+	id, found, err := c.tx.FindKey(uid, spec.Key)
+	if err != nil || !found || !spec.KeyReuse {
+		return id, found, err
+	}
+	cancelled := false
+	if g := e.grids[id]; g != nil {
+		cancelled = g.job.Kill
+	} else {
+		job, err := e.store.Grid(context.Background(), id)
+		if err != nil {
+			return 0, false, err
+		}
+		cancelled = job.Kill
+	}
+	if !cancelled {
+		return id, true, nil
+	}
+	return 0, false, c.tx.ReleaseKey(id)
+}
+
+// site is what handlers may know.
+func (e *Engine) site(base string) handlers.Site {
+	return handlers.Site{
+		RecommendedCPU: e.conf().RecommendedCPU, MaxCPU: e.conf().MaxCPU,
+		MaxLocalJobs: e.conf().MaxLocalJobs,
+		Open:         func(path string) (io.ReadCloser, error) { return openInput(base, path) },
+	}
+}
+
+// openInput opens a regular file; it never blocks on a pipe or a device.
+func openInput(base, path string) (io.ReadCloser, error) {
+	if !filepath.IsAbs(path) {
+		if base == "" {
+			return nil, jjm.Errorf(jjm.Invalid, "%s: relative path, and the job file's folder is not known", path)
+		}
+		path = filepath.Join(base, path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Invalid, "%w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, jjm.Errorf(jjm.Invalid, "%s: not a regular file", path)
+	}
+	// What was a file may be a pipe by now, whose opening would wait for ever.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Invalid, "%w", err)
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, jjm.Errorf(jjm.Invalid, "%s: not a regular file", path)
+	}
+	return f, nil
+}
+
+// checkInputs finds inputs that cannot be read.
+func (e *Engine) checkInputs(spec *jjm.Spec, site handlers.Site) jjm.Problems {
+	var ps jjm.Problems
+	for i, in := range spec.Inputs {
+		f, err := site.Open(in.Path)
+		if err != nil {
+			ps = append(ps, jjm.Problem{Field: fmt.Sprintf("inputs[%d].path", i), Text: err.Error()})
+			continue
+		}
+		f.Close()
+	}
+	return ps
+}
+
+// choose gives the first candidate cluster whose capabilities meet the request,
+// or why none does.
+func (e *Engine) choose(spec *jjm.Spec) (string, jjm.Problems) {
+	candidates := spec.Clusters
+	if len(candidates) == 0 {
+		candidates = e.names[:1]
+	}
+	var ps jjm.Problems
+	for _, name := range candidates {
+		c := e.clusters[name]
+		if c == nil {
+			return "", jjm.Problems{{Field: "clusters",
+				Text: fmt.Sprintf("unknown cluster %.40q: this site has %v", name, e.names)}}
+		}
+		bad := unmet(name, spec.Request, c.caps)
+		if len(bad) == 0 {
+			return name, nil
+		}
+		ps = append(ps, bad...)
+	}
+	return "", ps
+}
+
+// unmet says what of a request a cluster cannot give.
+func unmet(name string, r jjm.Request, caps adapters.Capabilities) jjm.Problems {
+	var ps jjm.Problems
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
+	}
+	if caps.MaxCores > 0 && r.Cores > caps.MaxCores {
+		bad("cores", "%d is more than cluster %s gives one job: at most %d", r.Cores, name, caps.MaxCores)
+	}
+	if caps.MaxMemoryMB > 0 && r.MemoryMB > caps.MaxMemoryMB {
+		bad("memory_mb", "%d is more than cluster %s gives one job: at most %d", r.MemoryMB, name, caps.MaxMemoryMB)
+	}
+	if caps.MaxWalltime > 0 && r.Walltime.D() > caps.MaxWalltime {
+		bad("walltime", "%s is more than cluster %s gives one job: at most %s", r.Walltime, name, caps.MaxWalltime)
+	}
+	return ps
+}
+
+// dryRun explains the decomposition (decision R20).
+func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, cluster string) (wire.Submitted, error) {
+	cut, err := h.Split(spec, site)
+	if err != nil {
+		return wire.Submitted{}, err
+	}
+	splitter, err := split.Get(cut.Splitter)
+	if err != nil {
+		return wire.Submitted{}, err
+	}
+	parts, _, _, err := splitter.Cut(cut.Work, split.Limits{MaxParts: 10}, cut.Params, split.Carry{})
+	if err != nil {
+		return wire.Submitted{}, err
+	}
+	plan := &wire.Plan{Type: spec.Type, Cluster: cluster, Splitter: cut.Splitter,
+		Jobs: cut.Jobs, Why: slices.Clone(cut.Why), Parts: parts}
+	for i, p := range parts {
+		cmd, err := h.Command(spec, &jjm.LocalJob{ID: jjm.LocalID{N: int32(i)}, Part: p})
+		if err != nil {
+			return wire.Submitted{}, err
+		}
+		plan.Commands = append(plan.Commands, cmd.Argv)
+	}
+	return wire.Submitted{Plan: plan}, nil
+}
+
+// trimField drops a leading "field: " that the problem itself will carry.
+func trimField(err error, field string) string {
+	text := err.Error()
+	if p := field + ": "; len(text) > len(p) && text[:len(p)] == p {
+		return text[len(p):]
+	}
+	return text
+}

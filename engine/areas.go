@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"jjm"
+	"jjm/sandbox"
+)
+
+// areas opens the work area of each owner once, with the wrapper installed.
+type areas struct {
+	work, wrapper string
+
+	mu   sync.Mutex
+	open map[string]*area
+}
+
+// area is one owner's work area and where its wrapper lies.
+type area struct {
+	*sandbox.Area
+	bin string
+}
+
+func newAreas(work, wrapper string) *areas {
+	return &areas{work: work, wrapper: wrapper, open: map[string]*area{}}
+}
+
+// of gives the owner's area. The folder is named by user name where that is a
+// plain word, else by uid, so that no name can lead elsewhere.
+func (as *areas) of(o jjm.Owner) (*area, error) {
+	name := folderName(o)
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	if a := as.open[name]; a != nil {
+		return a, nil
+	}
+	sa, err := sandbox.OpenArea(filepath.Join(as.work, name))
+	if err != nil {
+		return nil, fmt.Errorf("work area of %s: %w", name, err)
+	}
+	bin, err := sa.InstallWrapper(as.wrapper)
+	if err != nil {
+		sa.Close()
+		return nil, fmt.Errorf("work area of %s: %w", name, err)
+	}
+	a := &area{Area: sa, bin: bin}
+	as.open[name] = a
+	return a, nil
+}
+
+func (as *areas) close() {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	for name, a := range as.open {
+		a.Close()
+		delete(as.open, name)
+	}
+}
+
+func folderName(o jjm.Owner) string {
+	plain := o.User != "" && len(o.User) <= 64 && o.User[0] != '.' && o.User[0] != '-'
+	for i := 0; plain && i < len(o.User); i++ {
+		c := o.User[i]
+		plain = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			c == '.' || c == '_' || c == '-'
+	}
+	if plain {
+		return o.User
+	}
+	return "uid" + strconv.Itoa(o.UID)
+}

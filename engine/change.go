@@ -1,0 +1,295 @@
+package engine
+
+import (
+	"context"
+
+	"jjm"
+	"jjm/store"
+)
+
+// change is one transaction in the making: copies of the rows it touches,
+// which are stored together and only then become visible in memory.
+type change struct {
+	e    *Engine
+	tx   *store.Tx
+	name string // of the loop, for the journal and the failpoints
+	now  jjm.Time
+
+	grids    map[jjm.GridID]*jjm.GridJob
+	locals   map[jjm.LocalID]*jjm.LocalJob
+	order    []*jjm.LocalJob
+	inserted []jjm.LocalJob
+	bulks    map[jjm.Tag]*jjm.Bulk
+	created  []*jjm.Bulk
+	ends     []store.AttemptEnd
+	ended    map[jjm.Tag]int // members of live bulks whose attempts end
+	journal  []jjm.JournalEntry
+	drop     []jjm.GridID
+	kills    []jjm.AttemptID // to be looked at once memory shows the wish
+}
+
+// change runs decide, which reads memory and fills the change, commits what it
+// left, and applies it to memory. An error leaves both untouched. It has two
+// failpoints: NAME.before-commit and NAME.after-commit.
+func (e *Engine) change(ctx context.Context, name string, decide func(*change) error) error {
+	e.write.Lock()
+	defer e.write.Unlock()
+	c := &change{
+		e: e, name: name, now: jjm.At(e.now()),
+		grids:  map[jjm.GridID]*jjm.GridJob{},
+		locals: map[jjm.LocalID]*jjm.LocalJob{},
+		bulks:  map[jjm.Tag]*jjm.Bulk{},
+		ended:  map[jjm.Tag]int{},
+	}
+	err := e.store.Update(ctx, func(tx *store.Tx) error {
+		c.tx = tx
+		if err := decide(c); err != nil {
+			return err
+		}
+		if err := c.flush(); err != nil {
+			return err
+		}
+		return e.crash(name + ".before-commit")
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.crash(name + ".after-commit"); err != nil {
+		return err
+	}
+	e.mem.Lock()
+	c.apply()
+	e.mem.Unlock()
+	c.wake()
+	return nil
+}
+
+// grid gives a copy of the grid job to change, or nil if it is not live.
+func (c *change) grid(id jjm.GridID) *jjm.GridJob {
+	if g := c.grids[id]; g != nil {
+		return g
+	}
+	live := c.e.grids[id]
+	if live == nil {
+		return nil
+	}
+	g := live.job
+	g.Changed = c.now
+	c.grids[id] = &g
+	return &g
+}
+
+// local gives a copy of the local job to change, or nil if it is not live.
+func (c *change) local(id jjm.LocalID) *jjm.LocalJob {
+	if l := c.locals[id]; l != nil {
+		return l
+	}
+	live := c.e.local(id)
+	if live == nil {
+		return nil
+	}
+	l := *live
+	c.locals[id] = &l
+	c.order = append(c.order, &l)
+	return &l
+}
+
+// bulk gives a copy of the bulk to change, or nil if it is not live.
+func (c *change) bulk(tag jjm.Tag) *jjm.Bulk {
+	if b := c.bulks[tag]; b != nil {
+		return b
+	}
+	live := c.e.bulks[tag]
+	if live == nil {
+		return nil
+	}
+	b := live.Bulk
+	c.bulks[tag] = &b
+	return &b
+}
+
+// end records how the current attempt of l ended, and closes its bulk with the
+// last of its members.
+func (c *change) end(l *jjm.LocalJob, ev jjm.Evidence, v jjm.Verdict) {
+	c.ends = append(c.ends, store.AttemptEnd{ID: l.AttemptID(), Ended: c.now, Evidence: ev, Verdict: v})
+	live := c.e.bulks[l.Tag]
+	if live == nil {
+		return
+	}
+	c.ended[l.Tag]++
+	if c.ended[l.Tag] == live.open {
+		c.bulk(l.Tag).State = jjm.BulkClosed
+	}
+}
+
+// move sets a local job's state and journals it.
+func (c *change) move(l *jjm.LocalJob, to jjm.State, phase jjm.Phase, cause string) {
+	from := stateWord(l.State, l.Phase)
+	l.State, l.Phase = to, phase
+	c.journal = append(c.journal, jjm.JournalEntry{
+		Time: c.now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
+		From: from, To: stateWord(to, phase), Cause: cause, Source: c.name,
+	})
+}
+
+// status sets a grid job's status and journals it, if it changes.
+func (c *change) status(g *jjm.GridJob, to jjm.GridStatus, cause, actor string) {
+	if g.Status == to {
+		return
+	}
+	c.note(g.ID, g.Status.String(), to.String(), cause, actor)
+	g.Status = to
+}
+
+// note journals something about a grid job.
+func (c *change) note(id jjm.GridID, from, to, cause, actor string) {
+	c.journal = append(c.journal, jjm.JournalEntry{
+		Time: c.now, Grid: id, First: -1, Last: -1,
+		From: from, To: to, Cause: cause, Source: c.name, Actor: actor,
+	})
+}
+
+func stateWord(s jjm.State, p jjm.Phase) string {
+	if p == "" {
+		return s.String()
+	}
+	return s.String() + "/" + string(p)
+}
+
+// flush writes everything inside the transaction.
+func (c *change) flush() error {
+	if len(c.inserted) > 0 {
+		if err := c.tx.InsertLocals(c.inserted); err != nil {
+			return err
+		}
+	}
+	for _, b := range c.created {
+		if err := c.tx.InsertBulk(b); err != nil {
+			return err
+		}
+	}
+	if len(c.ends) > 0 {
+		if err := c.tx.EndAttempts(c.ends); err != nil {
+			return err
+		}
+	}
+	if len(c.order) > 0 {
+		if err := c.tx.SaveLocals(c.order); err != nil {
+			return err
+		}
+	}
+	for _, b := range c.bulks {
+		if err := c.tx.SaveBulk(b); err != nil {
+			return err
+		}
+	}
+	for _, g := range c.grids {
+		if err := c.tx.SaveGrid(g); err != nil {
+			return err
+		}
+	}
+	return c.tx.Journal(coalesce(c.journal)...)
+}
+
+// coalesce joins entries about neighbouring local jobs that changed alike, so
+// that a bulk of a thousand is one line of history.
+func coalesce(es []jjm.JournalEntry) []jjm.JournalEntry {
+	var out []jjm.JournalEntry
+	for _, e := range es {
+		if n := len(out); n > 0 && joins(out[n-1], e) {
+			out[n-1].Last = e.Last
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func joins(a, b jjm.JournalEntry) bool {
+	follows := a.First >= 0 && a.Last+1 == b.First
+	a.First, a.Last = b.First, b.Last
+	return follows && a == b
+}
+
+// apply makes the committed change visible. The engine's memory lock is held.
+func (c *change) apply() {
+	e := c.e
+	for id, job := range c.grids {
+		g := e.grids[id]
+		if g == nil {
+			g = e.track(*job)
+			e.grids[id] = g
+		}
+		g.job = *job
+		g.headDirty = true
+		g.version++
+	}
+	for i := range c.inserted {
+		e.grids[c.inserted[i].ID.Grid].put(c.inserted[i])
+	}
+	for _, l := range c.order {
+		g := e.grids[l.ID.Grid]
+		old := g.locals[l.ID.N].Tag
+		g.put(*l)
+		g.version++
+		if old != "" && e.uses[old] == 0 {
+			e.unused = append(e.unused, unusedBulk{g.job.Owner, old})
+			delete(e.uses, old)
+		}
+	}
+	for _, b := range c.created {
+		e.adopt(*b)
+	}
+	for tag, n := range c.ended {
+		e.bulks[tag].open -= n
+	}
+	for tag, b := range c.bulks {
+		live := e.bulks[tag]
+		live.Bulk = *b
+		if b.State == jjm.BulkClosed || b.State == jjm.BulkRefused {
+			delete(e.bulks, tag)
+		}
+	}
+	for _, id := range c.drop {
+		delete(e.grids, id)
+	}
+}
+
+// adopt takes a bulk into memory.
+func (e *Engine) adopt(b jjm.Bulk) {
+	nb := &bulk{Bulk: b, seen: make([]uint32, len(b.Members)), done: -1, progress: -1}
+	for _, m := range b.Members {
+		if e.current(m) != nil {
+			nb.open++
+		}
+	}
+	e.bulks[b.Tag] = nb
+}
+
+// wake tells the loops that something changed.
+func (c *change) wake() {
+	kicks := map[jjm.GridID]bool{}
+	for id := range c.grids {
+		kicks[id] = true
+	}
+	for _, l := range c.order {
+		if l.State.Final() || l.State == jjm.Held || l.Kill || l.State == jjm.Submitted {
+			kicks[l.ID.Grid] = true
+		}
+	}
+	for id := range kicks {
+		c.e.work.kick(id)
+	}
+	if len(c.inserted) > 0 || len(c.order) > 0 {
+		for _, cl := range c.e.clusters {
+			kick(cl.submitKick)
+		}
+	}
+	for _, id := range c.kills {
+		c.e.endings.kill(id)
+	}
+	if len(c.kills) > 0 {
+		kick(c.e.harvKick)
+	}
+	kick(c.e.pubKick)
+}

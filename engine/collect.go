@@ -1,0 +1,353 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/plan"
+	"jjm/sandbox"
+)
+
+// collect makes the output tar of a grid job whose local jobs are all over and
+// commits the final status together with it.
+func (e *Engine) collect(ctx context.Context, id jjm.GridID) error {
+	facts, live := e.gridFacts(id)
+	if !live {
+		return nil
+	}
+	e.markAll(id)
+	e.publishNow(ctx, id)
+	final := e.finalRow(id, &facts)
+	ar, err := e.areas.of(final.Owner)
+	if err != nil {
+		return err
+	}
+	if err := ar.RemoveTars(id); err != nil {
+		return fmt.Errorf("collect grid job %s: what was there before: %w", id, err)
+	}
+	name := tarName(&final)
+	entries := e.tarEntries(ctx, &final, &facts, func() { final = e.finalRow(id, &facts) })
+	info, err := ar.WriteTar(ctx, path.Join(sandbox.TarDir(id), name), stem(&final), entries, e.conf().MaxTarBytes)
+	if err != nil {
+		return fmt.Errorf("collect grid job %s: %w", id, err)
+	}
+	if err := e.crash("collect.tarred"); err != nil {
+		return err
+	}
+	overtaken := true
+	err = e.change(ctx, "collect", func(c *change) error {
+		g := c.grid(id)
+		if g == nil || g.Status.Final() || g.Kill != final.Kill {
+			return nil // killed meanwhile: look again
+		}
+		overtaken = false
+		from := g.Status.String()
+		g.Status, g.Reason = final.Status, final.Reason
+		g.Counts, g.Exit = final.Counts, final.Exit
+		g.Tar, g.TarBytes, g.TarSHA256 = name, info.Bytes, info.SHA256
+		g.Ended = final.Ended
+		cause := fmt.Sprintf("tar of %d files, %d bytes, %d absent", info.Files, info.Bytes, info.Absent)
+		if final.Reason != "" {
+			cause = final.Reason + "; " + cause
+		}
+		c.note(id, from, final.Status.String(), cause, "")
+		return nil
+	})
+	if err == nil && !overtaken {
+		e.publishNow(ctx, id)
+		e.log.Info("grid job is over", "job", id, "status", final.Status, "reason", final.Reason)
+	}
+	return err
+}
+
+// markAll makes the whole record be written once more.
+func (e *Engine) markAll(id jjm.GridID) {
+	e.mem.Lock()
+	defer e.mem.Unlock()
+	if g := e.grids[id]; g != nil && !g.published {
+		g.published = true
+		for n := 0; n*shardSize < len(g.locals); n++ {
+			g.dirty[n] = true
+		}
+	}
+}
+
+// finalRow is the grid job as it will be once it is over.
+func (e *Engine) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	g := e.grids[id]
+	job := g.job
+	job.Status, job.Reason = plan.Final(*facts)
+	job.Counts, job.Ended = g.counts, jjm.At(e.now())
+	exit := plan.ExitFacts{Status: job.Status, Locals: len(g.locals), Exit: -1}
+	if len(g.locals) == 1 {
+		exit.Exit = g.locals[0].Exit
+	}
+	job.Exit = plan.ExitCode(exit)
+	return job
+}
+
+// stem is the first part of the names of all collected files.
+func stem(job *jjm.GridJob) string {
+	name := job.Spec.Name
+	if name == "" {
+		name = job.Spec.Type
+	}
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '_'
+	}, name)
+	return plain[:min(len(plain), 64)]
+}
+
+func tarName(job *jjm.GridJob) string { return stem(job) + "." + job.ID.String() + ".tar" }
+
+// tarPath is the absolute path of the complete tar, or "".
+func (e *Engine) tarPath(job *jjm.GridJob) string {
+	if job.Tar == "" {
+		return ""
+	}
+	return filepath.Join(e.deps.Work, folderName(job.Owner), sandbox.TarDir(job.ID), job.Tar)
+}
+
+// errEnough ends an iteration whose reader has enough.
+var errEnough = errors.New("enough")
+
+// tarEntries lists what goes into the tar: what each local job's last attempt
+// left, jjm's own log of the grid job, and the record. It counts in facts what
+// is lost; then counted is called, which may change job.
+func (e *Engine) tarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts, counted func()) iter.Seq2[sandbox.TarEntry, error] {
+	return func(yield func(sandbox.TarEntry, error) bool) {
+		facts.Recorded, facts.Lost = 0, 0
+		err := e.store.ResultsOf(ctx, job.ID, func(l jjm.LocalJob, ev *jjm.Evidence) error {
+			for _, entry := range localEntries(stem(job), &l, ev) {
+				if l.State == jjm.Completed && entry.SHA256 != "" {
+					facts.Recorded++
+					entry.Lost = func() { facts.Lost++ }
+				}
+				if !yield(entry, nil) {
+					return errEnough
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			counted()
+			err = e.ownEntries(ctx, job, yield)
+		}
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(sandbox.TarEntry{}, err)
+		}
+	}
+}
+
+// localEntries lists the files of one local job.
+func localEntries(stem string, l *jjm.LocalJob, ev *jjm.Evidence) []sandbox.TarEntry {
+	id := lastAttempt(l)
+	if ev != nil && ev.Result != nil {
+		id.Attempt = ev.Result.Attempt
+	}
+	if !l.State.Final() && l.State != jjm.Held {
+		return liveEntries(stem, l)
+	}
+	if ev == nil || ev.Result == nil && !ev.HasGLF {
+		why := "never started"
+		if l.Message != "" {
+			why += ": " + l.Message
+		}
+		return []sandbox.TarEntry{{Name: sandbox.OutputName(stem, l.ID, "stdout"), Absent: why}}
+	}
+	entries := plainEntries(stem, id)
+	if ev.Result == nil {
+		return entries
+	}
+	for _, o := range ev.Result.Outputs {
+		entry := sandbox.TarEntry{Name: sandbox.OutputName(stem, l.ID, o.Name), SHA256: o.SHA256, Bytes: o.Bytes, Absent: o.Absent}
+		if o.Absent == "" {
+			p, err := sandbox.OutputPath(id, o.Name)
+			if err != nil {
+				entry.Absent = err.Error()
+			}
+			entry.Path = p
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+// liveEntries lists what there is of a local job that is not over.
+func liveEntries(stem string, l *jjm.LocalJob) []sandbox.TarEntry {
+	if l.State == jjm.Running || l.State == jjm.Completing {
+		return plainEntries(stem, l.AttemptID())
+	}
+	return []sandbox.TarEntry{{Name: sandbox.OutputName(stem, l.ID, "stdout"), Absent: "not over: " + l.State.String()}}
+}
+
+// plainEntries are the files that every attempt has.
+func plainEntries(stem string, id jjm.AttemptID) []sandbox.TarEntry {
+	dir := sandbox.AttemptDir(id)
+	var entries []sandbox.TarEntry
+	for _, name := range []string{"stdout", "stderr", "job.glf"} {
+		entries = append(entries, sandbox.TarEntry{Name: sandbox.OutputName(stem, id.LocalID, name), Path: dir + "/" + name})
+	}
+	return entries
+}
+
+// lastAttempt names the attempt that ended last: a local job that was killed
+// while it waited for its next attempt has already got the next number.
+func lastAttempt(l *jjm.LocalJob) jjm.AttemptID {
+	id := l.AttemptID()
+	if l.NotBefore != 0 && l.Attempt > 0 && l.State == jjm.Killed {
+		id.Attempt--
+	}
+	return id
+}
+
+// ownEntries are jjm's log and the record, as it will be published.
+func (e *Engine) ownEntries(ctx context.Context, job *jjm.GridJob, yield func(sandbox.TarEntry, error) bool) error {
+	lines, err := e.logLines(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	text := strings.Join(append(lines, ""), "\n")
+	if !yield(sandbox.TarEntry{Name: "jjm.log", Content: []byte(text)}, nil) {
+		return errEnough
+	}
+	e.mem.RLock()
+	g := *e.grids[job.ID]
+	g.job = *job
+	head := e.head(&g)
+	e.mem.RUnlock()
+	for file, err := range e.deps.Records.Files(head) {
+		if err != nil {
+			return err
+		}
+		if !yield(sandbox.TarEntry{Name: "record/" + file.Name, Content: file.Content}, nil) {
+			return errEnough
+		}
+	}
+	return nil
+}
+
+// logLines is jjm's own log of a grid job, out of the journal.
+func (e *Engine) logLines(ctx context.Context, id jjm.GridID) ([]string, error) {
+	entries, err := e.store.History(ctx, jjm.Ref{Grid: id}, -1)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]string, len(entries))
+	for i, en := range entries {
+		lines[i] = logLine(en)
+	}
+	return lines, nil
+}
+
+// logLine writes a journal entry for people.
+func logLine(en jjm.JournalEntry) string {
+	what := en.Grid.String()
+	if en.First >= 0 {
+		what = jjm.Ref{Grid: en.Grid, Locals: true, First: en.First, Last: en.Last}.String()
+	}
+	s := en.Time.String() + " " + what + " "
+	if en.From != "" {
+		s += en.From + " -> "
+	}
+	s += en.To
+	if en.Cause != "" {
+		s += ": " + en.Cause
+	}
+	if en.Actor != "" {
+		s += " (" + en.Actor + ")"
+	}
+	return s
+}
+
+// retire publishes a final grid job's record, moves its rows to the history,
+// removes the bulks that are done with, and forgets it.
+func (e *Engine) retire(ctx context.Context, id jjm.GridID) time.Duration {
+	e.publishNow(ctx, id)
+	if e.behind(id) {
+		return 5 * time.Second // forgotten now, it would stay behind for ever
+	}
+	e.sweep(id)
+	if e.crash("retire.swept") != nil {
+		return 0
+	}
+	for ctx.Err() == nil {
+		more, err := e.store.Archive(ctx, id, chunk)
+		if err != nil {
+			if ctx.Err() == nil {
+				e.log.Error("grid job could not be moved to the history, trying again", "job", id, "error", err)
+			}
+			return 5 * time.Second
+		}
+		if !more {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return 0
+	}
+	e.write.Lock()
+	e.mem.Lock()
+	delete(e.grids, id)
+	e.mem.Unlock()
+	e.write.Unlock()
+	return 0
+}
+
+// unusedBulk is a bulk that is over and that no live local job was last in.
+type unusedBulk struct {
+	owner jjm.Owner
+	tag   jjm.Tag
+}
+
+// sweep removes the folders of the bulks of a grid job that is over, but those
+// that other live grid jobs were in. It comes before the move to the history:
+// after a crash in between the next start finds the rest by the grid job's
+// owner.
+func (e *Engine) sweep(id jjm.GridID) {
+	e.mem.Lock()
+	g := e.grids[id]
+	for i := range g.locals {
+		tag := g.locals[i].Tag
+		if tag == "" || g.swept {
+			continue
+		}
+		if e.uses[tag]--; e.uses[tag] == 0 {
+			e.unused = append(e.unused, unusedBulk{g.job.Owner, tag})
+			delete(e.uses, tag)
+		}
+	}
+	g.swept = true
+	e.mem.Unlock()
+	e.sweepUnused()
+}
+
+// sweepUnused removes the folders of bulks that are not needed any more. What
+// cannot be removed is found again by the next start.
+func (e *Engine) sweepUnused() {
+	e.mem.Lock()
+	unused := e.unused
+	e.unused = nil
+	e.mem.Unlock()
+	for _, u := range unused {
+		ar, err := e.areas.of(u.owner)
+		if err == nil {
+			err = ar.RemoveBulk(u.tag)
+		}
+		if err != nil {
+			e.log.Warn("folder of a closed bulk stays", "tag", u.tag, "error", err)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"time"
+
+	"jjm"
+)
+
+// Config is the engine's part of the configuration. Every duration is positive
+// after Defaults.
+type Config struct {
+	// Poll is how often each cluster is listed when nothing asks for it sooner.
+	Poll jjm.Duration `toml:"poll"`
+	// Harvest is how often the bulks' done folders are looked at, beside the
+	// kernel's notifications, which do not see other hosts' writes.
+	Harvest jjm.Duration `toml:"harvest"`
+	// ResultSettle is how long to wait for a wrapper's result after the batch
+	// system said that the job is over: a shared file system shows it late.
+	ResultSettle jjm.Duration `toml:"result_settle"`
+	// BatchSettle is how long a result waits for the batch system's last word,
+	// which may outrank it: out of memory, out of time (decision R4).
+	BatchSettle jjm.Duration `toml:"batch_settle"`
+	// Command is the deadline of one command of a batch system.
+	Command jjm.Duration `toml:"command"`
+	// CancelAgain is how often a cancel that has not been confirmed is repeated.
+	CancelAgain jjm.Duration `toml:"cancel_again"`
+	// AbsentListings and AbsentFor bound absence (decision R2): a job must be
+	// missing from so many healthy listings over so long a time.
+	AbsentListings int          `toml:"absent_listings"`
+	AbsentFor      jjm.Duration `toml:"absent_for"`
+	// HeartbeatStale is when a running wrapper's heartbeat counts as gone.
+	HeartbeatStale jjm.Duration `toml:"heartbeat_stale"`
+	// Heartbeat and Grace are passed to the wrapper.
+	Heartbeat jjm.Duration `toml:"heartbeat"`
+	Grace     jjm.Duration `toml:"grace"`
+	// Backoff is the unit of the wait after an unhandled failure: min(2^k, 60)
+	// units after the k-th; 0 disables it.
+	Backoff jjm.Duration `toml:"backoff"`
+	// MaxLocalJobs caps the local jobs of one grid job.
+	MaxLocalJobs int `toml:"max_local_jobs"`
+	// RecommendedCPU and MaxCPU bound a local job, in CPU seconds; 0 = not set.
+	RecommendedCPU float64 `toml:"recommended_cpu"`
+	MaxCPU         float64 `toml:"max_cpu"`
+	// MaxPending is how many local jobs may wait inside one cluster.
+	MaxPending int `toml:"max_pending"`
+	// MaxTarBytes caps the output tar; 0 = no cap. Without one a sparse file of
+	// a job could fill the disk.
+	MaxTarBytes int64 `toml:"max_tar_bytes"`
+	// MaxOutputBytes caps one collected file of a local job; 0 = no cap.
+	MaxOutputBytes int64 `toml:"max_output_bytes"`
+	// Retry are the site's retry limits, which a job file may override.
+	Retry jjm.Limits `toml:"retry"`
+	// RunningFirst swaps rules 1 and 2 of the Ganga master status.
+	RunningFirst bool `toml:"running_first"`
+	// PublishEvery is the least time between two writings of one record.
+	PublishEvery jjm.Duration `toml:"publish_every"`
+	// Workers is how many grid jobs may be prepared, cut or collected at once.
+	Workers int `toml:"workers"`
+}
+
+// Defaults are the settings of a site that sets nothing.
+func Defaults() Config {
+	return Config{
+		Poll:           jjm.Duration(10 * time.Second),
+		Harvest:        jjm.Duration(time.Second),
+		ResultSettle:   jjm.Duration(30 * time.Second),
+		BatchSettle:    jjm.Duration(2 * time.Second),
+		Command:        jjm.Duration(30 * time.Second),
+		CancelAgain:    jjm.Duration(30 * time.Second),
+		AbsentListings: 3,
+		AbsentFor:      jjm.Duration(10 * time.Minute),
+		HeartbeatStale: jjm.Duration(2 * time.Hour),
+		Heartbeat:      jjm.Duration(30 * time.Second),
+		Grace:          jjm.Duration(20 * time.Second),
+		Backoff:        jjm.Duration(time.Minute),
+		MaxLocalJobs:   100_000,
+		MaxPending:     100_000,
+		MaxTarBytes:    64 << 30,
+		MaxOutputBytes: 4 << 30,
+		Retry:          jjm.DefaultLimits(),
+		PublishEvery:   jjm.Duration(time.Second),
+		Workers:        4,
+	}
+}
+
+// Check finds settings out of range.
+func (c Config) Check() jjm.Problems {
+	var ps jjm.Problems
+	positive := func(field string, d jjm.Duration) {
+		if d <= 0 {
+			ps = append(ps, jjm.Problem{Field: "engine." + field, Text: "want a duration above 0, such as 10s"})
+		}
+	}
+	positive("poll", c.Poll)
+	positive("harvest", c.Harvest)
+	positive("command", c.Command)
+	positive("cancel_again", c.CancelAgain)
+	positive("absent_for", c.AbsentFor)
+	positive("heartbeat_stale", c.HeartbeatStale)
+	positive("heartbeat", c.Heartbeat)
+	positive("publish_every", c.PublishEvery)
+	atLeast := func(field string, n, least int) {
+		if n < least {
+			ps = append(ps, jjm.Problem{Field: "engine." + field, Text: "want a whole number of at least " + itoa(least)})
+		}
+	}
+	atLeast("absent_listings", c.AbsentListings, 1)
+	atLeast("max_local_jobs", c.MaxLocalJobs, 1)
+	atLeast("max_pending", c.MaxPending, 1)
+	atLeast("workers", c.Workers, 1)
+	return ps
+}

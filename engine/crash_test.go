@@ -1,0 +1,323 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters/adaptertest"
+	"jjm/wire"
+)
+
+// A scenario is a piece of the site's life that goes on whatever happens to the
+// daemon: each deed is repeated until it succeeds.
+type scenario struct {
+	sim    adaptertest.SimConfig
+	play   func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
+	faults []adaptertest.Fault
+	miss   int
+	hidden func(adaptertest.SimJob) bool // from the first 40 listings
+	deeds  []deed
+	wants  map[string]want // by request key
+}
+
+// deed is something that a gatekeeper or the world does at a time.
+type deed struct {
+	at time.Duration
+	do func(*stage) error
+}
+
+// stage is a scenario being played.
+type stage struct {
+	*world
+	ids map[string]jjm.GridID // by request key
+}
+
+func submitAs(key, text string) func(*stage) error {
+	return func(s *stage) error {
+		got, err := s.engine.Submit(context.Background(), alice, wire.Submit{Name: "j.toml", Text: text, BaseDir: s.dir, Key: key})
+		if err == nil {
+			s.ids[key] = got.ID
+		}
+		return err
+	}
+}
+
+func killOf(key, rest string) func(*stage) error {
+	return func(s *stage) error {
+		ref, err := jjm.ParseRef(s.ids[key].String() + rest)
+		if err != nil {
+			return err
+		}
+		return s.engine.Kill(context.Background(), alice, []jjm.Ref{ref})[0].Error.Err()
+	}
+}
+
+// troubled plays local jobs by their number: 1 asks for a retry, 2 dies before
+// its claim, 3 says FAILED, 4 leaves no result, 5 exits with an error; all but 3
+// succeed with their second attempt.
+func troubled(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+	if id.Attempt == 0 || id.N == 3 {
+		switch id.N {
+		case 1:
+			return adaptertest.Play{Keyword: "RETRY", Data: "again 1"}
+		case 2:
+			return adaptertest.Play{NoClaim: true, Exit: 1}
+		case 3:
+			return adaptertest.Play{Keyword: "FAILED", Data: "no such file"}
+		case 4:
+			return adaptertest.Play{NoResult: true, Exit: 1}
+		case 5:
+			return adaptertest.Play{Keyword: "-", Exit: 7}
+		}
+	}
+	return adaptertest.Play{Life: time.Duration(40+10*id.N) * time.Second}
+}
+
+// unlucky leaves no result of local jobs 1 and 4 at their first attempt.
+func unlucky(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+	return adaptertest.Play{NoResult: id.Attempt == 0 && id.N%3 == 1, Exit: 0}
+}
+
+var troubledEnds = map[int32]jjm.State{0: jjm.Completed, 1: jjm.Completed, 2: jjm.Completed,
+	3: jjm.Failed, 4: jjm.Completed, 5: jjm.Completed, 6: jjm.Completed, 7: jjm.Completed}
+
+func ends(status jjm.GridStatus, jobs int, states map[int32]jjm.State) want {
+	return want{status: status, gram: jjm.GRAMDone, jobs: jobs, states: states}
+}
+
+// endsOf gives one state to local jobs 0..n-1.
+func endsOf(n int32, state jjm.State) map[int32]jjm.State {
+	m := map[int32]jjm.State{}
+	for i := range n {
+		m[i] = state
+	}
+	return m
+}
+
+// scenarios together pass every failpoint.
+func scenarios() map[string]scenario {
+	return map[string]scenario{
+		"work with retries, lost replies and a busy system": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Settle: 10 * time.Second, Slots: 4}, play: troubled,
+			faults: []adaptertest.Fault{adaptertest.LoseReply, adaptertest.SayBusy, adaptertest.LoseRequest},
+			deeds: []deed{
+				{0, submitAs("a", mc(8))},
+				{30 * time.Second, submitAs("b", mc(5))},
+			},
+			wants: map[string]want{"a": ends(jjm.Finished, 8, troubledEnds), "b": ends(jjm.Finished, 5, nil)},
+		},
+		"two-phase system, kills": {
+			sim:  adaptertest.SimConfig{TwoPhase: true, MaxBulk: 5, Settle: 5 * time.Second, Slots: 6, Life: 20 * time.Minute},
+			play: nil, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.LoseReply},
+			deeds: []deed{
+				{0, submitAs("a", mc(9))},
+				{0, submitAs("b", plain(4))},
+				{70 * time.Second, killOf("a", ".2-4")},
+				{75 * time.Second, killOf("a", ".8")},
+				{80 * time.Second, killOf("b", "")},
+			},
+			wants: map[string]want{
+				"a": ends(jjm.Finished, 9, map[int32]jjm.State{0: jjm.Completed, 2: jjm.Killed, 3: jjm.Killed, 4: jjm.Killed, 5: jjm.Completed, 8: jjm.Killed}),
+				"b": ends(jjm.Aborted, 4, endsOf(4, jjm.Killed)),
+			},
+		},
+		"a refused bulk": {
+			sim: adaptertest.SimConfig{MaxBulk: 2}, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},
+			deeds: []deed{{0, submitAs("a", mc(8))}},
+			wants: map[string]want{"a": ends(jjm.Finished, 8, nil)},
+		},
+		"a doubled submission, the first of which shows late": {
+			sim: adaptertest.SimConfig{Slots: 3, Wait: 20 * time.Second, Life: 2 * time.Minute}, play: unlucky, miss: 1,
+			faults: []adaptertest.Fault{adaptertest.LoseReply},
+			hidden: func(job adaptertest.SimJob) bool { return job.Bulk == "sim1" },
+			deeds:  []deed{{0, submitAs("a", mc(6))}},
+			wants:  map[string]want{"a": done(6)},
+		},
+	}
+}
+
+// begin sets up a scenario.
+func (sc scenario) begin(w *world) *stage {
+	w.sim.OnSubmit(sc.faults...)
+	w.adapter.miss = sc.miss
+	if sc.hidden != nil {
+		w.sim.Lie(40, sc.hidden)
+	}
+	return &stage{world: w, ids: map[string]jjm.GridID{}}
+}
+
+// run plays a scenario to its end, opening a new daemon whenever the old one
+// has gone.
+func (s *stage) run(sc scenario) {
+	s.t.Helper()
+	start := time.Now()
+	deeds := sc.deeds
+	ids := func() []jjm.GridID { return slices.Collect(maps.Values(s.ids)) }
+	for {
+		s.pass(max(time.Second, time.Since(start)/200))
+		if s.crash.isDead() {
+			s.pass(s.crash.downtime)
+			s.reopen()
+		}
+		for len(deeds) > 0 && time.Since(start) >= deeds[0].at {
+			if err := deeds[0].do(s); err != nil {
+				if !s.crash.isDead() {
+					s.t.Errorf("deed after %v: %v", deeds[0].at, err)
+				}
+				break
+			}
+			deeds = deeds[1:]
+		}
+		if len(deeds) == 0 && !s.crash.isDead() && s.allFinal(ids()) && s.archived(ids()...) {
+			return
+		}
+		if time.Since(start) > 24*time.Hour {
+			for key, id := range s.ids {
+				s.t.Logf("%s: %s", key, s.describe(id))
+			}
+			s.t.Fatal("not over after a day")
+		}
+	}
+}
+
+// check holds the end against what must be.
+func (s *stage) check(sc scenario) {
+	s.t.Helper()
+	if s.crash.isDead() {
+		s.reopen()
+	}
+	for key, want := range sc.wants {
+		s.verify(s.ids[key], want)
+	}
+	s.verifyQuiet()
+}
+
+// failpoints reads the names of all failpoints out of the source.
+func failpoints(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, src, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				for _, name := range failpointsOf(call) {
+					names[name] = true
+				}
+			}
+			return true
+		})
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// failpointsOf gives the failpoints of a call of crash or change.
+func failpointsOf(call *ast.CallExpr) []string {
+	fn, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	literal := func(i int) string {
+		if i >= len(call.Args) {
+			return ""
+		}
+		lit, ok := call.Args[i].(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
+			return ""
+		}
+		s, _ := strconv.Unquote(lit.Value)
+		return s
+	}
+	if name := literal(0); fn.Sel.Name == "crash" && name != "" {
+		return []string{name}
+	}
+	if name := literal(1); fn.Sel.Name == "change" && name != "" {
+		return []string{name + ".before-commit", name + ".after-commit"}
+	}
+	return nil
+}
+
+// passages plays every scenario without a crash and counts how often each
+// failpoint is passed in it.
+func passages(t *testing.T) map[string]map[string]int {
+	counts := map[string]map[string]int{}
+	var mu sync.Mutex
+	t.Run("whole", func(t *testing.T) {
+		for name, sc := range scenarios() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				c := &crasher{}
+				inWorld(t, options{sim: sc.sim, play: sc.play, crash: c}, func(t *testing.T, w *world) {
+					s := sc.begin(w)
+					s.run(sc)
+					s.check(sc)
+				})
+				mu.Lock()
+				defer mu.Unlock()
+				for point, n := range c.seen {
+					if counts[point] == nil {
+						counts[point] = map[string]int{}
+					}
+					counts[point][name] = n
+				}
+			})
+		}
+	})
+	return counts
+}
+
+func TestCrash_AtEveryFailpointNothingIsLostOrDoubled(t *testing.T) {
+	counts := passages(t)
+	all := scenarios()
+	for _, point := range failpoints(t) {
+		if len(counts[point]) == 0 {
+			t.Errorf("no scenario passes the failpoint %s", point)
+		}
+		for name, n := range counts[point] {
+			for _, nth := range []int{1, 3} {
+				if n < nth {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%d in %s", point, nth, name), func(t *testing.T) {
+					t.Parallel()
+					sc := all[name]
+					c := &crasher{point: point, nth: nth, downtime: time.Duration(nth-1) * 5 * time.Minute}
+					inWorld(t, options{sim: sc.sim, play: sc.play, crash: c}, func(t *testing.T, w *world) {
+						s := sc.begin(w)
+						s.run(sc)
+						s.check(sc)
+						if !c.fired && nth == 1 {
+							t.Error("the failpoint was not passed this time")
+						}
+					})
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"sync"
+
+	"jjm"
+	"jjm/plan"
+)
+
+// endings remembers what has been noticed about attempts that may be over. It
+// is a memory of observations only: after a restart listings and folders tell
+// it all again.
+type endings struct {
+	mu sync.Mutex
+	m  map[jjm.AttemptID]*ending
+}
+
+// ending is what was noticed about one attempt.
+type ending struct {
+	report   jjm.Report // an ended state, once seen
+	ended    jjm.Time   // when it was first seen
+	result   *jjm.Result
+	resultAt jjm.Time
+	claim    *jjm.Claim // once known: it never changes
+	asked    bool       // accounting does not know it
+	missing  bool
+	absence  plan.AbsenceVerdict
+	proving  bool        // jjm cancelled it to prove its absence
+	suspect  *jjm.Report // another live batch job under the same tag and index
+	due      jjm.Time    // not before this
+	set      jjm.Time    // when due was set: before it, the clock was set back
+}
+
+// setBack takes from now on what a clock that was set back since shows in the
+// future: to wait until it comes there again could take days.
+func (en *ending) setBack(now jjm.Time) {
+	en.ended, en.resultAt = min(en.ended, now), min(en.resultAt, now)
+}
+
+func newEndings() *endings { return &endings{m: map[jjm.AttemptID]*ending{}} }
+
+// of gives the entry of an attempt, made if need be. The lock is held.
+func (es *endings) of(id jjm.AttemptID) *ending {
+	en := es.m[id]
+	if en == nil {
+		en = &ending{}
+		es.m[id] = en
+	}
+	return en
+}
+
+// with runs fn on the entry of id under the lock.
+func (es *endings) with(id jjm.AttemptID, fn func(*ending)) {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	fn(es.of(id))
+}
+
+// report notes that the batch system says that the attempt is over.
+func (es *endings) report(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
+	es.with(id, func(en *ending) {
+		if en.ended == 0 {
+			en.ended = now
+		}
+		en.report, en.missing, en.due = r, false, 0
+	})
+}
+
+// result notes a wrapper's result.
+func (es *endings) result(r *jjm.Result, now jjm.Time) {
+	es.with(r.AttemptID(), func(en *ending) {
+		if en.result == nil {
+			en.result, en.resultAt, en.due = r, now, 0
+		}
+	})
+}
+
+// alive forgets an absence.
+func (es *endings) alive(id jjm.AttemptID) {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	if en := es.m[id]; en != nil {
+		en.missing, en.asked = false, false
+	}
+}
+
+// absent notes how an absence is judged so far.
+func (es *endings) absent(id jjm.AttemptID, v plan.AbsenceVerdict) {
+	es.with(id, func(en *ending) {
+		if !en.missing || en.absence != v {
+			en.due = 0
+		}
+		en.missing, en.absence = true, v
+	})
+}
+
+// asked notes that accounting does not know the attempt.
+func (es *endings) asked(id jjm.AttemptID) {
+	es.with(id, func(en *ending) { en.asked = true })
+}
+
+// suspect notes a second live batch job for the attempt.
+func (es *endings) suspect(id jjm.AttemptID, r jjm.Report) {
+	es.with(id, func(en *ending) { en.suspect, en.due = &r, 0 })
+}
+
+// kill notes that the attempt is to be ended.
+func (es *endings) kill(id jjm.AttemptID) {
+	es.with(id, func(en *ending) { en.due = 0 })
+}
+
+// knows reports whether this end was already noted.
+func (es *endings) knows(id jjm.AttemptID, s jjm.BatchState) bool {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	en := es.m[id]
+	return en != nil && en.report.State == s
+}
+
+// accounted reports whether accounting was asked in vain.
+func (es *endings) accounted(id jjm.AttemptID) bool {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	en := es.m[id]
+	return en != nil && en.asked
+}
+
+// hasResult reports whether the attempt's result was read.
+func (es *endings) hasResult(id jjm.AttemptID) bool {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	en := es.m[id]
+	return en != nil && en.result != nil
+}
+
+// due lists at most limit attempts to look at now.
+func (es *endings) due(now jjm.Time, limit int) []jjm.AttemptID {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	var ids []jjm.AttemptID
+	for id, en := range es.m {
+		if en.due <= now || now < en.set {
+			if ids = append(ids, id); len(ids) == limit {
+				break
+			}
+		}
+	}
+	return ids
+}
+
+// copy gives a snapshot of an entry.
+func (es *endings) copy(id jjm.AttemptID, now jjm.Time) ending {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	en := es.of(id)
+	en.setBack(now)
+	return *en
+}
+
+// forget drops the entry: the attempt was judged, or is no longer current.
+func (es *endings) forget(id jjm.AttemptID) {
+	es.mu.Lock()
+	delete(es.m, id)
+	es.mu.Unlock()
+}

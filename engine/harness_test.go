@@ -1,0 +1,234 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"jjm"
+	"jjm/adapters/adaptertest"
+	"jjm/engine"
+	handlersall "jjm/handlers/all"
+	"jjm/sandbox"
+	"jjm/store"
+	"jjm/wire"
+	"jjm/xmldb"
+)
+
+var (
+	admin = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: "admin", Admin: true} // sees all
+	alice = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: "alice"}
+	bob   = wire.Caller{UID: 70001, GID: 70001, User: "bob"}
+)
+
+// world is a site: a simulated batch system, the work areas, the store, the
+// records, and an engine that may be abandoned and opened again. All of it
+// lives in a bubble of package synctest.
+type world struct {
+	t   *testing.T
+	dir string
+	sim *adaptertest.Sim
+	// adapter is what the engine sees of the simulation.
+	adapter *faulty
+	crash   *crasher
+	logs    *logBook
+	config  engine.Config
+	account *jjm.Owner // that all jobs run as, if there is one
+	// skew is how far the engine's clock is off, in nanoseconds.
+	skew atomic.Int64
+	// play scripts an attempt; nil lets every one succeed.
+	play func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
+
+	store   *store.Store
+	records *xmldb.DB
+	engine  *engine.Engine
+	stop    context.CancelFunc
+	ended   chan error // Run's, while it runs
+
+	mu    sync.Mutex
+	areas map[string]*sandbox.Area
+}
+
+// options are what a test wants of its world; the zero value is a fast system
+// without surprises.
+type options struct {
+	sim    adaptertest.SimConfig
+	config func(*engine.Config)
+	play   func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
+	crash  *crasher
+	// bare wrappers leave nothing but their results.
+	bare bool
+	// account is the one that all jobs run as; nil: each owner's own.
+	account *jjm.Owner
+}
+
+// inWorld runs a test in a bubble with a world in it, whose engine runs. Time
+// starts at the present, so that the time stamps of files fit.
+func inWorld(t *testing.T, o options, test func(*testing.T, *world)) {
+	t.Helper()
+	present := time.Now()
+	dir := tempDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(present))
+		w := newWorld(t, dir, o)
+		defer w.close()
+		go w.keepTime(t.Context())
+		w.open()
+		test(t, w)
+	})
+}
+
+// tempDir prefers memory: the tests sync to disk some ten thousand times.
+func tempDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "jjm-engine-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func newWorld(t *testing.T, dir string, o options) *world {
+	w := &world{t: t, dir: dir, crash: o.crash, logs: &logBook{}, config: engine.Defaults(), play: o.play, account: o.account, areas: map[string]*sandbox.Area{}}
+	if w.crash == nil {
+		w.crash = &crasher{}
+	}
+	w.config.Harvest = jjm.Duration(2 * time.Second)
+	if o.config != nil {
+		o.config(&w.config)
+	}
+	o.sim.Now = time.Now
+	o.sim.Wrapper = &fileClock{w: w, bare: o.bare}
+	o.sim.Play = w.script
+	w.sim = adaptertest.NewSim(o.sim)
+	w.adapter = &faulty{Sim: w.sim, users: map[jjm.Tag]string{}}
+	for _, sub := range []string{"work", "records", "drop"} {
+		w.must(os.Mkdir(filepath.Join(dir, sub), 0o755))
+	}
+	w.must(os.WriteFile(filepath.Join(dir, "wrapper"), []byte("#!/bin/false\n"), 0o755))
+	return w
+}
+
+// keepTime lets the simulation end and start jobs at their times, or soon
+// after.
+func (w *world) keepTime(ctx context.Context) {
+	for ctx.Err() == nil {
+		w.sim.Step()
+		d := 5 * time.Second
+		if next, ok := w.sim.Next(); ok {
+			d = min(d, max(time.Until(next), 250*time.Millisecond))
+		}
+		wait(ctx, d)
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) now() time.Time {
+	return time.Now().Round(0).Add(time.Duration(w.skew.Load()))
+}
+
+// setSkew lets the engine's clock jump.
+func (w *world) setSkew(d time.Duration) { w.skew.Store(int64(d)) }
+
+// open opens the store and an engine and lets it run.
+func (w *world) open() {
+	w.t.Helper()
+	var err error
+	w.store, err = store.Open(filepath.Join(w.dir, "store.db"), store.Options{Now: w.now})
+	w.must(err)
+	w.records, err = xmldb.Open(filepath.Join(w.dir, "records"), xmldb.Options{})
+	w.must(err)
+	ctx, stop := context.WithCancel(context.Background())
+	w.engine, err = engine.New(ctx, w.config, engine.Deps{
+		Store: w.store, Records: w.records, Types: handlersall.Registry(),
+		Clusters: []engine.Cluster{{Kind: "sim", Adapter: w.adapter}},
+		Work:     filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
+		DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper"),
+		Account: w.account,
+		Now:     w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at,
+	})
+	w.must(err)
+	w.stop, w.ended = stop, make(chan error, 1)
+	go func(e *engine.Engine, ended chan error) { ended <- e.Run(ctx) }(w.engine, w.ended)
+}
+
+// shut ends the engine, as a stop of the daemon does or as the end that a
+// failpoint brought about.
+func (w *world) shut() {
+	if w.engine == nil {
+		return
+	}
+	w.stop()
+	<-w.ended
+	w.engine = nil
+	if err := errors.Join(w.records.Close(), w.store.Close()); err != nil {
+		w.t.Error(err)
+	}
+	w.crash.revive()
+}
+
+// reopen starts a new daemon on what the last one left behind.
+func (w *world) reopen() {
+	w.t.Helper()
+	w.shut()
+	w.open()
+}
+
+// close is the end of the test.
+func (w *world) close() {
+	w.shut()
+	for _, a := range w.areas {
+		a.Close()
+	}
+	for _, err := range w.sim.Troubles() {
+		// A job that a search missed may come to a folder that is gone: it ends.
+		if w.adapter.miss == 0 || !errors.Is(err, fs.ErrNotExist) {
+			w.t.Error(err)
+		}
+	}
+	if w.t.Failed() {
+		w.t.Log("log of the engine:\n" + w.logs.tail(12_000))
+	}
+}
+
+// area is the work area of an owner, as wrappers see it.
+func (w *world) area(o jjm.Owner) *sandbox.Area {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a := w.areas[o.User]; a != nil {
+		return a
+	}
+	a, err := sandbox.OpenArea(filepath.Join(w.dir, "work", o.User))
+	if err != nil {
+		panic(err)
+	}
+	w.areas[o.User] = a
+	return a
+}
+
+func owner(c wire.Caller) jjm.Owner { return jjm.Owner{UID: c.UID, GID: c.GID, User: c.User} }

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/wire"
+)
+
+// Kill stores the wish to end grid jobs or local jobs and answers for each
+// reference, in order. What follows - claims, cancels, verdicts, the tar -
+// happens by itself. Killing what is over is a success without change
+// (decision R13).
+func (e *Engine) Kill(ctx context.Context, caller wire.Caller, refs []jjm.Ref) []wire.Killed {
+	out := make([]wire.Killed, len(refs))
+	for i, ref := range refs {
+		noChange, err := e.killOne(ctx, caller, ref)
+		out[i] = wire.Killed{Ref: ref.String(), NoChange: noChange, Error: wireError(err)}
+	}
+	return out
+}
+
+func (e *Engine) killOne(ctx context.Context, caller wire.Caller, ref jjm.Ref) (noChange bool, err error) {
+	job, err := e.find(ctx, caller, ref.Grid)
+	if err != nil {
+		return false, err
+	}
+	if job.Status.Final() {
+		return true, nil
+	}
+	if ref.Locals {
+		return e.killRange(ctx, caller, ref)
+	}
+	err = e.change(ctx, "kill", func(c *change) error {
+		g := c.grid(ref.Grid)
+		if g == nil || g.Status.Final() || g.Kill {
+			noChange = true
+			return nil
+		}
+		g.Kill, g.KillBy = true, caller.User
+		c.status(g, jjm.Aborting, "kill requested", caller.User)
+		return nil
+	})
+	return noChange, err
+}
+
+// killRange kills some local jobs of a grid job that itself goes on.
+func (e *Engine) killRange(ctx context.Context, caller wire.Caller, ref jjm.Ref) (noChange bool, err error) {
+	noChange = true
+	known := false
+	err = e.change(ctx, "kill-locals", func(c *change) error {
+		g := e.grids[ref.Grid]
+		if g == nil {
+			return nil
+		}
+		for n := ref.First; int(n) < len(g.locals) && ref.Has(n); n++ {
+			known = true
+			if l := &g.locals[n]; !l.State.Final() && !l.Kill {
+				c.kill(l.ID, caller.User)
+				noChange = false
+			}
+		}
+		return nil
+	})
+	if err == nil && !known {
+		err = jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
+	}
+	return noChange, err
+}
+
+// kill marks one local job: over at once if no batch system can have it.
+func (c *change) kill(id jjm.LocalID, by string) {
+	l := c.local(id)
+	l.Kill = true
+	cause := "kill requested"
+	if by != "" {
+		cause += " by " + by
+	}
+	if inBatch := l.State.InBatch() && l.Phase != jjm.RetryWait && l.Tag != ""; inBatch {
+		c.kills = append(c.kills, l.AttemptID())
+		at := stateWord(l.State, l.Phase)
+		c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: id.Grid, First: id.N, Last: id.N,
+			From: at, To: at, Cause: cause, Source: c.name, Actor: by})
+		return
+	}
+	l.Ended, l.Message = c.now, cause
+	c.move(l, jjm.Killed, jjm.ByPerson, cause)
+}
+
+// killLocals marks the next local jobs of a grid job that is to die.
+func (e *Engine) killLocals(ctx context.Context, id jjm.GridID) error {
+	return e.change(ctx, "kill-locals", func(c *change) error {
+		g := e.grids[id]
+		if g == nil {
+			return nil
+		}
+		c.grid(id).Step.Closed = true
+		marked := 0
+		for n := range g.locals {
+			l := &g.locals[n]
+			if l.State.Final() || l.Kill {
+				continue
+			}
+			c.kill(l.ID, g.job.KillBy)
+			if marked++; marked == chunk {
+				return nil
+			}
+		}
+		return nil
+	})
+}
+
+// controlLoop sends cancels, and sends them again until the end is confirmed.
+func (c *cluster) controlLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		refs, strangers := c.cancelsDue()
+		for owner, list := range refs {
+			c.cancel(ctx, owner, list)
+		}
+		for owner, list := range strangers {
+			c.cancel(ctx, owner, list)
+		}
+		waitKick(ctx, c.controlKick, c.e.conf().CancelAgain.D()/4)
+	}
+}
+
+// cancelsDue lists the batch jobs to cancel now and forgets those that are
+// over.
+func (c *cluster) cancelsDue() (due, strangers map[jjm.Owner][]adapters.Ref) {
+	due = map[jjm.Owner][]adapters.Ref{}
+	now := c.e.now()
+	c.mu.Lock()
+	cancels := maps.Clone(c.cancels)
+	strangers, c.strangers = c.strangers, nil
+	c.mu.Unlock()
+	var over, sent []jjm.AttemptID
+	for id, last := range cancels { // without c.mu: it comes after the memory lock
+		l, _, ok := c.e.attemptRow(id)
+		if !ok {
+			over = append(over, id)
+			continue
+		}
+		ref, owner, known := c.e.refOf(&l)
+		gone := now.Sub(last)
+		if known && (gone >= c.e.conf().CancelAgain.D() || gone < 0) { // < 0: the clock was set back
+			due[owner] = append(due[owner], ref)
+			sent = append(sent, id)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range over {
+		delete(c.cancels, id)
+	}
+	for _, id := range sent {
+		c.cancels[id] = now
+	}
+	return due, strangers
+}
+
+// cancel runs one command; its failure only delays, for the cancel is repeated.
+func (c *cluster) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
+	cmd, done := context.WithTimeout(ctx, c.e.conf().Command.D())
+	defer done()
+	results, err := c.adapter.Control(cmd, c.account(owner), adapters.Cancel, refs)
+	if err == nil {
+		err = errors.Join(results...)
+	}
+	if err != nil && ctx.Err() == nil {
+		c.e.complain(slog.LevelWarn, "cancel/"+c.name, "cancel, to be repeated", "cluster", c.name, "jobs", len(refs), "error", err)
+	}
+	c.e.log.Debug("cancelled", "cluster", c.name, "jobs", len(refs))
+	kick(c.watchKick)
+	pause(ctx, 10*time.Millisecond)
+}
+
+// cancelStranger hands a second batch job of one attempt to the control loop.
+func (e *Engine) cancelStranger(l *jjm.LocalJob, owner jjm.Owner, ref adapters.Ref) {
+	e.mem.RLock()
+	b := e.bulks[l.Tag]
+	e.mem.RUnlock()
+	if b == nil || e.clusters[b.Cluster] == nil {
+		return
+	}
+	c := e.clusters[b.Cluster]
+	c.mu.Lock()
+	if c.strangers == nil {
+		c.strangers = map[jjm.Owner][]adapters.Ref{}
+	}
+	c.strangers[owner] = append(c.strangers[owner], ref)
+	c.mu.Unlock()
+	kick(c.controlKick)
+}

@@ -1,0 +1,282 @@
+package engine_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters/adaptertest"
+)
+
+// count waits for a state of the aggregate.
+func (w *world) count(id jjm.GridID, what string, n func() int, want int) {
+	w.t.Helper()
+	w.until(2*time.Hour, what, func() bool { return n() == want })
+}
+
+func TestKill_WhateverTheLocalJobsAreDoing(t *testing.T) {
+	held := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
+		return adaptertest.Play{Keyword: "HOLD", Data: "look at me"}
+	}
+	failing := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
+		return adaptertest.Play{Keyword: "-", Exit: 1}
+	}
+	long := adaptertest.SimConfig{Life: 10 * time.Hour}
+	for name, test := range map[string]struct {
+		sim    adaptertest.SimConfig
+		play   func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play
+		before func(w *world)
+		until  func(w *world, id jjm.GridID)
+	}{
+		"at once": {sim: long, until: func(*world, jjm.GridID) {}},
+		"spooled, the system being down": {sim: long, before: func(w *world) { w.sim.Down(time.Hour) },
+			until: func(w *world, id jjm.GridID) { w.pass(time.Minute) }},
+		"spooled, the system being busy": {sim: long,
+			before: func(w *world) {
+				w.sim.OnSubmit(adaptertest.SayBusy, adaptertest.SayBusy, adaptertest.SayBusy, adaptertest.SayBusy, adaptertest.SayBusy)
+			},
+			until: func(w *world, id jjm.GridID) { w.pass(10 * time.Second) }},
+		"doubtful, the reply lost": {sim: adaptertest.SimConfig{Life: 10 * time.Hour, Settle: 10 * time.Minute},
+			before: func(w *world) { w.sim.OnSubmit(adaptertest.LoseReply) },
+			until:  func(w *world, id jjm.GridID) { w.pass(time.Minute) }},
+		"doubtful, the request lost": {sim: adaptertest.SimConfig{Life: 10 * time.Hour, Settle: 10 * time.Minute},
+			before: func(w *world) { w.sim.OnSubmit(adaptertest.LoseRequest) },
+			until:  func(w *world, id jjm.GridID) { w.pass(time.Minute) }},
+		"doubtful, two-phase": {sim: adaptertest.SimConfig{Life: 10 * time.Hour, Settle: 10 * time.Minute, TwoPhase: true},
+			before: func(w *world) { w.sim.OnSubmit(adaptertest.LoseReply) },
+			until:  func(w *world, id jjm.GridID) { w.pass(time.Minute) }},
+		"queued": {sim: adaptertest.SimConfig{Wait: 10 * time.Hour},
+			until: func(w *world, id jjm.GridID) {
+				w.count(id, "submitted", func() int { return w.lookup(id).Counts.Submitted }, 5)
+			}},
+		"running": {sim: long, until: func(w *world, id jjm.GridID) { w.running(id, 5) }},
+		"running, cancels without effect": {sim: long, before: func(w *world) { w.sim.IgnoreCancels(12) },
+			until: func(w *world, id jjm.GridID) { w.running(id, 5) }},
+		"running, not listed": {sim: long,
+			until: func(w *world, id jjm.GridID) {
+				w.running(id, 5)
+				w.sim.Lie(30, nil)
+			}},
+		"some queued, some running": {sim: adaptertest.SimConfig{Life: 10 * time.Hour, Slots: 2, MaxBulk: 2},
+			until: func(w *world, id jjm.GridID) { w.running(id, 2) }},
+		"waiting for the next attempt": {sim: adaptertest.SimConfig{Life: 10 * time.Second}, play: failing,
+			until: func(w *world, id jjm.GridID) {
+				w.count(id, "retry-wait", func() int { return w.phase(id, jjm.RetryWait) }, 5)
+			}},
+		"waiting for the next attempt at once, the system being down": {sim: adaptertest.SimConfig{Life: time.Minute},
+			play: func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
+				return adaptertest.Play{Keyword: "RETRY", Data: "x"}
+			},
+			until: func(w *world, id jjm.GridID) {
+				w.running(id, 5)
+				w.pass(50 * time.Second)
+				w.sim.Down(30 * time.Minute)
+				w.pass(time.Minute)
+			}},
+		"held": {sim: adaptertest.SimConfig{Life: time.Minute}, play: held,
+			until: func(w *world, id jjm.GridID) {
+				w.count(id, "held", func() int { return w.lookup(id).Counts.Held }, 5)
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, options{sim: test.sim, play: test.play}, func(t *testing.T, w *world) {
+				if test.before != nil {
+					test.before(w)
+				}
+				id := w.submit(alice, mc(5))
+				test.until(w, id)
+				if k := w.kill(id.String()); k.Error != nil || k.NoChange {
+					t.Errorf("kill: %+v", k)
+				}
+				if k := w.kill(id.String()); k.Error != nil || !k.NoChange {
+					t.Errorf("second kill: %+v", k)
+				}
+				w.final(2*time.Hour, id)
+				w.verify(id, ends(jjm.Aborted, w.lookup(id).Counts.Total, endsOf(5, jjm.Killed)))
+				w.pass(time.Hour)
+				w.verifyQuiet()
+				for _, l := range w.locals(id) {
+					if l.Phase != jjm.ByPerson {
+						t.Errorf("local job %s is killed/%s", l.ID, l.Phase)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestKill_WhilePreparingStaysAborting(t *testing.T) {
+	c := &crasher{}
+	inWorld(t, options{crash: c}, func(t *testing.T, w *world) {
+		var once sync.Once
+		c.mu.Lock()
+		c.on = func(point string) {
+			if point == "prepare.packed" {
+				once.Do(func() { w.kill("1") })
+			}
+		}
+		c.mu.Unlock()
+		id := w.submit(alice, mc(5))
+		w.final(time.Hour, id)
+		entries, err := w.engine.History(t.Context(), alice, jjm.Ref{Grid: id}, -1)
+		w.must(err)
+		var story []string
+		for _, e := range entries {
+			if e.First < 0 {
+				story = append(story, e.To)
+			}
+		}
+		if got := strings.Join(story, " "); got != "registered aborting aborted" {
+			t.Errorf("the grid job went %s", got)
+		}
+	})
+}
+
+// phase counts the local jobs in a phase.
+func (w *world) phase(id jjm.GridID, p jjm.Phase) int {
+	n := 0
+	for _, l := range w.locals(id) {
+		if l.Phase == p {
+			n++
+		}
+	}
+	return n
+}
+
+func TestKill_WhatWasCompletedStands(t *testing.T) {
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		return adaptertest.Play{Life: time.Duration(1+id.N%2*600) * time.Minute}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(6))
+		w.count(id, "completed", func() int { return w.lookup(id).Counts.Completed }, 3)
+		w.kill(id.String())
+		w.final(10*time.Minute, id)
+		w.verify(id, ends(jjm.Aborted, 6, map[int32]jjm.State{0: jjm.Completed, 1: jjm.Killed, 2: jjm.Completed,
+			3: jjm.Killed, 4: jjm.Completed, 5: jjm.Killed}))
+		w.verifyQuiet()
+		if k := w.kill(id.String()); k.Error != nil || !k.NoChange {
+			t.Errorf("kill after the end: %+v", k)
+		}
+		w.verifyAfterReopening(id)
+	})
+}
+
+func TestKill_OfARangeLetsTheOthersGoOn(t *testing.T) {
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute, MaxBulk: 4, Slots: 5}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(10))
+		w.running(id, 5)
+		if k := w.kill(id.String() + ".3-7"); k.Error != nil || k.NoChange {
+			t.Errorf("kill: %+v", k)
+		}
+		if k := w.kill(id.String() + ".10-12"); k.Error == nil || k.Error.Kind != jjm.Gone {
+			t.Errorf("kill of what is not there: %+v", k)
+		}
+		w.final(time.Hour, id)
+		w.verify(id, ends(jjm.Finished, 10, map[int32]jjm.State{2: jjm.Completed, 3: jjm.Killed, 4: jjm.Killed,
+			5: jjm.Killed, 6: jjm.Killed, 7: jjm.Killed, 8: jjm.Completed}))
+		w.verifyQuiet()
+		if k := w.kill(id.String() + ".1"); k.Error != nil || !k.NoChange {
+			t.Errorf("kill after the end: %+v", k)
+		}
+	})
+}
+
+func TestKill_OfAllLocalJobsByRangeEndsTheGridJob(t *testing.T) {
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(4))
+		w.running(id, 4)
+		w.kill(id.String() + ".*")
+		w.final(time.Hour, id)
+		w.verify(id, ends(jjm.Aborted, 4, endsOf(4, jjm.Killed)))
+		w.verifyQuiet()
+	})
+}
+
+func TestKill_BeforeThePreparationIsOver(t *testing.T) {
+	var w *world
+	var once sync.Once
+	c := &crasher{}
+	c.on = func(point string) {
+		if point == "prepare.packed" {
+			once.Do(func() { w.kill("1") })
+		}
+	}
+	inWorld(t, options{crash: c}, func(t *testing.T, inner *world) {
+		w = inner
+		id := w.submit(alice, mc(4))
+		w.final(time.Hour, id)
+		w.verify(id, ends(jjm.Aborted, -1, nil))
+		w.verifyQuiet()
+		if n := w.sim.Calls().Submits; n != 0 {
+			t.Errorf("%d submissions", n)
+		}
+	})
+}
+
+func TestKill_DuringTheCutting(t *testing.T) {
+	var w *world
+	var once sync.Once
+	c := &crasher{}
+	c.on = func(point string) {
+		if point == "generate.after-commit" {
+			once.Do(func() { go w.kill("1") }) // as soon as the change is over
+		}
+	}
+	sim := adaptertest.SimConfig{Life: time.Hour, Slots: 100}
+	inWorld(t, options{crash: c, sim: sim, bare: true}, func(t *testing.T, inner *world) {
+		w = inner
+		id := w.submit(alice, mc(100_000))
+		w.final(time.Hour, id)
+		l := w.lookup(id)
+		if l.Status != "aborted" || l.GRAM != jjm.GRAMDone || l.Tar == "" || l.Counts.Killed != l.Counts.Total || l.Counts.Total >= 100_000 {
+			t.Errorf("%+v", l)
+		}
+		w.verifyQuiet()
+	})
+}
+
+func TestKill_WhileTheOutputsAreCollected(t *testing.T) {
+	var w *world
+	var once sync.Once
+	c := &crasher{}
+	c.on = func(point string) {
+		if point == "collect.tarred" {
+			once.Do(func() {
+				if k := w.kill("1"); k.Error != nil || k.NoChange {
+					t.Errorf("kill: %+v", k)
+				}
+			})
+		}
+	}
+	inWorld(t, options{crash: c}, func(t *testing.T, inner *world) {
+		w = inner
+		id := w.submit(alice, mc(4))
+		w.final(time.Hour, id)
+		w.verify(id, ends(jjm.Aborted, 4, endsOf(4, jjm.Completed)))
+		w.verifyQuiet()
+	})
+}
+
+// Of a killed grid job some local jobs wait for their next attempt, and one goes
+// on running because its cancel has no effect: the submission must not spin.
+func TestKill_WaitingLocalJobsDoNotKeepTheSubmissionBusy(t *testing.T) {
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.N == 0 {
+			return adaptertest.Play{Life: 10 * time.Hour}
+		}
+		return adaptertest.Play{NoClaim: true, Exit: 1, Life: time.Minute}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(4))
+		w.until(time.Hour, "three wait", func() bool { return w.phase(id, jjm.RetryWait) == 3 })
+		w.sim.IgnoreCancels(20)
+		w.kill(id.String())
+		w.final(time.Hour, id) // a loop that spins holds the bubble's time
+		w.verify(id, ends(jjm.Aborted, 4, endsOf(4, jjm.Killed)))
+		w.verifyQuiet()
+	})
+}

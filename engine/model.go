@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"container/heap"
+	"strconv"
+	"sync"
+
+	"jjm"
+)
+
+// grid is a live grid job in memory. It changes only under both locks of the
+// engine, so that holding either is enough to read it.
+type grid struct {
+	job jjm.GridJob
+	// uses is the engine's: local jobs of live grid jobs by their last bulk.
+	uses   map[jjm.Tag]int
+	locals []jjm.LocalJob // index = number
+	counts [jjm.NumStates]int
+	// ready are local jobs to submit, in order; waiting those whose time has
+	// not come. Both may hold entries that no longer apply.
+	ready   []int32
+	waiting waitHeap
+	// retrying counts the local jobs between two attempts.
+	retrying int
+	// asked counts the local jobs that are not over and carry a kill.
+	asked int
+	// ran and submitted remember that any local job ever was.
+	ran, submitted bool
+	// failure is why the grid job cannot go on (before anything was submitted).
+	failure string
+	// trouble is why its next step cannot be done just now, for people.
+	trouble string
+	// dirty are the record's shards to rewrite; headDirty its head.
+	dirty     map[int]bool
+	headDirty bool
+	pub       *sync.Mutex // held while the record is written
+	// published is set once the whole record was marked for its last writing.
+	published bool
+	// swept is set once its bulks are not counted as in use any more.
+	swept bool
+	// version grows with every change: watchers compare it.
+	version uint64
+	cutting *cutting
+}
+
+// bulk is a bulk that is not closed.
+type bulk struct {
+	jjm.Bulk
+	open int // members whose attempt has not ended
+	// seen[i] is the cycle in which position i was last listed.
+	seen []uint32
+	// tried is when the command last ran or began to.
+	tried jjm.Time
+	// done and progress are the folders' times at the last look, progressAt
+	// when that was; nanoseconds.
+	done, progress, progressAt int64
+}
+
+// shardOf gives the number of the record shard of a local job.
+func shardOf(n int32) int { return int(n) / shardSize }
+
+// shardSize is the number of local jobs in one shard of a record.
+const shardSize = 1000
+
+func newGrid(job jjm.GridJob) *grid {
+	return &grid{job: job, uses: map[jjm.Tag]int{}, dirty: map[int]bool{}, headDirty: true, pub: &sync.Mutex{}}
+}
+
+// track gives a grid job that shares the engine's count of bulks in use.
+func (e *Engine) track(job jjm.GridJob) *grid {
+	g := newGrid(job)
+	g.uses = e.uses
+	return g
+}
+
+// put stores a row and keeps the aggregates in step.
+func (g *grid) put(l jjm.LocalJob) {
+	n := int(l.ID.N)
+	switch {
+	case n < len(g.locals):
+		g.counts[g.locals[n].State]--
+		g.asked -= asked(&g.locals[n])
+		g.retrying -= retrying(&g.locals[n])
+		g.release(g.locals[n].Tag)
+		l.Progress = keepProgress(g.locals[n], l)
+		g.locals[n] = l
+	case n == len(g.locals):
+		g.locals = append(g.locals, l)
+	default:
+		return // dense by construction; load checks it
+	}
+	g.counts[l.State]++
+	g.asked += asked(&l)
+	g.retrying += retrying(&l)
+	if l.Tag != "" {
+		g.uses[l.Tag]++
+	}
+	g.dirty[shardOf(l.ID.N)] = true
+	g.headDirty = true
+	g.submitted = g.submitted || l.Submitted != 0 || l.Attempt > 0
+	g.ran = g.ran || l.Started != 0 || l.Attempt > 0
+	switch {
+	case l.State == jjm.New && !l.Kill:
+		g.ready = append(g.ready, l.ID.N)
+	case l.State == jjm.Submitting && l.Phase == jjm.RetryWait && !l.Kill:
+		heap.Push(&g.waiting, waiting{l.NotBefore, l.ID.N})
+	}
+}
+
+// release counts one use less of a bulk.
+func (g *grid) release(tag jjm.Tag) {
+	if tag != "" {
+		g.uses[tag]--
+	}
+}
+
+func asked(l *jjm.LocalJob) int {
+	if l.Kill && !l.State.Final() {
+		return 1
+	}
+	return 0
+}
+
+func retrying(l *jjm.LocalJob) int {
+	if l.State == jjm.Submitting && l.Phase == jjm.RetryWait {
+		return 1
+	}
+	return 0
+}
+
+// live counts the local jobs that are not over.
+func (g *grid) live() int {
+	return len(g.locals) - g.counts[jjm.Completed] - g.counts[jjm.Failed] - g.counts[jjm.Killed]
+}
+
+// keepProgress keeps what the application said of itself while its attempt
+// lasts: progress lives in memory only, never in the store.
+func keepProgress(old, l jjm.LocalJob) jjm.Progress {
+	if l.Progress == (jjm.Progress{}) && old.Attempt == l.Attempt {
+		return old.Progress
+	}
+	return l.Progress
+}
+
+// due moves the waiting local jobs whose time has come to ready.
+func (g *grid) due(now jjm.Time) {
+	for len(g.waiting) > 0 && g.waiting[0].at <= now {
+		w := heap.Pop(&g.waiting).(waiting)
+		g.ready = append(g.ready, w.n)
+	}
+}
+
+// eligible reports whether local job n is to be submitted now.
+func (g *grid) eligible(n int32, now jjm.Time) bool {
+	l := &g.locals[n]
+	if l.Kill {
+		return false
+	}
+	return l.State == jjm.New ||
+		l.State == jjm.Submitting && l.Phase == jjm.RetryWait && l.NotBefore <= now
+}
+
+// trim drops what is no longer eligible from the front of ready and gives its
+// length; entries behind the front may still be stale.
+func (g *grid) trim(now jjm.Time) int {
+	for len(g.ready) > 0 && !g.eligible(g.ready[0], now) {
+		g.ready = g.ready[1:]
+	}
+	if len(g.ready) == 0 {
+		g.ready = nil
+	}
+	return len(g.ready)
+}
+
+type waiting struct {
+	at jjm.Time
+	n  int32
+}
+
+// waitHeap orders waiting local jobs by time.
+type waitHeap []waiting
+
+func (h waitHeap) Len() int           { return len(h) }
+func (h waitHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h waitHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *waitHeap) Push(x any) { *h = append(*h, x.(waiting)) }
+
+// Pop implements heap.Interface.
+func (h *waitHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// local gives the live row of a local job, or nil.
+func (e *Engine) local(id jjm.LocalID) *jjm.LocalJob {
+	g := e.grids[id.Grid]
+	if g == nil || int(id.N) >= len(g.locals) || id.N < 0 {
+		return nil
+	}
+	return &g.locals[id.N]
+}
+
+// current gives the live row of an attempt that is its local job's current one
+// and is not over, or nil.
+func (e *Engine) current(id jjm.AttemptID) *jjm.LocalJob {
+	l := e.local(id.LocalID)
+	if l == nil || l.Attempt != id.Attempt || !l.State.InBatch() || l.Tag == "" || l.Phase == jjm.RetryWait {
+		return nil
+	}
+	return l
+}
+
+func itoa[T int | int32 | int64](n T) string { return strconv.FormatInt(int64(n), 10) }

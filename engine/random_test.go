@@ -1,0 +1,147 @@
+package engine_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/adapters/adaptertest"
+)
+
+// chaos draws a piece of the site's life.
+type chaos struct {
+	sim      adaptertest.SimConfig
+	faults   []adaptertest.Fault
+	miss     int
+	jobs     []string
+	plays    []adaptertest.Play // of first and second attempts, by local job
+	deeds    []deed
+	point    string
+	nth      int
+	downtime time.Duration
+	account  *jjm.Owner
+}
+
+func drawChaos(t *rapid.T, points []string) chaos {
+	minutes := func(name string, most int) time.Duration {
+		return time.Duration(rapid.IntRange(0, most*60).Draw(t, name)) * time.Second
+	}
+	c := chaos{
+		sim: adaptertest.SimConfig{
+			MaxBulk: rapid.IntRange(1, 6).Draw(t, "bulk"), Slots: rapid.IntRange(1, 8).Draw(t, "slots"),
+			TwoPhase: rapid.Bool().Draw(t, "two-phase"), Settle: minutes("settle", 1), Wait: minutes("wait", 1),
+			Life: time.Second + minutes("life", 10), Jitter: time.Minute, Seed: rapid.Uint64().Draw(t, "seed"),
+		},
+		faults: rapid.SliceOfN(rapid.SampledFrom([]adaptertest.Fault{adaptertest.Accept, adaptertest.Accept,
+			adaptertest.LoseReply, adaptertest.LoseRequest, adaptertest.SayBusy, adaptertest.Refuse}), 0, 5).Draw(t, "faults"),
+		miss:  rapid.IntRange(0, 1).Draw(t, "miss"),
+		point: rapid.SampledFrom(points).Draw(t, "crash"), nth: rapid.IntRange(1, 4).Draw(t, "nth"),
+		downtime: minutes("downtime", 10),
+		account:  rapid.SampledFrom([]*jjm.Owner{nil, service}).Draw(t, "account"),
+	}
+	for i := range rapid.IntRange(1, 3).Draw(t, "grid jobs") {
+		n := rapid.IntRange(1, 7).Draw(t, "local jobs")
+		text := rapid.SampledFrom([]func(int, ...string) string{mc, plain}).Draw(t, "type")(n)
+		c.deeds = append(c.deeds, deed{minutes("submit", 3), submitAs(fmt.Sprint(i), text)})
+		c.jobs = append(c.jobs, text)
+	}
+	for range 10 {
+		c.plays = append(c.plays, rapid.SampledFrom([]adaptertest.Play{{}, {}, {}, {}, {Keyword: "RETRY", Data: "x"}, {Keyword: "FAILED", Data: "x"},
+			{Keyword: "-", Exit: 2}, {NoClaim: true, Exit: 1}, {NoResult: true, Exit: 1}, {State: jjm.BatchOOM, Exit: 137},
+			{Keyword: "-", Signal: 9}, {State: jjm.BatchAborted, NoResult: true}}).Draw(t, "play"))
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "deeds") {
+		c.deeds = append(c.deeds, deed{minutes("when", 15), drawDeed(t, len(c.jobs))})
+	}
+	slices.SortStableFunc(c.deeds, func(a, b deed) int { return cmp.Compare(a.at, b.at) })
+	return c
+}
+
+// drawDeed draws what people or the batch system do meanwhile.
+func drawDeed(t *rapid.T, jobs int) func(*stage) error {
+	key := fmt.Sprint(rapid.IntRange(0, jobs-1).Draw(t, "of"))
+	n := rapid.Int32Range(0, 6).Draw(t, "local")
+	onRef := func(do func(*stage, adapters.Ref)) func(*stage) error {
+		return func(s *stage) error {
+			if id := s.ids[key]; id != 0 {
+				for _, l := range s.locals(id) {
+					if l.ID.N == n && l.Tag != "" {
+						do(s, adapters.Ref{Tag: l.Tag, Index: l.Pos})
+					}
+				}
+			}
+			return nil
+		}
+	}
+	switch rapid.IntRange(0, 7).Draw(t, "deed") {
+	case 0:
+		return onRef(func(s *stage, r adapters.Ref) { s.sim.Vanish(r) })
+	case 1:
+		return onRef(func(s *stage, r adapters.Ref) { s.sim.Abort("node failure", r) })
+	case 2:
+		return onRef(func(s *stage, r adapters.Ref) { s.sim.Requeue(r) })
+	case 3:
+		return func(s *stage) error { s.sim.Down(10 * time.Minute); return nil }
+	case 4:
+		return func(s *stage) error { s.sim.Lie(20, nil); return nil }
+	case 5:
+		return func(s *stage) error { s.sim.IgnoreCancels(3); return nil }
+	case 6:
+		return killIfThere(key, fmt.Sprintf(".%d-%d", n, n+1))
+	}
+	return killIfThere(key, "")
+}
+
+// killIfThere kills what may not be there yet, or not any more.
+func killIfThere(key, rest string) func(*stage) error {
+	return func(s *stage) error {
+		if s.ids[key] == 0 {
+			return nil
+		}
+		err := killOf(key, rest)(s)
+		if jjm.KindOf(err) == jjm.Gone {
+			return nil
+		}
+		return err
+	}
+}
+
+// play gives an attempt its part: the third always goes well.
+func (c *chaos) play(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+	if id.Attempt > 1 {
+		return adaptertest.Play{}
+	}
+	return c.plays[(int(id.N)+int(id.Grid)+5*int(id.Attempt))%len(c.plays)]
+}
+
+func TestProperty_WhateverHappensNothingIsLostOrDoubled(t *testing.T) {
+	points := failpoints(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		c := drawChaos(rt, points)
+		ok := t.Run("", func(t *testing.T) {
+			crash := &crasher{point: c.point, nth: c.nth, downtime: c.downtime}
+			inWorld(t, options{sim: c.sim, play: c.play, crash: crash, account: c.account}, func(t *testing.T, w *world) {
+				sc := scenario{sim: c.sim, faults: c.faults, miss: c.miss, deeds: c.deeds}
+				s := sc.begin(w)
+				s.run(sc)
+				s.pass(time.Hour)
+				for _, id := range s.ids {
+					l := w.lookup(id)
+					var status jjm.GridStatus
+					w.must(status.UnmarshalText([]byte(l.Status)))
+					w.verify(id, want{status: status, gram: l.GRAM, jobs: -1})
+				}
+				w.verifyQuiet()
+			})
+		})
+		if !ok {
+			rt.Fatalf("see above")
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/plan"
+)
+
+// settleDue looks at every bulk that is not settled and whose time has come:
+// after a crash that is every bulk without ids, at once.
+func (c *cluster) settleDue(ctx context.Context) (time.Duration, error) {
+	next := time.Hour
+	now := c.e.now()
+	for _, tag := range c.unsettled() {
+		c.mu.Lock()
+		at, waits := c.retryAt[tag]
+		c.mu.Unlock()
+		if left := at.left(now); waits && left > 0 {
+			next = min(next, left)
+			continue
+		}
+		if err := c.settle(ctx, tag); errors.Is(err, errCrashed) {
+			return 0, err
+		} else if err != nil { // of this one, or of its owner's area: the others go on
+			c.e.complain(slog.LevelError, "settle/"+string(tag), "a bulk cannot be settled, trying again", "cluster", c.name, "tag", tag, "error", err)
+			c.later(tag, asideFor)
+		}
+		c.mu.Lock()
+		if at, waits := c.retryAt[tag]; waits {
+			next = min(next, at.left(now))
+		}
+		c.mu.Unlock()
+	}
+	return next, nil
+}
+
+// unsettled lists the bulks of this cluster whose ids are not stored, or that
+// are not released.
+func (c *cluster) unsettled() []jjm.Tag {
+	c.e.mem.RLock()
+	defer c.e.mem.RUnlock()
+	var tags []jjm.Tag
+	for tag, b := range c.e.bulks {
+		if b.Cluster == c.name && (b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// settle decides about one bulk. It is the only way out of doubt, whether an
+// ambiguous error or a crash led into it.
+func (c *cluster) settle(ctx context.Context, tag jjm.Tag) error {
+	b, _, err := c.openBulk(tag)
+	if b == nil || err != nil {
+		return err
+	}
+	if b.State == jjm.BulkAccepted {
+		return c.release(ctx, tag)
+	}
+	facts, err := c.bulkFacts(ctx, b)
+	if err != nil {
+		return err
+	}
+	if err := c.e.crash("reconcile.found"); err != nil {
+		return err
+	}
+	act := plan.Reconcile(facts)
+	if err := c.cancelExtra(ctx, b, act.Cancel); err != nil {
+		return err
+	}
+	switch act.Do {
+	case plan.BulkAdopt:
+		c.e.log.Info("bulk found again", "cluster", c.name, "tag", tag, "batch", act.ID, "why", act.Why)
+		return c.accepted(ctx, tag, act.ID)
+	case plan.BulkSubmit:
+		return c.act(ctx, tag)
+	case plan.BulkRefuse:
+		return c.refused(ctx, tag, act.Why)
+	}
+	c.later(tag, act.After)
+	return nil
+}
+
+// bulkFacts asks the batch system and the claims about a doubtful bulk.
+func (c *cluster) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, error) {
+	ar, err := c.e.areas.of(b.Owner)
+	if err != nil {
+		return plan.BulkFacts{}, err
+	}
+	now := jjm.At(c.e.now())
+	c.e.mem.Lock()
+	tried := b.Created
+	allKilled := true
+	if live := c.e.bulks[b.Tag]; live != nil {
+		if live.tried == 0 {
+			live.tried = tried
+		}
+		live.tried = min(live.tried, now) // the clock was set back: wait anew, from now on
+		tried = live.tried
+	}
+	for _, m := range b.Members {
+		if l := c.e.current(m); l != nil && !l.Kill {
+			allKilled = false
+		}
+	}
+	c.e.mem.Unlock()
+	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: c.caps.Settle, Refused: allKilled}
+	cmd, cancel := c.command(ctx)
+	defer cancel()
+	found, err := c.adapter.Find(cmd, c.account(b.Owner), []jjm.Tag{b.Tag})
+	if err != nil || len(found) != 1 || found[0].Tag != b.Tag {
+		if err != nil {
+			c.e.complain(slog.LevelWarn, "doubt/"+string(b.Tag), "a doubtful bulk cannot be looked up", "cluster", c.name, "tag", b.Tag, "error", err)
+		}
+		facts.FindErr = true
+	} else {
+		facts.Found = found[0]
+	}
+	facts.Holders = map[string]int{}
+	for _, claim := range wrapperClaims(ar, b) {
+		facts.WrapperClaims++
+		for _, id := range facts.Found.IDs {
+			if partOf(claim.Batch, id) {
+				facts.Holders[id]++
+			}
+		}
+	}
+	return facts, nil
+}
+
+// wrapperClaims gives the claims that wrappers hold, by position. One that
+// cannot be read counts as none: the search by tag decides then.
+func wrapperClaims(ar *area, b *jjm.Bulk) map[int32]jjm.Claim {
+	out := map[int32]jjm.Claim{}
+	for pos := range b.Members {
+		claim, err := ar.ReadClaim(b.Tag, int32(pos))
+		if err == nil && claim != nil && claim.Holder == jjm.HolderWrapper {
+			out[int32(pos)] = *claim
+		}
+	}
+	return out
+}
+
+// partOf reports whether a job's batch id is one of a bulk's: the bulk's own id,
+// followed by anything that does not go on with a digit ("42_7", "42.7").
+func partOf(job, bulk string) bool {
+	rest, ok := strings.CutPrefix(job, bulk)
+	return ok && bulk != "" && (rest == "" || rest[0] < '0' || rest[0] > '9')
+}
+
+// cancelExtra removes doubles of a bulk, loudly. Members that already run there
+// stay: their attempts will be pointed to them.
+func (c *cluster) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	ar, err := c.e.areas.of(b.Owner)
+	if err != nil {
+		return err
+	}
+	claims := wrapperClaims(ar, b)
+	for _, id := range ids {
+		c.e.log.Error("a bulk was submitted twice: one is cancelled", "cluster", c.name, "tag", b.Tag, "batch", id)
+		var refs []adapters.Ref
+		for i := range b.Members {
+			if claim, held := claims[int32(i)]; !held || !partOf(claim.Batch, id) {
+				refs = append(refs, adapters.Ref{Tag: b.Tag, ID: id, Index: int32(i)})
+			}
+		}
+		cmd, cancel := c.command(ctx)
+		results, err := c.adapter.Control(cmd, c.account(b.Owner), adapters.Cancel, refs)
+		cancel()
+		if err == nil {
+			err = errors.Join(results...)
+		}
+		if err != nil {
+			return jjm.Errorf(jjm.Busy, "cancel double bulk %s of tag %s: %w", id, b.Tag, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/adapters/adaptertest"
+	"jjm/sandbox"
+)
+
+// script asks the test how an attempt goes.
+func (w *world) script(job adaptertest.SimJob) adaptertest.Play {
+	if w.play == nil {
+		return adaptertest.Play{}
+	}
+	as, err := w.areaOf(job).ReadAssignment(job.Tag, job.Index)
+	if err != nil {
+		return adaptertest.Play{}
+	}
+	return w.play(as.AttemptID(), job)
+}
+
+// areaOf is the work area that a job works in: its owner's, whoever it runs as.
+func (w *world) areaOf(job adaptertest.SimJob) *sandbox.Area {
+	w.adapter.mu.Lock()
+	user := w.adapter.users[job.Tag]
+	w.adapter.mu.Unlock()
+	return w.area(jjm.Owner{User: user})
+}
+
+// fileClock is a wrapper whose file server has the bubble's clock: the time
+// stamp of the folder of results is when they were put there.
+type fileClock struct {
+	w    *world
+	bare bool
+}
+
+func (f *fileClock) wrapper(job adaptertest.SimJob) *adaptertest.AreaWrapper {
+	area := f.w.areaOf(job)
+	return &adaptertest.AreaWrapper{Area: func(jjm.Owner) *sandbox.Area { return area }, Bare: f.bare}
+}
+
+func (f *fileClock) Start(job adaptertest.SimJob, at jjm.Time) (jjm.AttemptID, bool, error) {
+	return f.wrapper(job).Start(job, at)
+}
+
+func (f *fileClock) End(job adaptertest.SimJob, play adaptertest.Play, started, ended jjm.Time) error {
+	err := f.wrapper(job).End(job, play, started, ended)
+	done := filepath.Join(f.w.areaOf(job).Root(), sandbox.BulkDir(job.Tag), "done")
+	return errors.Join(err, os.Chtimes(done, time.Now(), time.Now()))
+}
+
+// crasher stops the engine at the nth passage of a failpoint, for good: until
+// it is revived every failpoint stops it again, as a dead process does nothing
+// any more.
+type crasher struct {
+	mu    sync.Mutex
+	point string
+	nth   int
+	seen  map[string]int
+	fired bool
+	dead  bool
+	// downtime is how long nobody starts the daemon again.
+	downtime time.Duration
+	// on, if set, is called at every passage, outside the lock.
+	on func(point string)
+}
+
+var errKilled = errors.New("killed by the test")
+
+func (c *crasher) at(point string) error {
+	c.mu.Lock()
+	on := c.on
+	c.mu.Unlock()
+	if on != nil {
+		on(point)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil {
+		c.seen = map[string]int{}
+	}
+	c.seen[point]++
+	if point == c.point && c.seen[point] == c.nth && !c.fired {
+		c.fired, c.dead = true, true
+	}
+	if c.dead {
+		return fmt.Errorf("%s: %w", point, errKilled)
+	}
+	return nil
+}
+
+func (c *crasher) revive() {
+	c.mu.Lock()
+	c.dead = false
+	c.mu.Unlock()
+}
+
+func (c *crasher) isDead() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dead
+}
+
+// faulty is the simulation with faults that only an adapter can have.
+type faulty struct {
+	*adaptertest.Sim
+	mu sync.Mutex
+	// users are whose work area each bulk is in.
+	users map[jjm.Tag]string
+	// miss makes searches find nothing, wrongly, until the batch system has
+	// got more bulks than that.
+	miss int
+	// onCancel, if set, is called after every cancel.
+	onCancel func()
+	// onSubmit, if set, is called with every bulk before it is handed over.
+	onSubmit func(adapters.Bulk)
+}
+
+// Submit tells of bulks.
+func (f *faulty) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
+	f.mu.Lock()
+	f.users[b.Tag] = filepath.Base(filepath.Dir(filepath.Dir(b.Dir))) // USER/bulks/TAG
+	f.mu.Unlock()
+	if f.onSubmit != nil {
+		f.onSubmit(b)
+	}
+	return f.Sim.Submit(ctx, b)
+}
+
+// Control tells of cancels.
+func (f *faulty) Control(ctx context.Context, o jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
+	answers, err := f.Sim.Control(ctx, o, op, refs)
+	if op == adapters.Cancel && f.onCancel != nil {
+		f.onCancel()
+	}
+	return answers, err
+}
+
+// Find misses what it is told to miss.
+func (f *faulty) Find(ctx context.Context, o jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
+	if f.Calls().Bulks > f.miss {
+		return f.Sim.Find(ctx, o, tags)
+	}
+	found := make([]adapters.Found, len(tags))
+	for i, tag := range tags {
+		found[i] = adapters.Found{Tag: tag, Presence: adapters.Absent}
+	}
+	return found, nil
+}
+
+// logBook keeps what the engine logs.
+type logBook struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBook) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.b.String(), text)
+}
+
+func (l *logBook) tail(n int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.b.String()
+	return s[max(0, len(s)-n):]
+}
