@@ -1,0 +1,89 @@
+package gate
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// namesKept bounds the cache of account names, namesFresh its age: an account
+// database may be far away and slow.
+const (
+	namesKept  = 4096
+	namesFresh = time.Minute
+)
+
+// callers tells who is at the other end of a connection.
+type callers struct {
+	admins []string
+	lookup func(uid int) string
+	own    int // the daemon's uid
+	now    func() time.Time
+
+	mu    sync.Mutex
+	names map[int]knownName
+}
+
+type knownName struct {
+	name  string
+	until time.Time
+}
+
+func newCallers(cfg Config) *callers {
+	return &callers{admins: cfg.Admins, lookup: cfg.UserName, own: os.Geteuid(), now: time.Now,
+		names: make(map[int]knownName)}
+}
+
+// credentials asks the kernel for the account and process that connected.
+func credentials(conn *net.UnixConn) (*unix.Ucred, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("peer credentials: %w", err)
+	}
+	var cred *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err == nil {
+		err = credErr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("peer credentials: %w", err)
+	}
+	return cred, nil
+}
+
+// caller completes what the kernel said.
+func (c *callers) caller(cred *unix.Ucred) Caller {
+	uid := int(cred.Uid)
+	name := c.name(uid)
+	return Caller{UID: uid, GID: int(cred.Gid), PID: int(cred.Pid), User: name,
+		Admin: c.trusted(uid) || slices.Contains(c.admins, name)}
+}
+
+// trusted reports whether uid is root's or the daemon's own.
+func (c *callers) trusted(uid int) bool { return uid == 0 || uid == c.own }
+
+func (c *callers) name(uid int) string {
+	now := c.now()
+	c.mu.Lock()
+	known, ok := c.names[uid]
+	c.mu.Unlock()
+	if ok && now.Before(known.until) {
+		return known.name
+	}
+	name := c.lookup(uid)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.names) >= namesKept {
+		clear(c.names)
+	}
+	c.names[uid] = knownName{name, now.Add(namesFresh)}
+	return name
+}

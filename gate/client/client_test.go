@@ -1,0 +1,256 @@
+package client_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"jjm"
+	"jjm/gate"
+	"jjm/gate/client"
+	"jjm/gate/gatetest"
+	"jjm/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func job(id jjm.GridID, status string) gatetest.Job {
+	return gatetest.Job{UID: os.Getuid(), Status: wire.Status{Lookup: wire.Lookup{ID: id, Status: status, GRAM: jjm.GRAMActive}}}
+}
+
+func TestDo_AnswersAndClassifiesErrors(t *testing.T) {
+	f := gatetest.New()
+	f.Put(job(1, "running"))
+	c := client.Client{Socket: gatetest.Serve(t, f, gate.Config{Version: "v"}, nil).Socket}
+	a, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbPing})
+	if err != nil || a.Version != "v" {
+		t.Errorf("ping: %+v, %v", a, err)
+	}
+	if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbStatus, Refs: []string{"9"}}); jjm.KindOf(err) != jjm.Gone {
+		t.Errorf("an unknown job: %v", err)
+	}
+	_, err = c.Do(t.Context(), wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Text: "bad", BaseDir: "/"}})
+	var ps jjm.Problems
+	if !errors.As(err, &ps) || len(ps) != 2 {
+		t.Errorf("a bad job file: %v", err)
+	}
+	if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Text: strings.Repeat("x", wire.MaxRequest), BaseDir: "/"}}); jjm.KindOf(err) != jjm.Invalid {
+		t.Errorf("too long a request: %v", err)
+	}
+}
+
+func TestDo_FindsNoDaemon(t *testing.T) {
+	for _, path := range []string{"/no/such/jjm.sock", "", "/" + strings.Repeat("s", 200), "/dev/null"} {
+		c := client.Client{Socket: path}
+		if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbPing}); !client.IsUnreachable(err) {
+			t.Errorf("%.40q: error %v", path, err)
+		}
+	}
+}
+
+func TestDo_AsksABusyDaemonAgain(t *testing.T) {
+	f := gatetest.New()
+	var calls atomic.Int32
+	f.Hook = func(context.Context, string) error {
+		if calls.Add(1) < 3 {
+			return jjm.Errorf(jjm.Busy, "not now")
+		}
+		return nil
+	}
+	c := client.Client{Socket: gatetest.Serve(t, f, gate.Config{}, nil).Socket}
+	if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbList}); err != nil || calls.Load() != 3 {
+		t.Errorf("error %v after %d calls", err, calls.Load())
+	}
+	calls.Store(-1 << 20)
+	c.Timeout = 100 * time.Millisecond
+	if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbList}); jjm.KindOf(err) != jjm.Busy {
+		t.Errorf("a daemon that stays busy: %v", err)
+	}
+}
+
+// silent accepts connections, reads a line of each, and hangs or hangs up.
+func silent(t *testing.T, hang bool) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "jjm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = bufio.NewReader(c).ReadString('\n')
+			if hang {
+				_, _ = io.Copy(io.Discard, c)
+			}
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-over; _ = os.RemoveAll(dir) })
+	return path
+}
+
+func TestDo_DaemonThatHangsOrDiesIsUnreachable(t *testing.T) {
+	for _, hang := range []bool{true, false} {
+		c := client.Client{Socket: silent(t, hang), Timeout: 100 * time.Millisecond}
+		if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbList}); !client.IsUnreachable(err) {
+			t.Errorf("hang %v: list: %v", hang, err)
+		}
+		_, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Text: "x", BaseDir: "/"}})
+		if jjm.KindOf(err) != jjm.Ambiguous || !strings.Contains(err.Error(), "request key") {
+			t.Errorf("hang %v: submit: %v", hang, err)
+		}
+	}
+}
+
+func TestDo_EndsWithItsContext(t *testing.T) {
+	c := client.Client{Socket: silent(t, true)}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if _, err := c.Do(ctx, wire.Request{Verb: wire.VerbList}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWatch_GivesEveryLineAndTellsALostDaemon(t *testing.T) {
+	f := gatetest.New()
+	f.Put(job(1, "running"))
+	s := gatetest.Serve(t, f, gate.Config{}, nil)
+	c := client.Client{Socket: s.Socket}
+	req := wire.Request{Verb: wire.VerbWait, Refs: []string{"1"}}
+	var seen []string
+	err := c.Watch(t.Context(), req, func(a wire.Answer) error {
+		seen = append(seen, a.Status[0].Lookup.Status)
+		f.Change(1, func(j *gatetest.Job) { j.Status.Lookup.Status = "done" })
+		return nil
+	})
+	if err != nil || strings.Join(seen, " ") != "running done done" {
+		t.Errorf("saw %v, error %v", seen, err)
+	}
+	f.Put(job(1, "running"))
+	err = c.Watch(t.Context(), req, func(wire.Answer) error { s.Stop(); return nil })
+	if jjm.KindOf(err) != jjm.Busy {
+		t.Errorf("a stopping daemon: %v", err)
+	}
+	if err := c.Watch(t.Context(), req, nil); !client.IsUnreachable(err) {
+		t.Errorf("no daemon: %v", err)
+	}
+	s.Start()
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := c.Watch(ctx, req, func(wire.Answer) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestOpen_GivesTheBytesAndTellsIfSomeAreMissing(t *testing.T) {
+	f := gatetest.New()
+	j := job(1, "done")
+	j.Tar = []byte(strings.Repeat("tar", 1000))
+	f.Put(j)
+	c := client.Client{Socket: gatetest.Serve(t, f, gate.Config{}, nil).Socket}
+	a, r, err := c.Open(t.Context(), wire.Request{Verb: wire.VerbOutput, Refs: []string{"1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(r); err != nil || int64(len(b)) != a.Bytes || string(b) != string(j.Tar) {
+		t.Errorf("%d bytes, error %v", len(b), err)
+	}
+	_ = r.Close()
+	if _, _, err := c.Open(t.Context(), wire.Request{Verb: wire.VerbOutput, Refs: []string{"2"}}); jjm.KindOf(err) != jjm.Gone {
+		t.Errorf("an unknown job: %v", err)
+	}
+	c.Socket = scripted(t, `{"ok":true,"bytes":100,"output":{"name":"x"}}`+"\nshort")
+	_, r, err = c.Open(t.Context(), wire.Request{Verb: wire.VerbOutput, Refs: []string{"1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	if _, err := io.ReadAll(r); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("missing bytes: %v", err)
+	}
+}
+
+// scripted answers one connection with text.
+func scripted(t *testing.T, text string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "jjm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if c, err := l.Accept(); err == nil {
+			_, _ = bufio.NewReader(c).ReadString('\n')
+			_, _ = io.WriteString(c, text)
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-over; _ = os.RemoveAll(dir) })
+	return path
+}
+
+func TestDo_AnswerThatIsNoneIsInternal(t *testing.T) {
+	for _, text := range []string{"hello\n", "{}\n", "[1]\n"} {
+		c := client.Client{Socket: scripted(t, text)}
+		if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbPing}); jjm.KindOf(err) != jjm.Internal {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestPlace_FindsTheDaemon(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		p             client.Place
+		env           map[string]string
+		state, socket string
+	}{
+		{"told", client.Place{State: "/s", Socket: "/k"}, nil, "/s", "/k"},
+		{"a state told outranks the variable", client.Place{State: "/s"}, map[string]string{"JJM_SOCKET": "/k"}, "/s", "/s/jjm.sock"},
+		{"variables", client.Place{}, map[string]string{"JJM_STATE": "/e", "JJM_SOCKET": "/k"}, "/e", "/k"},
+		{"state variable", client.Place{}, map[string]string{"JJM_STATE": "/e"}, "/e", "/e/jjm.sock"},
+		{"XDG", client.Place{}, map[string]string{"XDG_STATE_HOME": "/x", "HOME": "/h"}, "/x/jjm", "/x/jjm/jjm.sock"},
+		{"a relative XDG is ignored", client.Place{}, map[string]string{"XDG_STATE_HOME": "x", "HOME": "/h"}, "/h/.local/state/jjm", "/h/.local/state/jjm/jjm.sock"},
+		{"home", client.Place{}, map[string]string{"HOME": "/h"}, "/h/.local/state/jjm", "/h/.local/state/jjm/jjm.sock"},
+	} {
+		if _, err := os.Stat("/var/lib/jjm"); err == nil && c.p.State == "" && c.env["JJM_STATE"] == "" {
+			continue // jjm is installed here
+		}
+		c.p.Getenv = func(k string) string { return c.env[k] }
+		if got := c.p.StateDir(); got != c.state {
+			t.Errorf("%s: state %q, want %q", c.name, got, c.state)
+		}
+		if got := c.p.SocketPath(); got != c.socket {
+			t.Errorf("%s: socket %q, want %q", c.name, got, c.socket)
+		}
+	}
+	p := client.Place{State: "/s", Getenv: func(string) string { return "" }}
+	if got := p.RecordsDir(); got != "/s/records" {
+		t.Errorf("records %q", got)
+	}
+}

@@ -1,0 +1,146 @@
+package gate
+
+import (
+	"io/fs"
+	"os"
+	"os/user"
+	"strconv"
+	"time"
+
+	"jjm"
+)
+
+// Config holds the settings of the gate. The zero value of each means its
+// default.
+type Config struct {
+	// Mode of the socket file, octal: "0666" (any local account may ask, what it
+	// may do is decided per request), "0660" or "0600". Default: 0666 if the
+	// daemon is root, which runs nobody else's jobs. The jobs of an ordinary
+	// account's daemon run as that account, so it lets others in only where that
+	// is said: 0660 with a Group, else 0600.
+	Mode string `toml:"mode"`
+	// Group is the group of the socket file, for mode 0660; default: the
+	// daemon's own.
+	Group string `toml:"group"`
+	// Admins are accounts that may act on everybody's jobs, besides root and
+	// the daemon's own.
+	Admins []string `toml:"admins"`
+	// Connections is the most connections at once; default 1024. PerUser is the
+	// most of one account, root and the daemon's own excepted; default half.
+	Connections int `toml:"connections"`
+	PerUser     int `toml:"per_user"`
+	// RequestTime is how long a client may take to send its request (5s),
+	// AnswerTime how long the service may take (25s: gatekeepers wait 30 s at
+	// worst), WriteTime how long a client may leave an answer without taking a
+	// byte of it (10s), Drain how long running requests may go on when the
+	// daemon stops (5s).
+	RequestTime jjm.Duration `toml:"request_time"`
+	AnswerTime  jjm.Duration `toml:"answer_time"`
+	WriteTime   jjm.Duration `toml:"write_time"`
+	Drain       jjm.Duration `toml:"drain"`
+	// MemoryMB is what long requests and answers may hold together; default
+	// 512. Short ones always pass.
+	MemoryMB int `toml:"memory_mb"`
+
+	// Version is answered to a ping.
+	Version string `toml:"-"`
+	// Poll is how often a followed file is read again (500ms).
+	Poll jjm.Duration `toml:"-"`
+	// UserName gives the name of an account; default: the account database.
+	UserName func(uid int) string `toml:"-"`
+}
+
+// WithDefaults gives c with its unset values filled in.
+func (c Config) WithDefaults() Config {
+	number := func(n *int, def int) {
+		if *n == 0 {
+			*n = def
+		}
+	}
+	duration := func(d *jjm.Duration, def time.Duration) {
+		if *d == 0 {
+			*d = jjm.Duration(def)
+		}
+	}
+	if c.Mode == "" {
+		c.Mode = defaultMode(os.Geteuid(), c.Group)
+	}
+	number(&c.Connections, 1024)
+	number(&c.PerUser, max(c.Connections/2, 1))
+	number(&c.MemoryMB, 512)
+	duration(&c.RequestTime, 5*time.Second)
+	duration(&c.AnswerTime, 25*time.Second)
+	duration(&c.WriteTime, 10*time.Second)
+	duration(&c.Drain, 5*time.Second)
+	duration(&c.Poll, 500*time.Millisecond)
+	if c.UserName == nil {
+		c.UserName = userName
+	}
+	return c
+}
+
+// defaultMode keeps other accounts from running jobs as the daemon's.
+func defaultMode(uid int, group string) string {
+	switch {
+	case uid == 0:
+		return "0666"
+	case group != "":
+		return "0660"
+	}
+	return "0600"
+}
+
+// Check finds every mistake in the settings.
+func (c Config) Check() jjm.Problems {
+	c = c.WithDefaults()
+	var ps jjm.Problems
+	bad := func(field, text string) { ps = append(ps, jjm.Problem{Field: field, Text: text}) }
+	if _, err := c.fileMode(); err != nil {
+		bad("mode", err.Error())
+	}
+	if _, err := c.groupID(); err != nil {
+		bad("group", err.Error())
+	}
+	for _, admin := range c.Admins {
+		if _, err := user.Lookup(admin); err != nil {
+			bad("admins", err.Error()+": want the name of an account")
+		}
+	}
+	for _, n := range []struct {
+		field string
+		value int
+	}{{"connections", c.Connections}, {"per_user", c.PerUser}, {"memory_mb", c.MemoryMB}} {
+		if n.value < 1 {
+			bad(n.field, "want at least 1, or nothing for the default")
+		}
+	}
+	return ps
+}
+
+func (c Config) fileMode() (fs.FileMode, error) {
+	n, err := strconv.ParseUint(c.Mode, 8, 32)
+	if err != nil || n&^0o666 != 0 || n&0o600 != 0o600 {
+		return 0, jjm.Errorf(jjm.Invalid, "mode %.20q: want 0666, 0660 or 0600", c.Mode)
+	}
+	return fs.FileMode(n), nil
+}
+
+// groupID gives the group's number, -1 for "leave it".
+func (c Config) groupID() (int, error) {
+	if c.Group == "" {
+		return -1, nil
+	}
+	g, err := user.LookupGroup(c.Group)
+	if err != nil {
+		return 0, jjm.Errorf(jjm.Invalid, "group %.40q: %w: want the name of a group", c.Group, err)
+	}
+	return strconv.Atoi(g.Gid)
+}
+
+func userName(uid int) string {
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return strconv.Itoa(uid)
+	}
+	return u.Username
+}

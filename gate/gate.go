@@ -1,0 +1,71 @@
+// Package gate is the door of the daemon: the Unix socket on which gatekeepers
+// and people submit, look up and kill grid jobs. It speaks package wire.
+//
+// It promises that nothing a client does can hurt the daemon or another
+// client. A request is bounded in length and in the time to send it, its
+// answer in the time without progress to receive it; connections are counted,
+// in all and per user; what requests and answers hold in memory is taken from
+// one budget; a panic in one request ends that request. A client that goes
+// away cancels its request. Who the caller is comes from the kernel
+// (SO_PEERCRED, unix(7)), never from the request.
+//
+// It leaves to the [Service] behind it what the verbs mean and who may do
+// what.
+package gate
+
+import (
+	"context"
+	"io"
+
+	"jjm"
+	"jjm/wire"
+)
+
+// Caller is who is at the other end of a connection, as the kernel says.
+type Caller = wire.Caller
+
+// Service is what the gate is the door of. Its methods are called from many
+// goroutines. They return soon after ctx ends: the client went away, the time
+// for an answer is over, or the daemon stops. Errors carry the kinds of
+// package jjm: Gone for what does not exist, Denied, Invalid with all
+// problems, Conflict for what the state of a job does not permit, Busy for
+// what can be tried again.
+type Service interface {
+	// Submit accepts a grid job, or with DryRun explains what would be done.
+	// It returns once the job is stored.
+	Submit(ctx context.Context, c Caller, s wire.Submit) (wire.Submitted, error)
+	// Lookup answers for each id, in order; what is wrong with one is in its
+	// Error.
+	Lookup(ctx context.Context, c Caller, ids []jjm.GridID) []wire.Lookup
+	// Kill stores the wish and answers for each reference, in order.
+	Kill(ctx context.Context, c Caller, refs []jjm.Ref) []wire.Killed
+	// Status answers for each reference, in order: the detail of its grid job,
+	// with the local jobs it names. A reference that cannot be answered is an
+	// error of the whole.
+	Status(ctx context.Context, c Caller, refs []jjm.Ref) ([]wire.Status, error)
+	// List gives grid jobs, newest first.
+	List(ctx context.Context, c Caller, l wire.List) ([]wire.Status, error)
+	// Watch calls send with the state at once, and again at every change but a
+	// few times a second at most, until all are final (nil), send fails (its
+	// error) or ctx ends (its error).
+	Watch(ctx context.Context, c Caller, refs []jjm.Ref, send func([]wire.Status) error) error
+	// Record answers a query on the XML record; path "" gives the whole.
+	Record(ctx context.Context, c Caller, id jjm.GridID, path string) ([]string, error)
+	// Output opens the tar and gives its size, -1 if that is not known. It is a
+	// Conflict if the job is not over and partial is not set. The tar is closed
+	// twice, and while it is being read, when the client goes away.
+	Output(ctx context.Context, c Caller, id jjm.GridID, partial bool) (io.ReadCloser, int64, wire.Output, error)
+	// Cat opens one file of one local job. After f gave io.EOF there may be
+	// more as long as live says so. An error with live is of a file that may
+	// come yet.
+	Cat(ctx context.Context, c Caller, ref jjm.Ref, file string) (f io.ReadCloser, live func() bool, err error)
+	// History gives the last limit entries of the journal, oldest first; 0 is
+	// the service's own limit.
+	History(ctx context.Context, c Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error)
+	// Log gives jjm's own log of the grid job.
+	Log(ctx context.Context, c Caller, id jjm.GridID) ([]string, error)
+	// JobTypes documents the job types of this site.
+	JobTypes() []wire.JobType
+	// Clusters gives the state of the batch systems.
+	Clusters(ctx context.Context) []wire.Cluster
+}

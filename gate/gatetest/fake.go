@@ -1,0 +1,389 @@
+// Package gatetest holds a service without batch systems behind it, and a
+// server of it on a socket of its own, for tests of the gate and of its
+// clients.
+package gatetest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"jjm"
+	"jjm/gate"
+	"jjm/wire"
+)
+
+// Job is a grid job of the fake, set and changed by the test.
+type Job struct {
+	// UID is the owner; -1 is nobody, so that even administrators are denied.
+	UID    int
+	Status wire.Status
+	Locals []jjm.LocalJob
+	// Tar is the output; Files are what cat shows, by "N/stdout".
+	Tar     []byte
+	SHA256  string
+	Files   map[string]string
+	Record  []string
+	Log     []string
+	History []jjm.JournalEntry
+	// Live makes followed files grow on: their text is read again.
+	Live bool
+}
+
+// Fake is an in-memory service. A job file that holds the word "bad" is refused
+// with two problems; the line "jobs = N" gives the number of local jobs.
+type Fake struct {
+	mu      sync.Mutex
+	jobs    map[jjm.GridID]*Job
+	keys    map[string]jjm.GridID
+	changed chan struct{}
+	// Types and Sites answer job-types and clusters.
+	Types []wire.JobType
+	Sites []wire.Cluster
+	// Hook, if set, is called at the start of every method with the verb and
+	// may block, panic or fail.
+	Hook func(ctx context.Context, verb string) error
+}
+
+var _ gate.Service = (*Fake)(nil)
+
+// New makes an empty fake.
+func New() *Fake {
+	return &Fake{jobs: make(map[jjm.GridID]*Job), keys: make(map[string]jjm.GridID), changed: make(chan struct{})}
+}
+
+// Put stores a job under its Status.Lookup.ID.
+func (f *Fake) Put(j Job) {
+	f.Change(j.Status.Lookup.ID, func(old *Job) { *old = j })
+}
+
+// Change changes a job, which is made if it is not there, and wakes watchers.
+func (f *Fake) Change(id jjm.GridID, change func(*Job)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.jobs[id] == nil {
+		f.jobs[id] = &Job{}
+	}
+	change(f.jobs[id])
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// Jobs is the number of jobs.
+func (f *Fake) Jobs() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.jobs)
+}
+
+func (f *Fake) hook(ctx context.Context, verb string) error {
+	if f.Hook == nil {
+		return nil
+	}
+	return f.Hook(ctx, verb)
+}
+
+// get finds a job that the caller may see; f.mu is held.
+func (f *Fake) get(c gate.Caller, id jjm.GridID) (*Job, error) {
+	j := f.jobs[id]
+	if j == nil {
+		return nil, jjm.Errorf(jjm.Gone, "grid job %v does not exist", id)
+	}
+	if c.UID != j.UID && (!c.Admin || j.UID < 0) {
+		return nil, jjm.Errorf(jjm.Denied, "grid job %v belongs to another account than %s", id, c.User)
+	}
+	return j, nil
+}
+
+// Submit stores a job in status registered.
+func (f *Fake) Submit(ctx context.Context, c gate.Caller, s wire.Submit) (wire.Submitted, error) {
+	if err := f.hook(ctx, wire.VerbSubmit); err != nil {
+		return wire.Submitted{}, err
+	}
+	if strings.Contains(s.Text, "bad") {
+		return wire.Submitted{}, jjm.Problems{
+			{Where: s.Name + ":1", Field: "type", Text: "unknown job type \"bad\": this site knows [script]"},
+			{Where: s.Name + ":2", Field: "params.events", Text: "want a number above 0"},
+		}.Err()
+	}
+	n := 1
+	for line := range strings.Lines(s.Text) {
+		_, _ = fmt.Sscanf(line, "jobs = %d", &n)
+	}
+	if s.DryRun {
+		return wire.Submitted{Plan: &wire.Plan{Type: "script", Cluster: "local", Splitter: "rows", Jobs: n,
+			Why:      []string{fmt.Sprintf("jobs = %d asks for %d local jobs", n, n)},
+			Parts:    []jjm.Part{{Unit: jjm.UnitRow, Count: 1, Serial: 1}},
+			Commands: [][]string{{"./run.sh", "a b"}}}}, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := fmt.Sprint(c.UID, " ", s.Key)
+	if id, ok := f.keys[key]; ok && s.Key != "" {
+		return wire.Submitted{ID: id, Existed: true}, nil
+	}
+	id := jjm.GridID(len(f.jobs) + 1)
+	f.jobs[id] = &Job{UID: c.UID, Status: wire.Status{Name: s.Name, Type: "script", Owner: c.User, Key: s.Key,
+		Lookup: wire.Lookup{ID: id, Status: jjm.Registered.String(), GRAM: jjm.GRAMUnsubmitted, Master: "submitted",
+			Counts: wire.Counts{Expected: n}}}}
+	f.keys[key] = id
+	return wire.Submitted{ID: id}, nil
+}
+
+// Lookup answers for each id.
+func (f *Fake) Lookup(ctx context.Context, c gate.Caller, ids []jjm.GridID) []wire.Lookup {
+	hookErr := f.hook(ctx, wire.VerbLookup)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]wire.Lookup, len(ids))
+	for i, id := range ids {
+		j, err := f.get(c, id)
+		if err == nil {
+			err = hookErr
+		}
+		if err != nil {
+			out[i] = wire.Lookup{ID: id, Error: wire.ErrorOf(err)}
+			continue
+		}
+		out[i] = j.Status.Lookup
+	}
+	return out
+}
+
+// Kill sets a job aborting; a final one is left as it is.
+func (f *Fake) Kill(ctx context.Context, c gate.Caller, refs []jjm.Ref) []wire.Killed {
+	hookErr := f.hook(ctx, wire.VerbKill)
+	out := make([]wire.Killed, len(refs))
+	for i, ref := range refs {
+		out[i].Ref = ref.String()
+		f.mu.Lock()
+		j, err := f.get(c, ref.Grid)
+		if err == nil {
+			err = hookErr
+		}
+		out[i].Error = wire.ErrorOf(err)
+		if err == nil {
+			out[i].NoChange = final(j.Status)
+		}
+		f.mu.Unlock()
+		if err == nil && !out[i].NoChange && !ref.Locals {
+			f.Change(ref.Grid, func(j *Job) { j.Status.Lookup.Status = jjm.Aborting.String() })
+		}
+	}
+	return out
+}
+
+func final(s wire.Status) bool {
+	var st jjm.GridStatus
+	return st.UnmarshalText([]byte(s.Lookup.Status)) == nil && st.Final()
+}
+
+// Status gives the jobs with the local jobs named.
+func (f *Fake) Status(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wire.Status, error) {
+	if err := f.hook(ctx, wire.VerbStatus); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []wire.Status
+	for _, ref := range refs {
+		j, err := f.get(c, ref.Grid)
+		if err != nil {
+			return nil, err
+		}
+		st := j.Status
+		for _, l := range j.Locals {
+			if ref.Has(l.ID.N) {
+				st.Locals = append(st.Locals, l)
+			}
+		}
+		if ref.Locals && ref.First == ref.Last && len(st.Locals) == 0 {
+			return nil, jjm.Errorf(jjm.Gone, "local job %v does not exist", ref)
+		}
+		out = append(out, st)
+	}
+	return out, nil
+}
+
+// List gives the caller's jobs, newest first.
+func (f *Fake) List(ctx context.Context, c gate.Caller, l wire.List) ([]wire.Status, error) {
+	if err := f.hook(ctx, wire.VerbList); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []wire.Status
+	for id, j := range f.jobs {
+		switch {
+		case !l.All && final(j.Status), l.Before != 0 && int64(id) >= l.Before,
+			l.Status != "" && l.Status != j.Status.Lookup.Status,
+			l.Type != "" && l.Type != j.Status.Type, l.Owner != "" && l.Owner != j.Status.Owner:
+			continue
+		}
+		out = append(out, j.Status)
+	}
+	slices.SortFunc(out, func(a, b wire.Status) int { return int(b.Lookup.ID - a.Lookup.ID) })
+	if l.Limit > 0 && len(out) > l.Limit {
+		out = out[:l.Limit]
+	}
+	return out, nil
+}
+
+// Watch sends the state at every change.
+func (f *Fake) Watch(ctx context.Context, c gate.Caller, refs []jjm.Ref, send func([]wire.Status) error) error {
+	for {
+		f.mu.Lock()
+		changed := f.changed
+		f.mu.Unlock()
+		if err := f.hook(ctx, wire.VerbWait); err != nil {
+			return err
+		}
+		st, err := f.Status(ctx, c, refs)
+		if err != nil {
+			return err
+		}
+		if err := send(st); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(st, func(s wire.Status) bool { return !final(s) }) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// Record gives the record's lines that hold path.
+func (f *Fake) Record(ctx context.Context, c gate.Caller, id jjm.GridID, query string) ([]string, error) {
+	if err := f.hook(ctx, wire.VerbRecord); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j, err := f.get(c, id)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, line := range j.Record {
+		if strings.Contains(line, query) {
+			out = append(out, line)
+		}
+	}
+	return out, nil
+}
+
+// Output gives the tar; of a job that is not final with partial only, and then
+// without its size.
+func (f *Fake) Output(ctx context.Context, c gate.Caller, id jjm.GridID, partial bool) (io.ReadCloser, int64, wire.Output, error) {
+	if err := f.hook(ctx, wire.VerbOutput); err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j, err := f.get(c, id)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	out := wire.Output{Name: fmt.Sprintf("jjm-%v.tar", id), SHA256: j.SHA256}
+	size := int64(len(j.Tar))
+	if !final(j.Status) {
+		if !partial {
+			return nil, 0, wire.Output{}, jjm.Errorf(jjm.Conflict, "grid job %v is %s: its output is not complete", id, j.Status.Lookup.Status)
+		}
+		out.Partial, out.SHA256, size = true, "", -1
+	}
+	return io.NopCloser(strings.NewReader(string(j.Tar))), size, out, nil
+}
+
+// Cat gives Files["N/file"].
+func (f *Fake) Cat(ctx context.Context, c gate.Caller, ref jjm.Ref, file string) (io.ReadCloser, func() bool, error) {
+	if err := f.hook(ctx, wire.VerbCat); err != nil {
+		return nil, nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.get(c, ref.Grid); err != nil {
+		return nil, nil, err
+	}
+	name := path.Join(fmt.Sprint(ref.First), file)
+	live := func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.jobs[ref.Grid].Live
+	}
+	if _, ok := f.jobs[ref.Grid].Files[name]; !ok {
+		if !f.jobs[ref.Grid].Live {
+			live = nil
+		}
+		return nil, live, jjm.Errorf(jjm.Gone, "local job %v has no %s", ref, file)
+	}
+	return &growing{fake: f, id: ref.Grid, name: name}, live, nil
+}
+
+// growing reads a file of the fake as it is now.
+type growing struct {
+	fake *Fake
+	id   jjm.GridID
+	name string
+	at   int
+}
+
+func (g *growing) Read(b []byte) (int, error) {
+	g.fake.mu.Lock()
+	defer g.fake.mu.Unlock()
+	text := g.fake.jobs[g.id].Files[g.name]
+	if g.at >= len(text) {
+		return 0, io.EOF
+	}
+	n := copy(b, text[g.at:])
+	g.at += n
+	return n, nil
+}
+
+func (g *growing) Close() error { return nil }
+
+// History gives the last limit entries.
+func (f *Fake) History(ctx context.Context, c gate.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
+	if err := f.hook(ctx, wire.VerbHistory); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j, err := f.get(c, ref.Grid)
+	if err != nil {
+		return nil, err
+	}
+	h := j.History
+	if limit > 0 && len(h) > limit {
+		h = h[len(h)-limit:]
+	}
+	return slices.Clone(h), nil
+}
+
+// Log gives the job's log.
+func (f *Fake) Log(ctx context.Context, c gate.Caller, id jjm.GridID) ([]string, error) {
+	if err := f.hook(ctx, wire.VerbLog); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j, err := f.get(c, id)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(j.Log), nil
+}
+
+// JobTypes gives Types.
+func (f *Fake) JobTypes() []wire.JobType { return f.Types }
+
+// Clusters gives Sites.
+func (f *Fake) Clusters(context.Context) []wire.Cluster { return f.Sites }

@@ -1,0 +1,71 @@
+package gatetest
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"jjm/gate"
+)
+
+// Server is a gate in front of a service, for one test.
+type Server struct {
+	// Socket is its path, short enough for any client.
+	Socket string
+	tb     testing.TB
+	s      gate.Service
+	cfg    gate.Config
+	log    *slog.Logger
+	mu     sync.Mutex
+	stop   func()
+}
+
+// Serve starts a gate in front of s, which ends with the test. A nil log
+// discards.
+func Serve(tb testing.TB, s gate.Service, cfg gate.Config, log *slog.Logger) *Server {
+	tb.Helper()
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	dir, err := os.MkdirTemp("", "jjm") // t.TempDir can be too long for a socket
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g := &Server{Socket: filepath.Join(dir, "jjm.sock"), tb: tb, s: s, cfg: cfg, log: log}
+	g.Start()
+	tb.Cleanup(func() { g.Stop(); _ = os.RemoveAll(dir) })
+	return g
+}
+
+// Start serves again after Stop.
+func (g *Server) Start() {
+	g.tb.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l, err := gate.Listen(g.Socket, g.cfg)
+	if err != nil {
+		g.tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() { over <- gate.New(g.s, g.cfg, g.log).Serve(ctx, l) }()
+	g.stop = func() {
+		cancel()
+		if err := <-over; err != nil {
+			g.tb.Errorf("the gate ended with %v", err)
+		}
+	}
+}
+
+// Stop ends the gate and waits for its requests. Stopping twice is harmless.
+func (g *Server) Stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stop != nil {
+		g.stop()
+		g.stop = nil
+	}
+}

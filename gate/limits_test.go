@@ -1,0 +1,86 @@
+package gate
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"jjm"
+)
+
+func TestDefaultMode_AnOrdinaryAccountLetsNobodyInUnasked(t *testing.T) {
+	for _, c := range []struct {
+		uid         int
+		group, want string
+	}{{0, "", "0666"}, {1000, "", "0600"}, {1000, "grid", "0660"}} {
+		if got := defaultMode(c.uid, c.group); got != c.want {
+			t.Errorf("uid %d, group %q: mode %s, want %s", c.uid, c.group, got, c.want)
+		}
+	}
+}
+
+func TestDoors_OneAccountCannotTakeThemAll(t *testing.T) {
+	d := &doors{all: 4, perUser: 2, trusted: func(uid int) bool { return uid == 0 }, users: make(map[int]int)}
+	for i, c := range []struct {
+		uid int
+		ok  bool
+	}{{1000, true}, {1000, true}, {1000, false}, {0, true}, {0, true}, {0, false}, {1001, false}} {
+		err := d.enter(c.uid)
+		if (err == nil) != c.ok || err != nil && jjm.KindOf(err) != jjm.Busy {
+			t.Errorf("entry %d of %d: %v", i, c.uid, err)
+		}
+	}
+	d.leave(1000)
+	if err := d.enter(1001); err != nil {
+		t.Errorf("after one left: %v", err)
+	}
+	d.leave(1000)
+	if len(d.users) != 2 {
+		t.Errorf("accounts without connections are kept: %v", d.users)
+	}
+}
+
+func TestMemory_IsGivenBackWhole(t *testing.T) {
+	m := &memory{limit: 100}
+	if m.take(60) != nil || m.take(50) == nil || m.take(40) != nil {
+		t.Error("the budget is not kept")
+	}
+	m.give(100)
+	if m.used.Load() != 0 {
+		t.Errorf("%d bytes are lost", m.used.Load())
+	}
+}
+
+func TestCallers_AdminsAreRootTheDaemonAndTheConfigured(t *testing.T) {
+	names := map[int]string{0: "root", 500: "jjm", 1000: "alice", 1001: "bob"}
+	asked := 0
+	c := newCallers(Config{Admins: []string{"alice"}, UserName: func(uid int) string { asked++; return names[uid] }})
+	c.own = 500
+	now := time.Unix(1000, 0)
+	c.now = func() time.Time { return now }
+	for uid, want := range map[uint32]bool{0: true, 500: true, 1000: true, 1001: false} {
+		if got := c.caller(&unix.Ucred{Uid: uid}); got.Admin != want || got.User != names[int(uid)] {
+			t.Errorf("uid %d: %+v", uid, got)
+		}
+	}
+	c.caller(&unix.Ucred{Uid: 1000})
+	if asked != 4 {
+		t.Errorf("the account database was asked %d times, want 4", asked)
+	}
+	now = now.Add(namesFresh)
+	c.caller(&unix.Ucred{Uid: 1000})
+	if asked != 5 {
+		t.Errorf("a name was kept for ever")
+	}
+	for uid := range namesKept + 10 {
+		c.name(uid)
+	}
+	if len(c.names) > namesKept {
+		t.Errorf("%d names are kept", len(c.names))
+	}
+	if userName(1<<30) != "1073741824" || userName(0) == "" || os.Geteuid() < 0 {
+		t.Error("an account without a name is its number")
+	}
+}
