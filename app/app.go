@@ -1,0 +1,242 @@
+// Package app puts the daemon together: it reads and checks the configuration,
+// opens what the packages need in order, runs them, reloads what can be
+// reloaded, and closes everything in the opposite order.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	adaptersall "jjm/adapters/all"
+	"jjm/engine"
+	"jjm/gate"
+	handlersall "jjm/handlers/all"
+	"jjm/internal/strict"
+	"jjm/store"
+	"jjm/xmldb"
+)
+
+// Options are what the command line decides.
+type Options struct {
+	// Config is the path of the configuration; see Load.
+	Config string
+	// Version is told to clients.
+	Version string
+	Getenv  func(string) string
+	Stderr  io.Writer
+	// Executable is the path of the running program; the wrapper lies beside
+	// it.
+	Executable string
+}
+
+// App is the daemon, put together.
+type App struct {
+	opts   Options
+	config Config
+	path   string // of the configuration, "" if there is none
+	log    *slog.Logger
+	level  *slog.LevelVar
+
+	store   *store.Store
+	records *xmldb.DB
+	engine  *engine.Engine
+	gate    *gate.Server
+	socket  net.Listener
+
+	closers []closer // in order of opening
+}
+
+// closer is a named clean-up.
+type closer struct {
+	name string
+	do   func() error
+}
+
+// New opens everything that the daemon needs and starts nothing. What it
+// opened is closed again if it fails.
+func New(ctx context.Context, opts Options) (*App, error) {
+	config, path, err := Load(opts.Config, opts.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{opts: opts, config: config, path: path, level: &slog.LevelVar{}}
+	a.setLevel(config.Log)
+	a.log = slog.New(slog.NewTextHandler(opts.Stderr, &slog.HandlerOptions{Level: a.level}))
+	if err := a.open(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// open opens state, store, records, clusters, engine and socket, in this order.
+func (a *App) open(ctx context.Context) error {
+	state := a.config.State
+	release, err := openState(state)
+	if err != nil {
+		return err
+	}
+	a.onClose("state lock", release)
+	if err := os.MkdirAll(a.config.Work, 0o755); err != nil {
+		return jjm.Errorf(jjm.Invalid, "work folder: %w: make it, writable for this account, or set work to another folder", err)
+	}
+	if a.store, err = store.Open(filepath.Join(state, "store.db"), store.Options{Now: time.Now}); err != nil {
+		return err
+	}
+	a.onClose("store", a.store.Close)
+	warn := func(msg string, args ...any) { a.log.Warn(msg, args...) }
+	if a.records, err = xmldb.Open(filepath.Join(state, "records"), xmldb.Options{Warn: warn}); err != nil {
+		return err
+	}
+	a.onClose("records", a.records.Close)
+	clusters, err := a.clusters()
+	if err != nil {
+		return err
+	}
+	if err := a.openEngine(ctx, clusters); err != nil {
+		return err
+	}
+	a.config.Gate.Version = a.opts.Version
+	a.gate = gate.New(service{a.engine}, a.config.Gate, a.log)
+	if a.socket, err = gate.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {
+		return err
+	}
+	a.onClose("socket", func() error { return ignoreClosed(a.socket.Close()) })
+	return nil
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// openEngine loads the live state.
+func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
+	wrapper, err := a.wrapper()
+	if err != nil {
+		return err
+	}
+	drop := filepath.Join(a.config.State, "drop")
+	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
+		Store: a.store, Records: a.records, Types: handlersall.Registry(), Clusters: clusters,
+		Work: a.config.Work, RecordDir: filepath.Join(a.config.State, "records"), DropDir: drop,
+		Account: account(), Wrapper: wrapper, Now: time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
+	})
+	return err
+}
+
+// account is the daemon's own account, which all jobs run as.
+func account() *jjm.Owner {
+	name := strconv.Itoa(os.Geteuid())
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	return &jjm.Owner{UID: os.Geteuid(), GID: os.Getegid(), User: name}
+}
+
+// wrapper finds the wrapper: configured, beside the daemon, or in libexec.
+func (a *App) wrapper() (string, error) {
+	if a.config.Wrapper != "" {
+		return a.config.Wrapper, nil
+	}
+	dir := filepath.Dir(a.opts.Executable)
+	for _, path := range []string{
+		filepath.Join(dir, "jjm-wrapper"),
+		filepath.Join(dir, "..", "libexec", "jjm", "jjm-wrapper"),
+	} {
+		if program(path) == nil {
+			return path, nil
+		}
+	}
+	return "", jjm.Errorf(jjm.Invalid, "jjm-wrapper is not beside %s: install it there, or set wrapper in the configuration", a.opts.Executable)
+}
+
+// clusters makes the adapters that the configuration names.
+func (a *App) clusters() ([]engine.Cluster, error) {
+	var out []engine.Cluster
+	for i, section := range a.config.Cluster {
+		name, _ := section["name"].(string)
+		kind, _ := section["kind"].(string)
+		env, err := a.clusterEnv(name)
+		if err != nil {
+			return nil, err
+		}
+		adapter, err := adaptersall.Registry()[kind](name, env, func(into any) error {
+			return strict.DecodeMap(settings(section), fmt.Sprintf("cluster[%d]", i), into).Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+		a.instrument(adapter)
+		if c, ok := adapter.(io.Closer); ok {
+			a.onClose("cluster "+name, c.Close)
+		}
+		out = append(out, engine.Cluster{Kind: kind, Adapter: adapter})
+	}
+	return out, nil
+}
+
+func (a *App) clusterEnv(name string) (adapters.Env, error) {
+	dir := filepath.Join(a.config.State, "clusters", name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return adapters.Env{}, jjm.Errorf(jjm.Invalid, "state of cluster %s: %w: make the folder writable for this account", name, err)
+	}
+	log := a.log.With("cluster", name)
+	return adapters.Env{State: dir, Now: time.Now,
+		Warn: func(msg string, args ...any) { log.Warn(msg, args...) }}, nil
+}
+
+// Run serves until ctx ends. Local jobs that run go on without the daemon.
+func (a *App) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	var failed [2]error
+	wg.Go(func() {
+		defer cancel()
+		failed[0] = a.engine.Run(ctx)
+	})
+	wg.Go(func() {
+		defer cancel()
+		failed[1] = a.gate.Serve(ctx, a.socket)
+	})
+	wg.Go(func() { a.watchConfig(ctx) })
+	a.log.Info("jjm serves", "version", a.opts.Version, "state", a.config.State, "work", a.config.Work,
+		"socket", filepath.Join(a.config.State, "jjm.sock"), "config", a.path)
+	stopNotify := a.notifyManager(ctx, &wg)
+	<-ctx.Done()
+	stopNotify()
+	wg.Wait()
+	a.log.Info("jjm stops; running local jobs go on")
+	return errors.Join(failed[:]...)
+}
+
+// onClose notes a clean-up.
+func (a *App) onClose(name string, do func() error) {
+	a.closers = append(a.closers, closer{name, do})
+}
+
+// Close closes what New opened, last first. A second call does nothing.
+func (a *App) Close() error {
+	var errs []error
+	for i := len(a.closers) - 1; i >= 0; i-- {
+		if err := a.closers[i].do(); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", a.closers[i].name, err))
+		}
+	}
+	a.closers = nil
+	return errors.Join(errs...)
+}

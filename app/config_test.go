@@ -1,0 +1,118 @@
+package app
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"jjm"
+)
+
+var update = flag.Bool("update", false, "write the .want files anew")
+
+func getenv(env map[string]string) func(string) string {
+	return func(key string) string { return env[key] }
+}
+
+var homeOnly = map[string]string{"HOME": "/home/user"}
+
+// TestLoad_BadConfigurations holds every recorded bad file against the exact
+// text of its error.
+func TestLoad_BadConfigurations(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.toml")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d recorded files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			_, _, err := Load(file, getenv(homeOnly))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if jjm.KindOf(err) != jjm.Invalid {
+				t.Errorf("kind %v, want invalid", jjm.KindOf(err))
+			}
+			wantFile := strings.TrimSuffix(file, ".toml") + ".want"
+			if *update {
+				if err := os.WriteFile(wantFile, []byte(err.Error()+"\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, errRead := os.ReadFile(wantFile)
+			if errRead != nil {
+				t.Fatal(errRead)
+			}
+			if got := err.Error() + "\n"; got != string(want) {
+				t.Errorf("error:\n%swant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestLoad_WithoutAFileTheDefaultsRunTheEmbeddedCluster(t *testing.T) {
+	if _, err := os.Stat(DefaultPath); err == nil {
+		t.Skip("SKIPPED: this machine has a " + DefaultPath)
+	}
+	c, path, err := Load("", getenv(homeOnly))
+	if err != nil || path != "" {
+		t.Fatalf("Load: %v (path %q)", err, path)
+	}
+	if c.State != "/home/user/.local/state/jjm" || c.Work != "/home/user/.local/state/jjm/work" {
+		t.Errorf("state %q, work %q", c.State, c.Work)
+	}
+	if len(c.Cluster) != 1 || c.Cluster[0]["kind"] != "local" {
+		t.Errorf("clusters %v: want the embedded one", c.Cluster)
+	}
+}
+
+func TestLoad_ANamedFileMustExist(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none.toml")
+	for name, load := range map[string]func() error{
+		"argument":    func() error { _, _, err := Load(missing, getenv(homeOnly)); return err },
+		"environment": func() error { _, _, err := Load("", getenv(map[string]string{"JJM_CONFIG": missing})); return err },
+	} {
+		if err := load(); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), missing) {
+			t.Errorf("%s: %v: want an invalid configuration that names %s", name, err, missing)
+		}
+	}
+}
+
+func TestStateDir_FollowsTheEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{"JJM_STATE": "/a", "XDG_STATE_HOME": "/b", "HOME": "/c"}, "/a"},
+		{map[string]string{"XDG_STATE_HOME": "/b", "HOME": "/c"}, "/b/jjm"},
+		{map[string]string{"XDG_STATE_HOME": "relative", "HOME": "/c"}, "/c/.local/state/jjm"},
+	} {
+		if got := StateDir(getenv(c.env)); got != c.want {
+			t.Errorf("%v: %q, want %q", c.env, got, c.want)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	files, err := filepath.Glob("testdata/bad/*.toml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range append(files, etcFile) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file := filepath.Join(t.TempDir(), "c.toml")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c, _, err := Load(file, getenv(homeOnly)); err == nil && (!filepath.IsAbs(c.State) || len(c.Cluster) == 0) {
+			t.Errorf("accepted with state %q and %d clusters", c.State, len(c.Cluster))
+		}
+	})
+}

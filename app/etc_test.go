@@ -1,0 +1,73 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"jjm/adapters/local"
+	"jjm/engine"
+	"jjm/gate"
+)
+
+const etcFile = "../etc/jjm.toml"
+
+// TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet proves that the
+// defaults named in the shipped file are the program's.
+func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
+	text, err := os.ReadFile(etcFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := regexp.MustCompile(`(?m)^# ([a-z_]+ = )`).ReplaceAllString(string(text), "$1")
+	set = strings.Replace(set, "/usr/libexec/jjm/jjm-wrapper", "/bin/sh", 1) // any program that is there
+	full := filepath.Join(t.TempDir(), "full.toml")
+	if err := os.WriteFile(full, []byte(set), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := func(key string) string { return map[string]string{"HOME": "/home/user"}[key] }
+	plain, _, err := Load(etcFile, env)
+	if err != nil {
+		t.Fatalf("as shipped: %v", err)
+	}
+	c, _, err := Load(full, env)
+	if err != nil {
+		t.Fatalf("with every default set: %v", err)
+	}
+	if want := engine.Defaults(); !reflect.DeepEqual(c.Engine, want) || !reflect.DeepEqual(plain.Engine, want) {
+		t.Errorf("[engine] of the file:\n%+v\nof the program:\n%+v", c.Engine, want)
+	}
+	got, want := c.Gate.WithDefaults(), gate.Config{}.WithDefaults()
+	got.UserName, want.UserName = nil, nil
+	got.Admins = nil
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("[gate] of the file:\n%+v\nof the program:\n%+v", got, want)
+	}
+}
+
+// TestEtc_ShippedFileNamesEverySetting reads the toml tags of all the parts.
+func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
+	text, err := os.ReadFile(etcFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, gate.Config{}, local.Config{}} {
+		typ := reflect.TypeOf(part)
+		for i := range typ.NumField() {
+			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("toml"), ",")
+			if key == "" {
+				key, _, _ = strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			}
+			if key == "" || key == "-" {
+				continue
+			}
+			named := regexp.MustCompile(`(?m)^(# )?` + key + ` = |^\[+(engine\.)?` + key + `\]+$`)
+			if !named.Match(text) {
+				t.Errorf("%s: setting %q is not in %s", typ, key, etcFile)
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"jjm/adapters"
+	"jjm/adapters/local"
+	"jjm/engine"
+	"jjm/gate"
+)
+
+// service is the engine as the gate sees it.
+type service struct{ *engine.Engine }
+
+var _ gate.Service = service{}
+
+// notifyManager tells systemd that the daemon is ready, that it is alive, and
+// that it stops (sd_notify(3)). Without systemd it does nothing.
+func (a *App) notifyManager(ctx context.Context, wg *sync.WaitGroup) (stopping func()) {
+	tell := func(state string) {
+		if _, err := daemon.SdNotify(false, state); err != nil {
+			a.log.Warn("the service manager cannot be told", "state", state, "error", err)
+		}
+	}
+	tell(daemon.SdNotifyReady)
+	if every, err := daemon.SdWatchdogEnabled(false); err == nil && every > 0 {
+		wg.Go(func() { a.watchdog(ctx, every/2, tell) })
+	}
+	return func() { tell(daemon.SdNotifyStopping) }
+}
+
+// watchdog proves every interval that the engine still answers.
+func (a *App) watchdog(ctx context.Context, every time.Duration, tell func(string)) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			a.engine.Clusters(ctx) // waits for the engine's memory: a dead engine gets no pat
+			tell(daemon.SdNotifyWatchdog)
+		}
+	}
+}
+
+// failpoint gives the hook that kills the process at a named point, for tests:
+// JJM_FAILPOINT=submit.acted dies there the first time, submit.acted:3 the
+// third time.
+func (a *App) failpoint() func(string) error {
+	point, nth := a.failpointWanted()
+	if point == "" {
+		return nil
+	}
+	var seen atomic.Int64
+	return func(at string) error {
+		if at == point && seen.Add(1) == nth {
+			a.log.Warn("killed at failpoint", "point", at)
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // nothing runs on until the signal arrives
+		}
+		return nil
+	}
+}
+
+func (a *App) failpointWanted() (string, int64) {
+	point, count, numbered := strings.Cut(a.opts.Getenv("JJM_FAILPOINT"), ":")
+	if !numbered {
+		return point, 1
+	}
+	n, err := strconv.ParseInt(count, 10, 64)
+	if err != nil || n < 1 {
+		a.log.Error("JJM_FAILPOINT: want NAME or NAME:COUNT", "error", errors.Join(err))
+		return "", 0
+	}
+	return point, n
+}
+
+// instrument passes the failpoints on to the embedded batch system.
+func (a *App) instrument(ad adapters.Adapter) {
+	crash := a.failpoint()
+	if l, ok := ad.(*local.Adapter); ok && crash != nil {
+		l.Crash = func(point string) { _ = crash(point) }
+	}
+}
