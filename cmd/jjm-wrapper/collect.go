@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"syscall"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"jjm"
+)
+
+// collect looks at the outputs: sizes and checksums, copies for RETURN_FILE. It
+// leaves them where they are. Once ctx has ended it computes no more checksums.
+func (a *attempt) collect(ctx context.Context, names []wanted) []jjm.Output {
+	c := collector{a: a, left: a.job.MaxOutputBytes, limit: a.job.MaxOutputBytes, returned: map[string]int{}}
+	outputs := make([]jjm.Output, 0, len(names))
+	for _, w := range names {
+		o := jjm.Output{Name: w.name, Absent: w.absent}
+		if o.Absent == "" && !utf8.ValidString(w.name) {
+			// The result, which is JSON, could not carry it.
+			o.Absent = "bad name: not UTF-8"
+		}
+		if o.Absent == "" {
+			if err := c.one(ctx, w, &o); err != nil {
+				o.Absent = cause(err)
+			}
+		}
+		if o.Absent != "" && w.from != "" {
+			o.Name = w.from
+		}
+		outputs = append(outputs, o)
+	}
+	return outputs
+}
+
+type collector struct {
+	a           *attempt
+	limit, left int64 // bytes of MaxOutputBytes; limit 0 is no cap
+	returned    map[string]int
+	buf         []byte
+}
+
+// one fills in an output.
+func (c *collector) one(ctx context.Context, w wanted, o *jjm.Output) error {
+	src, err := c.open(w)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	info, err := src.Stat()
+	if err != nil {
+		return err
+	}
+	if err := plain(src, info); err != nil {
+		return err
+	}
+	o.Bytes = info.Size()
+	if c.limit > 0 && o.Bytes > c.left {
+		return fmt.Errorf("size cap of %d bytes reached", c.limit)
+	}
+	if w.from != "" {
+		o.Name = c.unique(w.name)
+		o.SHA256, o.Bytes, err = c.copy(ctx, o.Name, src, o.Bytes)
+	} else {
+		o.SHA256, o.Bytes, err = c.read(ctx, src, io.Discard, o.Bytes)
+		if errors.Is(err, context.Canceled) {
+			o.Bytes, err = info.Size(), nil // the file is there; nobody had time to check it
+			o.SHA256 = ""
+		}
+	}
+	c.left -= o.Bytes
+	return err
+}
+
+// open opens a file without waiting for the other end of a FIFO. A file below
+// the attempt's folder is reached through its handle only, so that no link
+// leads out: whoever collects it later is bound by the same.
+func (c *collector) open(w wanted) (*os.File, error) {
+	const flags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
+	if w.from != "" {
+		return os.OpenFile(w.from, flags, 0)
+	}
+	return c.a.root.OpenFile(w.name, flags, 0)
+}
+
+// plain refuses what is no file with content of its own: folders, devices,
+// FIFOs, and the files of proc and sysfs, which have no size and may have no
+// end.
+func plain(f *os.File, info os.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return errors.New("is a directory")
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("is not a regular file but %s", info.Mode().Type())
+	}
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	if st.Type == unix.PROC_SUPER_MAGIC || st.Type == unix.SYSFS_MAGIC {
+		return errors.New("is a file of the kernel, not on a disk")
+	}
+	return nil
+}
+
+// unique gives a name in returned/ that no earlier file has.
+func (c *collector) unique(name string) string {
+	c.returned[name]++
+	if n := c.returned[name]; n > 1 {
+		return c.unique(name + "." + strconv.Itoa(n))
+	}
+	return name
+}
+
+// copy copies a file of at most size bytes into the attempt's folder; a copy
+// that fails leaves nothing.
+func (c *collector) copy(ctx context.Context, name string, src *os.File, size int64) (sum string, n int64, err error) {
+	root := c.a.root
+	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return "", 0, err
+	}
+	dst, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", 0, err
+	}
+	sum, n, err = c.read(ctx, src, dst, size)
+	if cerr := dst.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		err = fmt.Errorf("copy: %w", err)
+		if rerr := root.Remove(name); rerr != nil {
+			err = errors.Join(err, rerr)
+		}
+		c.a.note(full(err))
+	}
+	return sum, n, err
+}
+
+// full passes on trouble of the disk that people should know of.
+func full(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		return fmt.Errorf("collect outputs: %w", err)
+	}
+	return nil
+}
+
+// read copies at most size bytes and gives their SHA-256 and number.
+func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size int64) (sum string, n int64, err error) {
+	if c.buf == nil {
+		c.buf = make([]byte, 256<<10)
+	}
+	h := sha256.New()
+	for n < size {
+		if err := ctx.Err(); err != nil {
+			return "", n, err
+		}
+		k, err := src.Read(c.buf[:min(size-n, int64(len(c.buf)))])
+		h.Write(c.buf[:k])
+		if _, err := dst.Write(c.buf[:k]); err != nil {
+			return "", n, err
+		}
+		n += int64(k)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return "", n, err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), n, nil
+}
+
+// cause is an error without the path, which the output's name tells.
+func cause(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) && p.Err != nil {
+		if p.Err.Error() == "path escapes from parent" { // os.Root has no value for it
+			return "a symbolic link leads out of the job's directory"
+		}
+		if errors.Is(p.Err, fs.ErrNotExist) {
+			return "missing"
+		}
+	}
+	return err.Error()
+}

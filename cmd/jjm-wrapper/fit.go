@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"jjm"
+	"jjm/sandbox"
+)
+
+// roomForGLF is how much of the log a result carries, in bytes. JSON may write
+// a byte in six ("\u0000"), and outputs need room too.
+const roomForGLF = 256 << 10
+
+// fit shortens a result until it may be put: first the log, whose head and tail
+// stay, then the list of outputs, of which the last entry tells how many are
+// missing.
+func fit(r *jjm.Result) {
+	r.Error = clip(r.Error, 16<<10)
+	r.GLF = shorten(r.GLF, roomForGLF)
+	for room := roomForGLF; size(r) > sandbox.MaxResult && room > 4<<10; {
+		room /= 2
+		r.GLF = shorten(r.GLF, room)
+	}
+	all := r.Outputs
+	for keep := len(all); size(r) > sandbox.MaxResult && keep > 0; {
+		keep = keep * 3 / 4
+		r.Outputs = append(all[:keep:keep], jjm.Output{
+			Name: "...", Absent: fmt.Sprintf("%d more outputs: too many to report", len(all)-keep),
+		})
+	}
+}
+
+// size is the length of the result as a file.
+func size(r *jjm.Result) int {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return 0 // PutResult will say so
+	}
+	return len(b) + 1
+}
+
+// shorten keeps the first line of a text, where the wrapper's start record is,
+// and as many whole lines of its end as fit in n bytes.
+func shorten(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	head := text[:n/4]
+	if i := strings.IndexByte(head, '\n'); i >= 0 {
+		head = head[:i+1]
+	} else {
+		head = head[:len(head)-1] + "\n"
+	}
+	tail := text[len(text)-(n-len(head)):]
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)-1 {
+		tail = tail[i+1:]
+	}
+	return head + tail
+}
+
+// clip cuts a text at n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}

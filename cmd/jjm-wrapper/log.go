@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"jjm/glf"
+	"jjm/sandbox"
+)
+
+// logFile is the GBS log file of the attempt. It is opened anew for each line:
+// an application may have removed it, or put a FIFO in its place.
+type logFile struct {
+	root *os.Root // nil before there is a folder
+	// kept are lines that could not be written to the file; they go into the
+	// result all the same.
+	kept strings.Builder
+}
+
+// logLine appends a record of the wrapper's own.
+func (a *attempt) logLine(keyword, data string) {
+	line := glf.FormatLine(now(), keyword, data)
+	if a.log.root == nil {
+		a.log.kept.WriteString(line)
+		return
+	}
+	if err := appendLine(a.log.root, sandbox.GLFName, line); err != nil {
+		a.log.kept.WriteString(line)
+		a.note(err)
+	}
+}
+
+// opener is what appendLine needs of an *os.Root.
+type opener interface {
+	OpenFile(name string, flag int, perm os.FileMode) (*os.File, error)
+}
+
+// appendLine appends a line with one write, after ending a line that somebody
+// left open.
+func appendLine(dir opener, name, line string) error {
+	f, err := dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = &os.PathError{Op: "append to", Path: name, Err: errors.New("is not a regular file")}
+	default:
+		_, err = io.WriteString(f, openEnd(f, info.Size())+line)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// openEnd is the newline that the last line lacks, or "".
+func openEnd(f io.ReaderAt, size int64) string {
+	last := make([]byte, 1)
+	if n, _ := f.ReadAt(last, max(0, size-1)); n == 1 && last[0] != '\n' {
+		return "\n"
+	}
+	return ""
+}
+
+// text is the log for the result: as much of the file as matters, and the lines
+// that could not be written to it.
+func (l *logFile) text() (string, error) {
+	if l.root == nil {
+		return l.kept.String(), nil
+	}
+	f, err := l.root.OpenFile(sandbox.GLFName, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return l.kept.String(), err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &os.PathError{Op: "read", Path: sandbox.GLFName, Err: errors.New("is not a regular file")}
+	}
+	if err != nil {
+		return l.kept.String(), err
+	}
+	text, err := sandbox.HeadTail(f, glf.MaxFile)
+	if l.kept.Len() > 0 && text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text + l.kept.String(), err
+}
+
+// readLog is what the application wrote, so far as it can be read.
+func (a *attempt) readLog() glf.Log {
+	text, err := a.log.text()
+	a.note(err)
+	return glf.Parse([]byte(text))
+}

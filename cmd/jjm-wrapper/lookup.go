@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// What a shell says of a command that it cannot start (POSIX.1, Shell Command
+// Language, 2.8.2).
+const (
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// lookup finds the program of the application: in work/ first, then on PATH; a
+// name with a slash is a path, from work/ if relative. The exit code is that of
+// a shell when err is set.
+func lookup(name, workDir, path string) (program string, exit int, err error) {
+	if name == "" {
+		return "", exitNotFound, errors.New("no command")
+	}
+	here := name
+	if !filepath.IsAbs(name) {
+		here = filepath.Join(workDir, name)
+	}
+	hereErr := executable(here)
+	if hereErr == nil {
+		return here, 0, nil
+	}
+	if !strings.Contains(name, "/") {
+		for _, dir := range filepath.SplitList(path) {
+			if !filepath.IsAbs(dir) {
+				dir = filepath.Join(workDir, dir)
+			}
+			if file := filepath.Join(dir, name); executable(file) == nil {
+				return file, 0, nil
+			}
+		}
+	}
+	if errors.Is(hereErr, fs.ErrNotExist) {
+		if strings.Contains(name, "/") {
+			return "", exitNotFound, hereErr
+		}
+		return "", exitNotFound, fmt.Errorf("%s: not among the inputs and not on PATH", name)
+	}
+	return "", exitNotExecutable, hereErr
+}
+
+// executable tells why a file cannot be run, or nil.
+func executable(file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a file", file)
+	}
+	const mayExecute = 1 // X_OK of access(2)
+	if err := syscall.Access(file, mayExecute); err != nil {
+		return fmt.Errorf("%s: not executable: set executable = true for this input: %w", file, err)
+	}
+	return nil
+}
+
+// startError explains why the kernel refused a program, and gives the exit code
+// of a shell.
+func startError(program string, err error) (int, error) {
+	switch {
+	case errors.Is(err, syscall.ENOENT):
+		return exitNotFound, fmt.Errorf("start %s: its interpreter does not exist (first line, #!): %w", program, err)
+	case errors.Is(err, syscall.ENOEXEC):
+		return exitNotExecutable, fmt.Errorf("start %s: neither a program for this machine nor a script with a first line #!: %w", program, err)
+	case errors.Is(err, syscall.E2BIG):
+		return exitNotExecutable, fmt.Errorf("start %s: command line and environment are longer than the kernel takes: %w", program, err)
+	}
+	return exitNotExecutable, fmt.Errorf("start %s: %w", program, err)
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"jjm"
+	"jjm/sandbox"
+)
+
+// The exit codes; doc.go explains them.
+const (
+	exitOK     = 0
+	exitUsage  = 2
+	exitLost   = 91
+	exitArea   = 92
+	exitResult = 93
+)
+
+// The variables by which the batch system's adapter speaks to the wrapper.
+const (
+	indexEnv    = "JJM_INDEX"
+	batchEnv    = "JJM_BATCH_ID"
+	restartsEnv = "JJM_RESTARTS"
+	spoolEndEnv = "JJM_SPOOL_END"
+)
+
+func main() {
+	// The wrapper has nothing to do in parallel; threads that look for work cost
+	// more than they find.
+	runtime.GOMAXPROCS(1)
+	os.Exit(dispatch(os.Args, os.Stdout, os.Stderr))
+}
+
+// dispatch runs the program under the name it was called by.
+func dispatch(argv []string, stdout, stderr io.Writer) int {
+	switch filepath.Base(argv[0]) {
+	case sandbox.LogHelper:
+		return logHelper(argv[1:], os.Getenv, stderr)
+	case sandbox.ProgressHelper:
+		return progressHelper(argv[1:], os.Getenv, stderr)
+	}
+	if len(argv) > 1 && (argv[1] == "--help" || argv[1] == "-h" || argv[1] == "help") {
+		fmt.Fprint(stdout, help)
+		return exitOK
+	}
+	if len(argv) != 4 || argv[1] != "run" {
+		fmt.Fprintf(stderr, "jjm-wrapper: want: jjm-wrapper run AREA TAG; see jjm-wrapper --help\n")
+		return exitUsage
+	}
+	return runAs(argv[2], jjm.Tag(argv[3]), stderr)
+}
+
+// runAs reads the environment, runs the attempt, and tells a spool how it went.
+func runAs(area string, tag jjm.Tag, stderr io.Writer) int {
+	started := jjm.At(now())
+	code := exitUsage
+	id, err := identity(tag)
+	if err == nil {
+		code, err = run(area, id)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "jjm-wrapper: %v\n", err)
+	}
+	if file := os.Getenv(spoolEndEnv); file != "" {
+		if err := writeEnd(file, code, started); err != nil {
+			fmt.Fprintf(stderr, "jjm-wrapper: write end record: %v\n", err)
+		}
+	}
+	return code
+}
+
+// position is who this wrapper is in the batch system.
+type position struct {
+	tag      jjm.Tag
+	pos      int32
+	batch    string
+	restarts int
+}
+
+// identity reads the environment that the adapter made.
+func identity(tag jjm.Tag) (position, error) {
+	p := position{tag: tag, batch: os.Getenv(batchEnv)}
+	if !tag.Valid() {
+		return p, fmt.Errorf("TAG %.40q: want a letter and at most 14 of a-z, 0-9", string(tag))
+	}
+	n, err := strconv.ParseUint(os.Getenv(indexEnv), 10, 31)
+	if err != nil {
+		return p, fmt.Errorf("%s=%.40q: want the position in the bulk, from 0", indexEnv, os.Getenv(indexEnv))
+	}
+	p.pos = int32(n)
+	if s := os.Getenv(restartsEnv); s != "" {
+		if p.restarts, err = strconv.Atoi(s); err != nil || p.restarts < 0 {
+			return p, fmt.Errorf("%s=%.40q: want a number from 0", restartsEnv, s)
+		}
+	}
+	return p, nil
+}
+
+const help = `jjm-wrapper runs one attempt of a local job of jjm on a worker.
+
+  jjm-wrapper run AREA TAG        run the attempt at position $JJM_INDEX of bulk
+                                  TAG in the work area AREA (an absolute path)
+  gbs_log KEYWORD words...        (as $GBS_LOG) append a record to the job's log:
+                                  SUCCEEDED files..., FAILED diagnostic,
+                                  RETRY args..., HOLD args..., INFO text,
+                                  RETURN_FILE /absolute/path
+  jjm_progress PHASE DONE [TOTAL] (as $JJM_PROGRESS) tell how far the job is
+
+People do not call it: jjm submits it. Environment it reads:
+  JJM_INDEX      position in the bulk, from 0
+  JJM_BATCH_ID   the batch system's id of this job
+  JJM_RESTARTS   how often the batch system started it before (default 0)
+  JJM_SPOOL_END  file for the exit code, written last
+
+Exit codes:
+  0   the result was written, whatever became of the application
+  2   called wrongly
+  91  another job holds the claim on this attempt: nothing was done
+  92  area, assignment or claim not readable or writable: nothing was started
+  93  the result could not be written
+`

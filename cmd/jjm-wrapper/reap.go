@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// siginfo is what waitid(2) fills on 64-bit Linux: si_pid follows the three
+// words that all signals have, and their padding.
+type siginfo struct {
+	_   [4]int32
+	pid int32
+	_   [27]int32
+}
+
+// awaitEnd waits until a child has ended, and leaves it a zombie, so that its
+// number, which is its process group's, stays its own. Other children, orphans
+// of the application, are reaped meanwhile.
+func awaitEnd(pid int) {
+	for {
+		var info siginfo
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)),
+			unix.WEXITED|unix.WNOWAIT, 0, 0)
+		switch {
+		case errno == syscall.EINTR:
+		case errno != 0, info.pid == int32(pid):
+			return
+		default:
+			_, _ = reap(int(info.pid))
+		}
+	}
+}
+
+// reap collects a child that has ended.
+func reap(pid int) (status syscall.WaitStatus, err error) {
+	for {
+		_, err = syscall.Wait4(pid, &status, 0, nil)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("wait for process %d: %w", pid, err)
+	}
+	return status, err
+}
+
+// stragglerTime is how long processes may take to go after KILL.
+const stragglerTime = 2 * time.Second
+
+// endStragglers kills and collects the processes that the application left
+// behind, those that left its process group included, until none is left.
+func endStragglers() error {
+	for deadline := now().Add(stragglerTime); ; {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		switch {
+		case err == syscall.EINTR || err == nil && pid > 0:
+			continue
+		case err != nil: // ECHILD: no child left
+			return nil
+		}
+		left := children()
+		if now().After(deadline) {
+			return fmt.Errorf("processes %v of the application are still there after KILL", left)
+		}
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// children lists this process's own (proc(5), /proc/pid/task/tid/children; it
+// is empty on a kernel without CONFIG_PROC_CHILDREN).
+func children() []int {
+	var pids []int
+	tasks, _ := os.ReadDir("/proc/self/task")
+	for _, t := range tasks {
+		b, _ := os.ReadFile("/proc/self/task/" + t.Name() + "/children")
+		for _, w := range strings.Fields(string(b)) {
+			if pid, err := strconv.Atoi(w); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}

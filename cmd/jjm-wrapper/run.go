@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/glf"
+	"jjm/sandbox"
+)
+
+// now is the clock.
+func now() time.Time { return time.Now() }
+
+// attempt is the one this wrapper runs.
+type attempt struct {
+	area   *sandbox.Area
+	at     position
+	job    sandbox.Job
+	assign sandbox.Assignment
+	dir    string   // absolute
+	root   *os.Root // of dir
+	log    *logFile
+	result jjm.Result
+	// trouble is the wrapper's own, for Result.Error.
+	trouble []string
+}
+
+// run runs the attempt and gives the wrapper's exit code.
+func run(areaPath string, at position) (int, error) {
+	a, err := open(areaPath, at)
+	if err != nil {
+		return exitArea, err
+	}
+	claim, holder, won, err := a.claim()
+	if err != nil {
+		return exitArea, err
+	}
+	if !won {
+		return exitLost, fmt.Errorf("attempt %d of %s (bulk %s, position %d) is held by %s on %s, batch id %q: nothing was done",
+			a.assign.Attempt, a.assign.AttemptID().LocalID, at.tag, at.pos, holder.Holder, holder.Host, holder.Batch)
+	}
+	signals := catchSignals(a.grace())
+	defer signals.stop()
+	id := a.assign.AttemptID()
+	a.result = jjm.Result{Version: 1, Tag: at.tag, Pos: at.pos, Grid: id.Grid, Local: id.N, Attempt: id.Attempt, Claim: claim}
+	a.perform(signals)
+	if err := a.report(signals.hurry); err != nil {
+		return exitResult, errors.Join(append([]error{err}, asErrors(a.trouble)...)...)
+	}
+	return exitOK, nil
+}
+
+// open reads what the wrapper has to do. It makes nothing.
+func open(areaPath string, at position) (*attempt, error) {
+	if !filepath.IsAbs(areaPath) {
+		return nil, fmt.Errorf("AREA %q: want an absolute path", areaPath)
+	}
+	root, err := os.OpenRoot(areaPath)
+	if err != nil {
+		return nil, fmt.Errorf("open work area: %w", err)
+	}
+	a := &attempt{area: sandbox.NewArea(filepath.Clean(areaPath), root), at: at}
+	if a.assign, err = a.area.ReadAssignment(at.tag, at.pos); err != nil {
+		return nil, err
+	}
+	if a.job, err = a.area.ReadJob(a.assign.Grid); err != nil {
+		return nil, err
+	}
+	a.dir = filepath.Join(a.area.Root(), sandbox.AttemptDir(a.assign.AttemptID()))
+	a.log = &logFile{}
+	return a, nil
+}
+
+func (a *attempt) grace() time.Duration {
+	if a.job.Grace == 0 {
+		return 30 * time.Second
+	}
+	return a.job.Grace.D()
+}
+
+// perform runs the application and gathers all that the result tells.
+func (a *attempt) perform(signals *signalBox) {
+	a.result.Started = jjm.At(now())
+	r := &a.result
+	prepared := a.prepare()
+	a.logLine(glf.Info, glf.StartData(a.assign.Attempt, r.Claim.Host, r.Claim.PID))
+	var stopBeating func()
+	if prepared {
+		stopBeating = a.beat()
+		a.execute(signals)
+	} else {
+		r.Exit = exitNotExecutable
+	}
+	said := a.readLog()
+	names := a.outputNames(said)
+	a.conclude(said, names)
+	r.Ended = jjm.At(now())
+	a.logLine(glf.Info, glf.EndData(r.Exit))
+	if prepared {
+		r.Outputs = a.collect(signals.hurry, names)
+		stopBeating()
+	}
+}
+
+// note remembers trouble of the wrapper's own.
+func (a *attempt) note(err error) {
+	if err == nil {
+		return
+	}
+	text := err.Error()
+	for _, t := range a.trouble {
+		if t == text {
+			return
+		}
+	}
+	a.trouble = append(a.trouble, text)
+}
+
+// prepare makes the attempt's folder, log file, and work directory.
+func (a *attempt) prepare() bool {
+	if err := a.makeFolder(); err != nil {
+		a.note(fmt.Errorf("prepare attempt %s: %w", sandbox.AttemptDir(a.assign.AttemptID()), err))
+		return false
+	}
+	return true
+}
+
+func (a *attempt) makeFolder() error {
+	if err := os.MkdirAll(a.dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(a.dir)
+	if err != nil {
+		return err
+	}
+	// The log file is made by whoever runs the attempt, once: should two bulks
+	// ever hold the same attempt, the second one stops here.
+	f, err := root.OpenFile(sandbox.GLFName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return errors.New("the attempt was run before: its log file exists; its files are left as they are")
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	a.root, a.log = root, &logFile{root: root}
+	if err := root.Mkdir(sandbox.WorkName, 0o700); err != nil {
+		return err
+	}
+	return a.linkInputs()
+}
+
+// linkInputs links the files of the package into work/, by relative links: an
+// area may be mounted elsewhere when its files are collected.
+func (a *attempt) linkInputs() error {
+	for _, name := range a.job.Files {
+		if !filepath.IsLocal(name) || strings.Contains(name, "/") {
+			return fmt.Errorf("input %.100q: want a plain file name", name)
+		}
+		if err := a.root.Symlink(a.inputTarget(name), sandbox.WorkName+"/"+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inputTarget is where the link of an input leads.
+func (a *attempt) inputTarget(name string) string {
+	up := strings.Count(sandbox.AttemptDir(a.assign.AttemptID()), "/") + 2
+	return strings.Repeat("../", up) + "packages/" + a.job.Package + "/" + name
+}
+
+// workDir is the absolute directory in which the application starts.
+func (a *attempt) workDir() string { return filepath.Join(a.dir, sandbox.WorkName) }
+
+// report puts the result, trying again for a moment: an attempt of many hours
+// should not be lost to a hiccup of a network file system.
+func (a *attempt) report(ctx context.Context) error {
+	r := &a.result
+	text, err := a.log.text()
+	a.note(err)
+	r.GLF = text
+	r.Error = strings.Join(a.trouble, "; ")
+	fit(r)
+	for try := 0; ; try++ {
+		err := a.area.PutResult(*r)
+		if err == nil || jjm.KindOf(err) != jjm.Busy || try == len(pauses) {
+			return err
+		}
+		a.makeRoom(err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pauses[try]):
+		}
+	}
+}
+
+// pauses are the waits before further tries to put a result.
+var pauses = [...]time.Duration{0, 500 * time.Millisecond, 2 * time.Second}
+
+// makeRoom frees a block of a full disk, and makes the result fit in it: 4 KiB
+// on the usual file systems.
+func (a *attempt) makeRoom(cause error) {
+	if a.root != nil {
+		a.note(notGone(a.root.Remove(sandbox.HeartbeatName)))
+	}
+	a.note(cause)
+	a.result.Error = clip(strings.Join(a.trouble, "; "), 1024)
+	a.result.GLF = shorten(a.result.GLF, 2048)
+}
+
+func notGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func asErrors(texts []string) []error {
+	errs := make([]error, len(texts))
+	for i, t := range texts {
+		errs[i] = errors.New(t)
+	}
+	return errs
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"jjm"
+)
+
+// writeEnd leaves an end record: one line, which appears whole,
+//
+//	exit=0 started=1700000000000 ended=1700000001000 user_ms=12 sys_ms=3 rss_kb=4096
+//
+// with the wrapper's exit code, times in milliseconds since 1970, and what the
+// wrapper and its children used.
+func writeEnd(file string, code int, started jjm.Time) error {
+	var own, kids syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		return err
+	}
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &kids); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("exit=%d started=%d ended=%d user_ms=%d sys_ms=%d rss_kb=%d\n", code,
+		int64(started), int64(jjm.At(now())),
+		(own.Utime.Nano()+kids.Utime.Nano())/1e6, (own.Stime.Nano()+kids.Stime.Nano())/1e6, max(own.Maxrss, kids.Maxrss))
+	tmp := fmt.Sprintf("%s.tmp-%d", file, os.Getpid())
+	if err := os.WriteFile(tmp, []byte(line), 0o600); err != nil {
+		_ = os.Remove(tmp)
+		return err
+	}
+	if err := os.Rename(tmp, file); err != nil {
+		_ = os.Remove(tmp)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"jjm"
+	"jjm/gate/client"
+)
+
+// The exit codes; doc.go says what they mean.
+const (
+	exitOK          = 0
+	exitNo          = 1
+	exitUsage       = 2
+	exitGone        = 3
+	exitUnreachable = 4
+	exitRefused     = 5
+	exitDenied      = 6
+	exitUnfinished  = 7
+	exitInternal    = 8
+	exitInterrupted = 130 // 128 + SIGINT, as shells have it
+)
+
+// exitHelp is what jjm --help says of them.
+const exitHelp = `Exit codes:
+  0  ok                                     5  refused: the job file is wrong
+  1  the answer is "no": the job failed     6  denied: another account's job
+  2  the command line is wrong              7  not finished yet
+  3  no such job                            8  anything else
+  4  no daemon answers, or it is too busy   130  interrupted
+`
+
+// exit is an error with an exit code of its own. With no err nothing is said.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exit) Unwrap() error { return e.err }
+
+// usage makes an error of the command line.
+func usage(format string, args ...any) error {
+	return &exit{exitUsage, jjm.Errorf(jjm.Invalid, format, args...)}
+}
+
+// codeOf gives the exit code for an error.
+func codeOf(err error) int {
+	var e *exit
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &e):
+		return e.code
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case client.IsUnreachable(err) && jjm.KindOf(err) != jjm.Ambiguous:
+		return exitUnreachable
+	}
+	return codeOfKind(jjm.KindOf(err))
+}
+
+func codeOfKind(k jjm.Kind) int {
+	switch k {
+	case jjm.Gone:
+		return exitGone
+	case jjm.Denied:
+		return exitDenied
+	case jjm.Busy:
+		return exitUnreachable
+	case jjm.Invalid:
+		return exitUsage
+	case jjm.Conflict:
+		return exitNo
+	}
+	return exitInternal
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+
+	"jjm/wire"
+)
+
+// jobTypes documents the job types of the site.
+type jobTypes struct {
+	place
+	JSON bool
+	Type string
+}
+
+func (j *jobTypes) flags(fs *flag.FlagSet) {
+	j.place.flags(fs)
+	fs.BoolVar(&j.JSON, "json", false, "One JSON object per line.")
+}
+
+func (j *jobTypes) take(words []string) { j.Type = strings.Join(words, "") }
+
+func jobTypesCommand() command {
+	return command{
+		name: "job-types", args: "[TYPE]", max: 1, summary: "The job types of this site; of one, its settings and an example",
+		example: "jjm job-types montecarlo",
+		make:    func() verb { return &jobTypes{} },
+	}
+}
+
+func (j *jobTypes) run(c *cli) error {
+	a, err := j.ask(c, wire.Request{Verb: wire.VerbJobTypes})
+	if err != nil {
+		return err
+	}
+	types := a.JobTypes
+	if j.Type != "" {
+		var names []string
+		types = nil
+		for _, t := range a.JobTypes {
+			names = append(names, t.Type)
+			if t.Type == j.Type {
+				types = []wire.JobType{t}
+			}
+		}
+		if types == nil {
+			return usage("unknown job type %.40q: this site knows %s", j.Type, strings.Join(names, ", "))
+		}
+	}
+	if j.JSON {
+		for _, t := range types {
+			if err := c.printJSON(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if j.Type != "" {
+		return c.printJobType(types[0])
+	}
+	rows := [][]string{{"TYPE", "REPORTS BY", "SUMMARY"}}
+	for _, t := range types {
+		rows = append(rows, []string{t.Type, t.Result, t.Summary})
+	}
+	return c.table(rows)
+}
+
+func (c *cli) printJobType(t wire.JobType) error {
+	_, _ = fmt.Fprintf(c.out, "%s: %s (reports by %s)\n", printable(t.Type), printable(t.Summary), printable(t.Result))
+	if len(t.Params) > 0 {
+		_, _ = fmt.Fprintln(c.out, "\nSettings under [params]:")
+		rows := [][]string{{"  NAME", "TYPE", "UNIT", "DEFAULT", "MEANING"}}
+		for _, p := range t.Params {
+			def := p.Default
+			if p.Required {
+				def = "(required)"
+			}
+			rows = append(rows, []string{"  " + p.Name, p.Type, p.Unit, def, p.Help})
+		}
+		if err := c.table(rows); err != nil {
+			return err
+		}
+	}
+	if t.Example == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(c.out, "\nExample:\n\n%s\n", printableLines(strings.TrimRight(t.Example, "\n")))
+	return err
+}

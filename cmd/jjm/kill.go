@@ -1,0 +1,67 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+
+	"jjm/wire"
+)
+
+// kill asks for the end of jobs.
+type kill struct {
+	place
+	JSON bool
+	Refs []string
+}
+
+func (k *kill) flags(fs *flag.FlagSet) {
+	k.place.flags(fs)
+	fs.BoolVar(&k.JSON, "json", false, "One JSON object per line.")
+}
+
+func (k *kill) take(words []string) { k.Refs = words }
+
+func killCommand() command {
+	return command{
+		name: "kill", args: "ID...", min: 1, max: -1, summary: "Stop jobs; of a finished one, no change",
+		detail: "The wish is stored and carried out: lookup tells when the jobs are gone. One line each: ID accepted, " +
+			"ID no-change (it was over already, which is a success), or ID error KIND TEXT.",
+		example: "jjm kill 17",
+		make:    func() verb { return &kill{} },
+	}
+}
+
+func (k *kill) run(c *cli) error {
+	if err := checkRefs(k.Refs, false); err != nil {
+		return err
+	}
+	a, err := k.ask(c, wire.Request{Verb: wire.VerbKill, Refs: k.Refs})
+	if err != nil {
+		return err
+	}
+	var first error
+	for _, killed := range a.Kill {
+		if killed.Error != nil && first == nil {
+			first = killed.Error.Err()
+		}
+		if k.JSON {
+			err = c.printJSON(killed)
+		} else {
+			_, err = fmt.Fprintln(c.out, killLine(killed))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return first
+}
+
+func killLine(k wire.Killed) string {
+	switch {
+	case k.Error != nil:
+		return fmt.Sprintf("%s error %s %s", field(k.Ref), k.Error.Kind, printable(k.Error.Text))
+	case k.NoChange:
+		return field(k.Ref) + " no-change"
+	}
+	return field(k.Ref) + " accepted"
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+
+	"jjm/wire"
+)
+
+// list shows many grid jobs in a table.
+type list struct {
+	place
+	All, JSON           bool
+	Status, Type, Owner string
+	Limit               int
+	Before              int64
+}
+
+func (l *list) flags(fs *flag.FlagSet) {
+	l.place.flags(fs)
+	fs.BoolVar(&l.All, "all", false, "Finished ones too.")
+	short(fs, "a", "all")
+	fs.StringVar(&l.Status, "status", "", "Those in this status, a `WORD` such as failed.")
+	fs.StringVar(&l.Type, "type", "", "Those of this job `TYPE`.")
+	fs.StringVar(&l.Owner, "owner", "", "Those of this `USER`.")
+	fs.IntVar(&l.Limit, "limit", 50, "At most `N`, newest first; 50 unless told.")
+	short(fs, "n", "limit")
+	fs.Int64Var(&l.Before, "before", 0, "Only ids below this `ID`: the next page.")
+	fs.BoolVar(&l.JSON, "json", false, "One JSON object per line.")
+}
+
+func listCommand() command {
+	return command{
+		name: "list", args: "", summary: "Grid jobs in a table, newest first",
+		example: "jjm list --all --status failed",
+		make:    func() verb { return &list{} },
+	}
+}
+
+func (l *list) run(c *cli) error {
+	if l.Limit < 1 {
+		return usage("--limit %d: want at least 1", l.Limit)
+	}
+	a, err := l.ask(c, wire.Request{Verb: wire.VerbList, List: &wire.List{
+		// A status asked for may be a final one.
+		All: l.All || l.Status != "", Status: l.Status, Type: l.Type, Owner: l.Owner, Limit: l.Limit, Before: l.Before}})
+	if err != nil {
+		return err
+	}
+	if l.JSON {
+		return c.printEach(a.Status)
+	}
+	if len(a.Status) == 0 {
+		c.say("no grid jobs%s", map[bool]string{false: " that are not finished; --all shows those too"}[l.All || l.Status != ""])
+		return nil
+	}
+	return c.listTable(a.Status)
+}
+
+func (c *cli) printEach(all []wire.Status) error {
+	for _, s := range all {
+		if err := c.printJSON(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cli) listTable(all []wire.Status) error {
+	rows := [][]string{{"ID", "STATUS", "JOBS", "DONE", "RUNNING", "FAILED", "TYPE", "OWNER", "ACCEPTED", "NAME"}}
+	for _, s := range all {
+		n := s.Lookup.Counts
+		rows = append(rows, []string{s.Lookup.ID.String(), s.Lookup.Status, fmt.Sprint(max(n.Expected, n.Total)),
+			fmt.Sprint(n.Completed), fmt.Sprint(n.Running), fmt.Sprint(n.Failed + n.Killed), s.Type, s.Owner,
+			clock(s.Accepted), s.Name})
+	}
+	return c.table(rows)
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"time"
+
+	"jjm"
+	"jjm/gate/client"
+	"jjm/wire"
+	"jjm/xmldb/head"
+)
+
+// lookupPatience is how long a lookup waits for the daemon before it answers
+// from the records: gatekeepers wait 30 s at worst.
+const lookupPatience = 12 * time.Second
+
+// lookupAtOnce is how many ids go in one request.
+const lookupAtOnce = 1000
+
+// lookup answers gatekeepers: the one honest status of each grid job.
+type lookup struct {
+	place
+	JSON bool
+	IDs  []string
+}
+
+func (l *lookup) flags(fs *flag.FlagSet) {
+	l.place.flags(fs)
+	fs.BoolVar(&l.JSON, "json", false, "One JSON object per line.")
+}
+
+func (l *lookup) take(words []string) { l.IDs = words }
+
+func lookupCommand() command {
+	return command{
+		name: "lookup", args: "ID...", min: 1, max: -1, summary: "The status of grid jobs, one line each, for programs",
+		detail: "Each line is: ID STATUS GRAM gram=N code=N exit=N master=WORD expected=N total=N new=N submitting=N " +
+			"submitted=N running=N completing=N completed=N failed=N killed=N held=N stale=0|1 asof=TIME error=KIND " +
+			"tar=PATH message=TEXT. Without a daemon the answer is the last record, with stale=1.",
+		example: "jjm lookup 17 18",
+		make:    func() verb { return &lookup{} },
+	}
+}
+
+func (l *lookup) run(c *cli) error {
+	if err := checkRefs(l.IDs, true); err != nil {
+		return err
+	}
+	answers, err := l.ask(c)
+	if client.IsUnreachable(err) {
+		answers, err = l.fromRecords(c, err)
+	}
+	if err != nil {
+		return err
+	}
+	var first error
+	for _, a := range answers {
+		if a.Error != nil && first == nil {
+			first = a.Error.Err()
+		}
+		if l.JSON {
+			err = c.printJSON(a)
+		} else {
+			_, err = c.out.WriteString(lookupLine(a))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return first
+}
+
+func (l *lookup) ask(c *cli) ([]wire.Lookup, error) {
+	daemon := l.client(c)
+	daemon.Timeout = lookupPatience
+	var answers []wire.Lookup
+	for ids := l.IDs; len(ids) > 0; {
+		now := ids[:min(len(ids), lookupAtOnce)]
+		ids = ids[len(now):]
+		a, err := daemon.Do(context.Background(), wire.Request{Verb: wire.VerbLookup, Refs: now})
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, a.Lookup...)
+	}
+	return answers, nil
+}
+
+// fromRecords answers with what was last known. If a record is missing too
+// nothing is known: the daemon may have accepted the job and not written it.
+func (l *lookup) fromRecords(c *cli, down error) ([]wire.Lookup, error) {
+	dir := l.at(c).RecordsDir()
+	answers := make([]wire.Lookup, len(l.IDs))
+	for i, id := range l.IDs {
+		h, err := head.Read(dir, gridID(id))
+		if err != nil {
+			return nil, fmt.Errorf("%w; and its record does not tell: %w", down, &exit{exitUnreachable, err})
+		}
+		answers[i] = lookupOf(h)
+	}
+	c.say("jjm lookup: %v", down)
+	c.say("answered from the records in %s: the last known state, of the time after asof=", dir)
+	return answers, nil
+}
+
+// lookupOf makes a stale answer of a record.
+func lookupOf(h head.Head) wire.Lookup {
+	n := h.Counts
+	return wire.Lookup{
+		ID: h.Grid.ID, Status: h.Grid.Status.String(), GRAM: h.GRAM, Code: h.GRAMCode, Message: h.Message,
+		Master: h.Master, Exit: h.Exit, Tar: h.Tar, Stale: true, AsOf: h.Written,
+		Counts: wire.Counts{
+			Expected: h.Grid.Step.Expected, Total: h.Jobs, New: n[jjm.New], Submitting: n[jjm.Submitting],
+			Submitted: n[jjm.Submitted], Running: n[jjm.Running], Completing: n[jjm.Completing],
+			Completed: n[jjm.Completed], Failed: n[jjm.Failed], Killed: n[jjm.Killed], Held: n[jjm.Held],
+		},
+	}
+}
+
+// lookupLine writes one answer as doc.go promises.
+func lookupLine(l wire.Lookup) string {
+	status, kind, message := field(l.Status), "", l.Message
+	if l.Error != nil {
+		status, kind, message = "error", l.Error.Kind.String(), l.Error.Text
+	}
+	if message = printable(message); message == "" {
+		message = "-"
+	}
+	stale := 0
+	if l.Stale {
+		stale = 1
+	}
+	n := l.Counts
+	return fmt.Sprintf("%d %s %s gram=%d code=%d exit=%d master=%s expected=%d total=%d new=%d submitting=%d submitted=%d "+
+		"running=%d completing=%d completed=%d failed=%d killed=%d held=%d stale=%d asof=%s error=%s tar=%s message=%s\n",
+		l.ID, status, l.GRAM, l.GRAM, l.Code, l.Exit, field(l.Master), n.Expected, n.Total, n.New, n.Submitting, n.Submitted,
+		n.Running, n.Completing, n.Completed, n.Failed, n.Killed, n.Held, stale, field(l.AsOf.String()), field(kind),
+		field(l.Tar), message)
+}

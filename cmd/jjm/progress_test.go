@@ -1,0 +1,200 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"jjm"
+	"jjm/wire"
+)
+
+var t0 = time.Unix(1_700_000_000, 0)
+
+func state(status string, n wire.Counts, phases ...jjm.Progress) wire.Status {
+	return wire.Status{Lookup: wire.Lookup{ID: 17, Status: status, Counts: n}, Phases: phases}
+}
+
+func TestBarLine_ShowsLessWhereThereIsLessRoom(t *testing.T) {
+	st := state("running", wire.Counts{Expected: 250, Total: 250, Completed: 110, Failed: 2, Running: 20},
+		jjm.Progress{Phase: "simulate", Done: 2340, Total: 5000})
+	p := &pace{}
+	p.add(t0, 0.4)
+	p.add(t0.Add(10*time.Minute), fraction(st))
+	now := t0.Add(10 * time.Minute)
+	for _, c := range []struct {
+		width int
+		want  string
+	}{
+		{140, "job 17 []  48%  110/250  2 failed  20 running  ETA 1h00m  simulate 2340 of 5000  2.1/min"},
+		{80, "job 17 []  48%  110/250  2 failed  20 running  ETA 1h00m"},
+		{60, "job 17 []  48%  110/250  2 failed  20 running"},
+		{40, "job 17 []  48%  110/250"},
+		{20, "job 17   48%"},
+		{8, "job 17 "},
+		{1, ""},
+	} {
+		got := barLine(st, p, now, c.width)
+		if utf8.RuneCountInString(got) > max(c.width-1, 0) {
+			t.Errorf("width %d: %d columns: %q", c.width, utf8.RuneCountInString(got), got)
+		}
+		if strip := func(s string) string { return strings.Map(dropBar, s) }; strip(got) != strip(c.want) {
+			t.Errorf("width %d:\n got %q\nwant %q", c.width, got, c.want)
+		}
+	}
+}
+
+// dropBar removes what the bar is made of: its length is what is left.
+func dropBar(r rune) rune {
+	if strings.ContainsRune("=> ", r) {
+		return -1
+	}
+	return r
+}
+
+func TestBarLine_SaysWhatIsGoingOn(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		st   wire.Status
+		want string
+	}{
+		{"nothing known", state("registered", wire.Counts{}), "[>                                       ]    0%  0/0  registered"},
+		{"waiting", state("pending", wire.Counts{Expected: 4}), "0%  0/4  pending"},
+		{"one job by its phase", state("running", wire.Counts{Expected: 1, Total: 1, Running: 1}, jjm.Progress{Phase: "simulate", Done: 117, Total: 250}),
+			"46%  0/1  1 running  simulate 117 of 250"},
+		{"a phase without an end", state("running", wire.Counts{Expected: 1, Total: 1, Running: 1}, jjm.Progress{Phase: "scan", Done: 5}), "0%  0/1  1 running  scan 5"},
+		{"almost", state("running", wire.Counts{Expected: 1000, Completed: 999, Running: 1}), "99%  999/1000"},
+		{"collecting", state("prepared", wire.Counts{Expected: 2, Total: 2, Completed: 2}), "100%  2/2  collecting output"},
+		{"done", state("done", wire.Counts{Expected: 2, Total: 2, Completed: 2}), "[========================================]  100%  2/2"},
+		{"hostile phase", state("running", wire.Counts{Expected: 1, Running: 1}, jjm.Progress{Phase: "\x1b[2J\r\n"}), `\x1b[2J\r\n`},
+		{"more than all", state("running", wire.Counts{Expected: 1, Completed: 5}), "100%  5/1"},
+	} {
+		if got := barLine(c.st, &pace{}, t0, 120); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q in it", c.name, got, c.want)
+		}
+	}
+}
+
+func TestBarLine_NeverWrapsNorControlsTheTerminal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 1000)
+		st := state(rapid.SampledFrom([]string{"running", "done", "pending", "?"}).Draw(t, "status"),
+			wire.Counts{Expected: n.Draw(t, "e"), Total: n.Draw(t, "t"), Completed: n.Draw(t, "c"), Failed: n.Draw(t, "f"), Running: n.Draw(t, "r")},
+			jjm.Progress{Phase: rapid.String().Draw(t, "phase"), Done: int64(n.Draw(t, "d")), Total: int64(n.Draw(t, "o"))})
+		p := &pace{}
+		for i := range 3 {
+			p.add(t0.Add(time.Duration(i)*time.Minute), rapid.Float64Range(0, 1).Draw(t, "done"))
+		}
+		width := rapid.IntRange(1, 200).Draw(t, "width")
+		line := barLine(st, p, t0.Add(3*time.Minute), width)
+		if utf8.RuneCountInString(line) >= width && width > 1 {
+			t.Fatalf("%d columns of %d: %q", utf8.RuneCountInString(line), width, line)
+		}
+		if printable(line) != line {
+			t.Fatalf("%q", line)
+		}
+	})
+}
+
+func TestBar_FillsFromEmptyToFull(t *testing.T) {
+	for _, c := range []struct {
+		f    float64
+		want string
+	}{{0, ">    "}, {0.2, "=>   "}, {0.99, "====>"}, {1, "====="}, {2, "====="}} {
+		if got := bar(c.f, 5); got != c.want {
+			t.Errorf("bar(%v) = %q, want %q", c.f, got, c.want)
+		}
+	}
+}
+
+func TestPace_EstimatesFromTheLastMinutes(t *testing.T) {
+	p := &pace{}
+	if _, ok := p.left(t0); ok {
+		t.Error("an estimate from nothing")
+	}
+	p.add(t0, 0)
+	for i := 1; i <= 10; i++ { // slow
+		p.add(t0.Add(time.Duration(i)*time.Minute), float64(i)/1000)
+	}
+	now := t0.Add(10 * time.Minute)
+	for i := 1; i <= 20; i++ { // then ten times as fast
+		now = now.Add(time.Minute)
+		p.add(now, 0.01+float64(i)/100)
+	}
+	left, ok := p.left(now)
+	if want := 79 * time.Minute; !ok || left < want-2*time.Minute || left > want+2*time.Minute {
+		t.Errorf("left %v, want about %v", left, want)
+	}
+	if len(p.marks) > 10 {
+		t.Errorf("%d marks are kept", len(p.marks))
+	}
+	later, _ := p.left(now.Add(time.Hour))
+	if later <= left {
+		t.Errorf("standing still, the estimate does not grow: %v after %v", later, left)
+	}
+	p.add(now, 0.05)
+	if _, ok := p.left(now); ok {
+		t.Error("an estimate after going back")
+	}
+}
+
+func TestRough_NamesTwoUnits(t *testing.T) {
+	for _, c := range []struct {
+		d    time.Duration
+		want string
+	}{
+		{0, "0s"}, {59 * time.Second, "59s"}, {59*time.Second + 600*time.Millisecond, "1m00s"}, {61 * time.Second, "1m01s"},
+		{3 * time.Hour, "3h00m"}, {47*time.Hour + 59*time.Minute, "47h59m"}, {50 * time.Hour, "2d02h"},
+	} {
+		if got := rough(c.d); got != c.want {
+			t.Errorf("rough(%v) = %q, want %q", c.d, got, c.want)
+		}
+	}
+}
+
+func TestScreen_ReplacesWhatItDrew(t *testing.T) {
+	var s screen
+	if got := s.draw([]string{"a"}); got != "a" {
+		t.Errorf("first %q", got)
+	}
+	if got := s.draw([]string{"b", "c", "d"}); got != "\r\x1b[Jb\nc\nd" {
+		t.Errorf("second %q", got)
+	}
+	if got := s.draw([]string{"e"}); got != "\r\x1b[2A\x1b[Je" {
+		t.Errorf("third %q", got)
+	}
+	if got := s.clear(); got != "\r\x1b[J" {
+		t.Errorf("clear %q", got)
+	}
+	if got := s.clear(); got != "" {
+		t.Errorf("clear of nothing %q", got)
+	}
+}
+
+func TestBars_KeepToTheHeight(t *testing.T) {
+	w := &waiter{paces: map[jjm.GridID]*pace{}}
+	for i := range 100 {
+		st := state("running", wire.Counts{Expected: 1})
+		st.Lookup.ID = jjm.GridID(i + 1)
+		w.states, w.paces[st.Lookup.ID] = append(w.states, st), &pace{}
+	}
+	w.lost = jjm.Errorf(jjm.Busy, "stopping")
+	lines := w.bars(t0, 60, 10)
+	if len(lines) > 9 || lines[len(lines)-2] != "and 93 more" || lines[len(lines)-1] != "no daemon answers; trying again" {
+		t.Errorf("%d lines: %q", len(lines), lines)
+	}
+}
+
+func TestLastLine_SaysHowItEnded(t *testing.T) {
+	st := state("finished", wire.Counts{Expected: 3, Total: 3, Completed: 2, Failed: 1})
+	st.Lookup.Message = "1 failed\x07"
+	if got := lastLine(st); got != `job 17 finished: 3, 2 completed, 1 failed local jobs; 1 failed\a` {
+		t.Errorf("%q", got)
+	}
+	if got := lastLine(state("broken", wire.Counts{})); got != "job 17 broken" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"jjm"
+	"jjm/gate"
+	"jjm/gate/gatetest"
+	"jjm/wire"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"jjm": main,
+		// The daemon lies beside jjm; this one shows how it was started.
+		"jjm-daemon": func() {
+			fmt.Println(strings.Join(os.Args, "|"))
+			os.Exit(9)
+		},
+	})
+}
+
+// bed is the server of one script.
+type bed struct {
+	fake   *gatetest.Fake
+	server *gatetest.Server
+	mu     sync.Mutex
+	asked  map[string]int // how often the service was asked, by verb; of wait: states read
+}
+
+type bedKey struct{}
+
+// TestScripts runs testdata/script against a real gate with a fake service
+// behind it. JJM_UPDATE=1 rewrites the expected texts.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		UpdateScripts:       os.Getenv("JJM_UPDATE") != "",
+		Setup: func(env *testscript.Env) error {
+			b := &bed{fake: gatetest.New(), asked: make(map[string]int)}
+			b.fake.Types, b.fake.Sites = jobTypesOfBed(), clustersOfBed()
+			b.fake.Hook = func(_ context.Context, verb string) error {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				b.asked[verb]++
+				return nil
+			}
+			tb := env.T().(testing.TB)
+			b.server = gatetest.Serve(tb, b.fake, gate.Config{Version: "7.7", Poll: jjm.Duration(5 * time.Millisecond)}, nil)
+			env.Vars = append(env.Vars, "JJM_SOCKET="+b.server.Socket, "TZ=UTC", "JJM_STATE="+filepath.Join(env.WorkDir, "state"))
+			env.Values[bedKey{}] = b
+			return nil
+		},
+		Condition: exists,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "job": putJob, "server": serverCmd, "asked": asked, "repeat": repeat, "pty": pty,
+		},
+	})
+}
+
+func jobTypesOfBed() []wire.JobType {
+	return []wire.JobType{
+		{Type: "montecarlo", Summary: "Simulate events", Result: "glf", Example: "type = \"montecarlo\"\n[params]\nevents = 1000\n",
+			Params: []wire.JobParam{
+				{Name: "events", Type: "int", Unit: "events", Required: true, Help: "How many to make."},
+				{Name: "cpu_per_event", Type: "float", Unit: "s", Help: "CPU per event."}}},
+		{Type: "script", Summary: "Run any command", Result: "exit"},
+	}
+}
+
+func clustersOfBed() []wire.Cluster {
+	return []wire.Cluster{
+		{Name: "farm", Kind: "slurm", Healthy: false, Cause: "squeue: Socket timed out\x1b[2J", Guarantee: "find by tag", Slots: 0, Queued: 7, Running: 3, LastSeen: 1700000000000},
+		{Name: "local", Kind: "local", Healthy: true, Guarantee: "exactly once", Slots: 2, Waiting: 5, Running: 2, LastSeen: 1700000060000},
+	}
+}
+
+func bedOf(ts *testscript.TestScript) *bed { return ts.Value(bedKey{}).(*bed) }
+
+// exits CODE COMMAND...: runs it and wants that exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	if neg || err != nil || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	got := 0
+	var failed *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &failed) {
+		got = failed.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// putJob ID [KEY=VALUE]...: makes or changes a job of the fake.
+func putJob(ts *testscript.TestScript, _ bool, args []string) {
+	id, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	bedOf(ts).fake.Change(jjm.GridID(id), func(j *gatetest.Job) {
+		if j.Status.Lookup.ID == 0 {
+			j.UID, j.Files = os.Getuid(), map[string]string{}
+			j.Status = wire.Status{Name: "mc", Type: "montecarlo", Owner: "alice", Cluster: "local", Accepted: 1700000000000}
+			j.Status.Lookup = wire.Lookup{ID: jjm.GridID(id), Status: "running", GRAM: jjm.GRAMActive, Master: "running"}
+		}
+		for _, arg := range args[1:] {
+			key, value, _ := strings.Cut(arg, "=")
+			setJob(ts, j, key, value)
+		}
+	})
+}
+
+func setJob(ts *testscript.TestScript, j *gatetest.Job, key, value string) {
+	l := &j.Status.Lookup
+	n, _ := strconv.Atoi(value)
+	numbers := map[string]*int{"uid": &j.UID, "expected": &l.Counts.Expected, "total": &l.Counts.Total, "running": &l.Counts.Running,
+		"completed": &l.Counts.Completed, "failed": &l.Counts.Failed, "code": &l.Code, "exit": &l.Exit}
+	texts := map[string]*string{"status": &l.Status, "message": &l.Message, "tarpath": &l.Tar, "name": &j.Status.Name, "sha256": &j.SHA256, "owner": &j.Status.Owner}
+	file, isFile := strings.CutPrefix(key, "file:")
+	switch {
+	case numbers[key] != nil:
+		*numbers[key] = n
+	case texts[key] != nil:
+		*texts[key] = unquote(value)
+	case isFile:
+		j.Files[file] = ts.ReadFile(value)
+	case key == "gram":
+		l.GRAM = jjm.GRAM(n)
+	case key == "live":
+		j.Live = value == "true"
+	case key == "tar":
+		j.Tar = []byte(ts.ReadFile(value))
+	case key == "phase":
+		p := jjm.Progress{}
+		_, _ = fmt.Sscanf(value, "%s %d %d", &p.Phase, &p.Done, &p.Total)
+		j.Status.Phases = []jjm.Progress{p}
+	case key == "log":
+		j.Log = strings.Split(strings.TrimSuffix(ts.ReadFile(value), "\n"), "\n")
+	case key == "record":
+		j.Record = strings.Split(strings.TrimSuffix(ts.ReadFile(value), "\n"), "\n")
+	case key == "locals":
+		for i := range n {
+			j.Locals = append(j.Locals, localOfBed(l.ID, int32(i)))
+		}
+	case key == "history":
+		j.History = historyOfBed(l.ID)
+	default:
+		ts.Fatalf("job: unknown key %s", key)
+	}
+}
+
+// unquote reads \x1b and the like.
+func unquote(s string) string {
+	if u, err := strconv.Unquote(`"` + s + `"`); err == nil {
+		return u
+	}
+	return s
+}
+
+func localOfBed(grid jjm.GridID, n int32) jjm.LocalJob {
+	l := jjm.LocalJob{ID: jjm.LocalID{Grid: grid, N: n}, State: jjm.Running, Exit: -1, BatchID: "b-" + fmt.Sprint(n), Host: "node1",
+		Part: jjm.Part{Unit: "event", First: int64(n) * 250, Count: 250}, Submitted: 1700000001000, Started: 1700000002000,
+		Progress: jjm.Progress{Phase: "simulate", Done: 117, Total: 250}}
+	if n == 1 {
+		l.State, l.Phase, l.Exit, l.Ended, l.Message, l.Progress = jjm.Failed, jjm.ByApp, 3, 1700000003000, "exit code 3\nline two", jjm.Progress{}
+		l.Counters.LateUnhandled = 1
+	}
+	return l
+}
+
+func historyOfBed(grid jjm.GridID) []jjm.JournalEntry {
+	return []jjm.JournalEntry{
+		{Seq: 1, Time: 1700000000000, Grid: grid, First: -1, To: "registered", Source: "accept", Actor: "alice"},
+		{Seq: 2, Time: 1700000001000, Grid: grid, First: 0, Last: 9, From: "new", To: "submitted", Source: "submit"},
+		{Seq: 3, Time: 1700000002000, Grid: grid, First: 3, Last: 3, From: "running", To: "failed", Source: "watch", Cause: "exit code 3"},
+	}
+}
+
+// serverCmd stop | start.
+func serverCmd(ts *testscript.TestScript, _ bool, args []string) {
+	if args[0] == "stop" {
+		bedOf(ts).server.Stop()
+	} else {
+		bedOf(ts).server.Start()
+	}
+}
+
+// asked VERB N: waits until the service was asked that often.
+func asked(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	b := bedOf(ts)
+	count := func() int {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.asked[args[0]]
+	}
+	for end := time.Now().Add(20 * time.Second); count() < want; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			ts.Fatalf("%s was asked %d times, want %d", args[0], count(), want)
+		}
+	}
+}
+
+// repeat FILE N TEXT: writes TEXT N times.
+func repeat(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(unquote(args[2]), n)), 0o600))
+}
+
+// exists:PATH is a condition of scripts.
+func exists(cond string) (bool, error) {
+	path, ok := strings.CutPrefix(cond, "exists:")
+	if !ok {
+		return false, fmt.Errorf("unknown condition %q", cond)
+	}
+	_, err := os.Stat(path)
+	return err == nil, nil
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+
+	"jjm"
+	"jjm/wire"
+)
+
+// status shows the detail of jobs.
+type status struct {
+	place
+	JSON bool
+	Refs []string
+}
+
+func (s *status) flags(fs *flag.FlagSet) {
+	s.place.flags(fs)
+	fs.BoolVar(&s.JSON, "json", false, "One JSON object per line.")
+}
+
+func (s *status) take(words []string) { s.Refs = words }
+
+func statusCommand() command {
+	return command{
+		name: "status", args: "[ID...]", max: -1, summary: "The detail of jobs, or of the site",
+		example: "jjm status 17 17.3",
+		make:    func() verb { return &status{} },
+	}
+}
+
+func (s *status) run(c *cli) error {
+	if len(s.Refs) == 0 {
+		return s.site(c)
+	}
+	if err := checkRefs(s.Refs, false); err != nil {
+		return err
+	}
+	a, err := s.ask(c, wire.Request{Verb: wire.VerbStatus, Refs: s.Refs})
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return c.printEach(a.Status)
+	}
+	for i, st := range a.Status {
+		if i > 0 {
+			_ = c.out.WriteByte('\n')
+		}
+		if err := c.printStatus(st, s.Refs[min(i, len(s.Refs)-1)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// site shows the clusters and the jobs that are not finished.
+func (s *status) site(c *cli) error {
+	clusters, err := s.ask(c, wire.Request{Verb: wire.VerbClusters})
+	if err != nil {
+		return err
+	}
+	jobs, err := s.ask(c, wire.Request{Verb: wire.VerbList, List: &wire.List{Limit: 20}})
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return c.printJSON(wire.Answer{OK: true, Clusters: clusters.Clusters, Status: jobs.Status})
+	}
+	if err := c.clusterTable(clusters.Clusters); err != nil {
+		return err
+	}
+	_ = c.out.WriteByte('\n')
+	if len(jobs.Status) == 0 {
+		_, err = c.out.WriteString("no unfinished grid jobs\n")
+		return err
+	}
+	return c.listTable(jobs.Status)
+}
+
+// printStatus shows the grid job, or of a reference to local jobs these.
+func (c *cli) printStatus(st wire.Status, ref string) error {
+	switch {
+	case !strings.Contains(ref, "."):
+		return c.printGrid(st)
+	case len(st.Locals) == 1:
+		return c.printLocal(st.Locals[0])
+	}
+	return c.localTable(st.Locals)
+}
+
+func (c *cli) printGrid(st wire.Status) error {
+	l := st.Lookup
+	_, _ = fmt.Fprintf(c.out, "grid job %v: %s\n", l.ID, printable(l.Status))
+	gram := l.GRAM.String()
+	if l.Code != 0 {
+		gram += fmt.Sprintf(", code %d", l.Code)
+	}
+	exitCode := ""
+	if isFinal(l.Status) {
+		exitCode = fmt.Sprint(l.Exit)
+	}
+	rows := [][2]string{
+		{"name", st.Name}, {"type", st.Type}, {"owner", st.Owner}, {"key", st.Key}, {"message", l.Message},
+		{"local jobs", countsText(&l)}, {"progress", phasesText(st.Phases)}, {"cluster", st.Cluster},
+		{"gatekeeper", gram}, {"master", l.Master}, {"accepted", clock(st.Accepted)}, {"ended", clock(st.Ended)},
+		{"exit", exitCode}, {"output", l.Tar}, {"record", st.Record},
+	}
+	for i, why := range st.Why {
+		rows = append(rows, [2]string{[]string{"why", ""}[min(i, 1)], why})
+	}
+	return c.facts(rows)
+}
+
+// countsText says how many local jobs are in which state.
+func countsText(l *wire.Lookup) string {
+	n := l.Counts
+	all := max(n.Expected, n.Total)
+	switch {
+	case all == 0 && isFinal(l.Status):
+		return "none made"
+	case all == 0:
+		return "not known yet"
+	}
+	s := fmt.Sprint(all)
+	if n.Total < n.Expected {
+		s += fmt.Sprintf(", %d made", n.Total)
+	}
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{n.Completed, "completed"}, {n.Completing, "completing"}, {n.Running, "running"}, {n.Submitted, "submitted"},
+		{n.Submitting, "submitting"}, {n.New, "new"}, {n.Held, "held"}, {n.Failed, "failed"}, {n.Killed, "killed"}} {
+		if p.n > 0 {
+			s += fmt.Sprintf(", %d %s", p.n, p.word)
+		}
+	}
+	return s
+}
+
+func phasesText(ps []jjm.Progress) string {
+	texts := make([]string, len(ps))
+	for i, p := range ps {
+		texts[i] = phaseText(p)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func phaseText(p jjm.Progress) string {
+	switch {
+	case p.Phase == "":
+		return ""
+	case p.Total > 0:
+		return fmt.Sprintf("%s %d of %d", p.Phase, p.Done, p.Total)
+	case p.Done > 0:
+		return fmt.Sprintf("%s %d", p.Phase, p.Done)
+	}
+	return p.Phase
+}
+
+func (c *cli) printLocal(l jjm.LocalJob) error {
+	_, _ = fmt.Fprintf(c.out, "local job %v: %s\n", l.ID, printable(stateText(l)))
+	exitCode := ""
+	if l.Exit >= 0 && l.Ended != 0 {
+		exitCode = fmt.Sprint(l.Exit)
+	}
+	counters := ""
+	if l.Counters != (jjm.Counters{}) {
+		counters = fmt.Sprintf("%d early, %d late handled, %d late unhandled", l.Counters.Early, l.Counters.LateHandled, l.Counters.LateUnhandled)
+	}
+	return c.facts([][2]string{
+		{"work", partText(l.Part)}, {"words", strings.Join(l.Part.Args, " ")}, {"attempt", fmt.Sprint(l.Attempt)},
+		{"failures", counters}, {"retry with", strings.Join(l.RetryArgs, " ")}, {"not before", clock(l.NotBefore)},
+		{"batch job", l.BatchID}, {"host", l.Host}, {"submitted", clock(l.Submitted)}, {"started", clock(l.Started)},
+		{"ended", clock(l.Ended)}, {"exit", exitCode}, {"progress", phaseText(l.Progress)}, {"message", l.Message},
+	})
+}
+
+func stateText(l jjm.LocalJob) string {
+	if l.Phase == "" {
+		return l.State.String()
+	}
+	return l.State.String() + "/" + string(l.Phase)
+}
+
+func (c *cli) localTable(ls []jjm.LocalJob) error {
+	rows := [][]string{{"ID", "STATE", "ATTEMPT", "BATCH JOB", "HOST", "SUBMITTED", "STARTED", "ENDED", "EXIT", "PROGRESS", "MESSAGE"}}
+	for _, l := range ls {
+		exitCode := "-"
+		if l.Exit >= 0 && l.Ended != 0 {
+			exitCode = fmt.Sprint(l.Exit)
+		}
+		rows = append(rows, []string{l.ID.String(), stateText(l), fmt.Sprint(l.Attempt), l.BatchID, l.Host, clock(l.Submitted),
+			clock(l.Started), clock(l.Ended), exitCode, phaseText(l.Progress), l.Message})
+	}
+	return c.table(rows)
+}
+
+// isFinal reports whether a grid job of this status is over. A word of a newer
+// daemon is not.
+func isFinal(status string) bool {
+	var s jjm.GridStatus
+	return s.UnmarshalText([]byte(status)) == nil && s.Final()
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"jjm"
+	"jjm/wire"
+)
+
+// maxJobFile is the longest job file, in bytes (package jobfile).
+const maxJobFile = 4 << 20
+
+// submit hands over a grid job and prints its id.
+type submit struct {
+	place
+	File, Key          string
+	DryRun, Wait, JSON bool
+}
+
+func (s *submit) flags(fs *flag.FlagSet) {
+	s.place.flags(fs)
+	fs.StringVar(&s.Key, "key", "", "Request `KEY`: the same again is the same grid job.")
+	fs.BoolVar(&s.DryRun, "dry-run", false, "Decide and explain, and make nothing.")
+	fs.BoolVar(&s.Wait, "wait", false, "Wait for the end, showing progress; exit 0 if it is done.")
+	fs.BoolVar(&s.JSON, "json", false, "Answer as one line of JSON.")
+}
+
+func (s *submit) take(words []string) { s.File = words[0] }
+
+func submitCommand() command {
+	return command{
+		name: "submit", args: "FILE", min: 1, max: 1, summary: "Hand over a grid job; prints its id",
+		detail: "Every problem of the job file is told at once, and then nothing was made. With --key, a call whose " +
+			"answer was lost can be repeated: it gives the id of the grid job that is there.",
+		example: "jjm submit --key request-4711 job.toml",
+		make:    func() verb { return &submit{} },
+	}
+}
+
+func (s *submit) run(c *cli) error {
+	text, name, base, err := s.read(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := interruptible()
+	defer cancel()
+	a, err := s.client(c).Do(ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{
+		Name: name, Text: text, BaseDir: base, Key: s.Key, DryRun: s.DryRun}})
+	if err != nil {
+		return refused(name, err)
+	}
+	if a.Submit == nil {
+		return jjm.Errorf(jjm.Internal, "the daemon's answer holds no id")
+	}
+	switch {
+	case s.JSON:
+		err = c.printJSON(a.Submit)
+	case s.DryRun:
+		err = c.printPlan(a.Submit.Plan)
+	default:
+		_, err = fmt.Fprintln(c.out, a.Submit.ID)
+	}
+	if err != nil || s.DryRun {
+		return err
+	}
+	if a.Submit.Existed {
+		c.say("the request key is that of grid job %v, which was there already", a.Submit.ID)
+	}
+	if !s.Wait {
+		return nil
+	}
+	if err := c.out.Flush(); err != nil {
+		return err
+	}
+	w := &waiter{c: c, client: s.client(c), refs: []string{a.Submit.ID.String()}, last: c.err}
+	return w.run(ctx)
+}
+
+// refused gives the exit code of a job file that was not accepted.
+func refused(name string, err error) error {
+	var ps jjm.Problems
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &exit{exitInterrupted, errors.New("interrupted; the grid job may have been accepted: see jjm list")}
+	case errors.As(err, &ps):
+		return &exit{exitRefused, fmt.Errorf("%s refused: %w", name, ps)}
+	case jjm.KindOf(err) == jjm.Invalid, jjm.KindOf(err) == jjm.Conflict:
+		return &exit{exitRefused, fmt.Errorf("%s refused: %w", name, err)}
+	}
+	return err
+}
+
+// read gives the job file, its name, and the folder its inputs start from.
+func (s *submit) read(c *cli) (text, name, base string, err error) {
+	var f io.Reader = c.in
+	name, path := "stdin", "."
+	if s.File != "-" {
+		file, err := os.Open(s.File)
+		if err != nil {
+			return "", "", "", usage("job file: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		f, name, path = file, filepath.Base(s.File), filepath.Dir(s.File)
+	}
+	if base, err = filepath.Abs(path); err != nil {
+		return "", "", "", fmt.Errorf("job file %s: %w", name, err)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxJobFile+1))
+	if err != nil {
+		return "", "", "", usage("job file: %w", err)
+	}
+	if err := checkText(b); err != nil {
+		return "", "", "", &exit{exitRefused, fmt.Errorf("%s refused: %w", name, err)}
+	}
+	return string(b), name, base, nil
+}
+
+// checkText finds what cannot travel: too much, nothing, or not UTF-8.
+func checkText(b []byte) error {
+	switch {
+	case len(b) > maxJobFile:
+		return fmt.Errorf("longer than %d bytes", maxJobFile)
+	case strings.TrimSpace(string(b)) == "":
+		return errors.New("it is empty")
+	}
+	line := 1
+	for rest := b; len(rest) > 0; {
+		r, n := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && n == 1 || r == 0 {
+			return fmt.Errorf("line %d: byte 0x%02x: want UTF-8 text", line, rest[0])
+		}
+		if r == '\n' {
+			line++
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// printPlan explains a decomposition.
+func (c *cli) printPlan(p *wire.Plan) error {
+	if p == nil {
+		return jjm.Errorf(jjm.Internal, "the daemon's answer holds no plan")
+	}
+	_, _ = fmt.Fprintf(c.out, "%s would make %d local jobs on cluster %s, cut by %s:\n",
+		printable(p.Type), p.Jobs, printable(p.Cluster), printable(p.Splitter))
+	for _, why := range p.Why {
+		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(why))
+	}
+	rows := [][]string{{"LOCAL JOB", "WORK", "COMMAND"}}
+	for i, part := range p.Parts {
+		var words []string
+		if i < len(p.Commands) {
+			words = p.Commands[i]
+		}
+		rows = append(rows, []string{fmt.Sprint(i), partText(part), quoteWords(words)})
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	if err := c.table(rows); err != nil {
+		return err
+	}
+	if n := p.Jobs - len(p.Parts); n > 0 {
+		_, _ = fmt.Fprintf(c.out, "and %d more\n", n)
+	}
+	return nil
+}
+
+func partText(p jjm.Part) string {
+	if p.Count == 1 {
+		return fmt.Sprintf("%s %d", p.Unit, p.First)
+	}
+	return fmt.Sprintf("%ss %d-%d", p.Unit, p.First, p.Last())
+}
+
+// quoteWords writes a command line as a shell would read it.
+func quoteWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if quoted[i] = w; w == "" || strings.ContainsAny(w, " \t\n'\"\\$`&|;<>()*?[]{}~#!") {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

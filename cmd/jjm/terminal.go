@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// defaultWidth is that of a terminal which does not tell.
+const defaultWidth = 80
+
+// terminal gives the size of f if it is a terminal that can move its cursor.
+func (c *cli) terminal(f *os.File) (width, height int, ok bool) {
+	if f == nil || !isTerminal(f) || c.getenv("TERM") == "dumb" {
+		return 0, 0, false
+	}
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 || size.Row == 0 {
+		return defaultWidth, 24, true
+	}
+	return int(size.Col), int(size.Row), true
+}
+
+// isTerminal reports whether f is a terminal (isatty(3)).
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"runtime/debug"
+
+	"jjm/wire"
+)
+
+// version is set by the linker.
+var version = "development"
+
+// versions tells what runs.
+type versions struct {
+	place
+	JSON bool
+}
+
+func (v *versions) flags(fs *flag.FlagSet) {
+	v.place.flags(fs)
+	fs.BoolVar(&v.JSON, "json", false, "One JSON object; daemon is absent if none answers.")
+}
+
+func versionCommand() command {
+	return command{
+		name: "version", summary: "The versions of this program and of the daemon",
+		example: "jjm version",
+		make:    func() verb { return &versions{} },
+	}
+}
+
+func (v *versions) run(c *cli) error {
+	var told struct {
+		JJM    string `json:"jjm"`
+		Daemon string `json:"daemon,omitempty"`
+	}
+	told.JJM = ownVersion()
+	if a, err := v.ask(c, wire.Request{Verb: wire.VerbPing}); err == nil {
+		told.Daemon = a.Version
+	}
+	if v.JSON {
+		return c.printJSON(told)
+	}
+	if told.Daemon == "" {
+		told.Daemon = "does not answer"
+	}
+	_, err := fmt.Fprintf(c.out, "jjm %s\ndaemon %s\n", told.JJM, printable(told.Daemon))
+	return err
+}
+
+// ownVersion is the linker's version, or what the Go tool knows.
+func ownVersion() string {
+	if info, ok := debug.ReadBuildInfo(); version == "development" && ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return version
+}
