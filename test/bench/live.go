@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"jjm"
+	"jjm/gate/client"
+	"jjm/wire"
+)
+
+// cycle is the rhythm that the CPU time of live jobs is told in: the default
+// of engine.poll.
+const cycle = 10 * time.Second
+
+// The targets of a site with 100 000 live local jobs.
+const (
+	cycleCPU   = 1000 // ms
+	peakMemory = 400  // MB
+	restartMS  = 3000
+)
+
+// filled tells how the jobs of a site came to run.
+type filled struct {
+	Grid    jjm.GridID
+	Seconds float64
+}
+
+// fill lets Live local jobs run, with a fifth more behind them that follow when
+// some end, and waits until the site is quiet: all records written.
+func (s *site) fill(ctx context.Context) (filled, error) {
+	began := time.Now()
+	grid, err := s.submit(ctx, s.args.Live)
+	if err != nil {
+		return filled{}, err
+	}
+	s.grid = grid
+	queue, err := s.submit(ctx, max(s.args.Live/5, 10))
+	if err != nil {
+		return filled{}, err
+	}
+	err = until(ctx, "all local jobs run", 5*time.Minute, func() (bool, error) {
+		a, err := s.counts(ctx, grid)
+		b, berr := s.counts(ctx, queue)
+		if err != nil || berr != nil {
+			return false, fmt.Errorf("%w %w", err, berr)
+		}
+		started := 0
+		for _, n := range []wire.Counts{a, b} {
+			started += n.Running + n.Completing + n.Completed
+		}
+		return started >= s.args.Live, nil
+	})
+	if err != nil {
+		return filled{}, err
+	}
+	took := time.Since(began)
+	// What the beginning left to publish is written meanwhile; what remains
+	// then is the ordinary business of the cycles.
+	time.Sleep(s.args.Quiet)
+	return filled{grid, took.Seconds()}, nil
+}
+
+// cycles tells what live jobs cost.
+type cycles struct {
+	Seconds float64
+	// CPU is the engine's with all that it uses, the listing included, of
+	// which Listing is the simulation's part. Playing is the CPU time of the
+	// jobs and wrappers, which is not in CPU. Milliseconds.
+	CPU, Listing, Playing float64
+	Listings              int
+	Ended                 int // local jobs that completed meanwhile
+	PeakMB                float64
+}
+
+// per gives a figure per cycle.
+func (c cycles) per(total float64) float64 { return total / c.Seconds * cycle.Seconds() }
+
+// cycles watches for a while.
+func (s *site) cycles(ctx context.Context, while time.Duration) (c cycles, err error) {
+	completed, err := s.completed(ctx)
+	if err != nil {
+		return c, err
+	}
+	calls := s.player.sim.Calls()
+	began, cpu := time.Now(), processCPU()
+	playing, listing := s.player.spent(), s.cluster.listing.Load()
+	err = profiled(fmt.Sprintf("cycles-%d", s.args.Live), func() error {
+		time.Sleep(while)
+		return nil
+	})
+	if err != nil {
+		return c, err
+	}
+	played := s.player.spent() - playing
+	c.Seconds, c.CPU, c.Playing = time.Since(began).Seconds(), ms(processCPU()-cpu-played), ms(played)
+	c.Listing = ms(time.Duration(s.cluster.listing.Load() - listing))
+	c.Listings = s.player.sim.Calls().Lists - calls.Lists
+	now, err := s.completed(ctx)
+	if err != nil {
+		return c, err
+	}
+	c.Ended = now - completed
+	c.PeakMB, err = peakMB("self")
+	return c, err
+}
+
+// completed counts over all grid jobs.
+func (s *site) completed(ctx context.Context) (int, error) {
+	states, err := s.engine.List(ctx, s.caller, wire.List{})
+	n := 0
+	for _, st := range states {
+		n += st.Lookup.Counts.Completed
+	}
+	return n, err
+}
+
+// restarted tells how long a new daemon takes until it answers.
+type restarted struct{ WallMS, CPUMS float64 }
+
+// restart opens the store and everything on it, and asks one lookup through
+// the gate.
+func (s *site) restart(ctx context.Context) (r restarted, err error) {
+	runtime.GC() // what the last daemon left behind is not this one's work
+	began, cpu, playing := time.Now(), processCPU(), s.player.spent()
+	err = profiled(fmt.Sprintf("restart-%d", s.args.Live), func() error {
+		if s.daemon, err = s.open(ctx, s.args.Dir); err != nil {
+			return err
+		}
+		c := client.Client{Socket: filepath.Join(s.args.Dir, "jjm.sock")}
+		a, err := c.Do(ctx, wire.Request{Verb: wire.VerbLookup, Refs: []string{s.grid.String()}})
+		if err == nil && len(a.Lookup) == 1 {
+			err = a.Lookup[0].Error.Err()
+		}
+		return err
+	})
+	return restarted{ms(time.Since(began)), ms(processCPU() - cpu - (s.player.spent() - playing))}, err
+}
+
+// live measures what the sites of all sizes cost.
+func (b *bench) live() error {
+	large, err := b.measureSite(b.size.live, 0)
+	if err != nil {
+		return err
+	}
+	b.tellLarge(large)
+	all := []measured{}
+	for _, n := range b.size.linear {
+		m, err := b.measureSite(n, 0)
+		if err != nil {
+			return err
+		}
+		all = append(all, m)
+	}
+	b.tellLinear(append(all, large))
+	old, err := b.measureSite(b.size.live, b.size.history)
+	if err != nil {
+		return err
+	}
+	b.tellHistory(large, old)
+	return nil
+}
+
+// measured is all about one site.
+type measured struct {
+	live     int
+	cycles   cycles
+	restarts []restarted
+	lookups  []float64 // ms
+}
+
+func (b *bench) measureSite(live, history int) (m measured, err error) {
+	defer b.closeSites()
+	m.live = live
+	s, err := b.site(live, history)
+	if err != nil {
+		return m, err
+	}
+	if err := s.ask("cycles", b.size.watch, &m.cycles); err != nil {
+		return m, err
+	}
+	if live < b.size.live {
+		return m, nil
+	}
+	if m.lookups, err = b.timeLookups(s); err != nil {
+		return m, err
+	}
+	for range b.size.rounds {
+		var r restarted
+		if err := s.ask("stop", nil, nil); err != nil {
+			return m, err
+		}
+		if err := s.ask("start", nil, &r); err != nil {
+			return m, err
+		}
+		m.restarts = append(m.restarts, r)
+	}
+	return m, nil
+}
+
+func (m measured) restart() (wall, cpu float64) {
+	var walls, cpus []float64
+	for _, r := range m.restarts {
+		walls, cpus = append(walls, r.WallMS), append(cpus, r.CPUMS)
+	}
+	return median(walls), median(cpus)
+}
+
+func (b *bench) tellLarge(m measured) {
+	c := m.cycles
+	name := fmt.Sprintf("%d live: ", m.live)
+	b.target("live", name+"CPU per cycle of 10 s", c.per(c.CPU), "ms", cycleCPU)
+	b.tell("live", name+"of it, the simulation's listing", c.per(c.Listing), "ms")
+	b.tell("live", name+"not in it: jobs and wrappers", c.per(c.Playing), "ms")
+	b.beside("live", name+"local jobs ended per cycle", c.per(float64(c.Ended)), "", "1 %", float64(m.live)/100, 0)
+	b.target("live", name+"listings per cycle", c.per(float64(c.Listings)), "", 1)
+	b.target("live", name+"peak memory, simulation included", c.PeakMB, "MB", peakMemory)
+	wall, cpu := m.restart()
+	b.target("live", name+"restart until the first answer", wall, "ms", restartMS)
+	b.tell("live", name+"restart, CPU", cpu, "ms")
+}
+
+// tellLinear compares the cost per local job with that of the smallest site.
+func (b *bench) tellLinear(all []measured) {
+	for _, m := range all {
+		per := func(m measured) float64 { return m.cycles.per(m.cycles.CPU) / float64(m.live) * 1000 }
+		name := fmt.Sprintf("%d live: CPU per cycle and 1000 live", m.live)
+		b.beside("live", name, per(m), "ms", fmt.Sprintf("%d live", all[0].live), per(all[0]), 1.5)
+	}
+}
+
+// tellHistory compares a site with history with one without.
+func (b *bench) tellHistory(without, with measured) {
+	name := fmt.Sprintf("%d live, %d finished: ", with.live, b.size.history)
+	compare := func(what string, figure, other float64) {
+		b.beside("live", name+what, figure, "ms", "no history", other, sameLimit)
+	}
+	compare("CPU per cycle of 10 s", with.cycles.per(with.cycles.CPU), without.cycles.per(without.cycles.CPU))
+	w0, c0 := without.restart()
+	w1, c1 := with.restart()
+	compare("restart until the first answer", w1, w0)
+	compare("restart, CPU", c1, c0)
+	compare("jjm lookup, median", median(with.lookups), median(without.lookups))
+	b.target("live", name+"jjm lookup, 99 %", quantile(with.lookups, 0.99), "ms", lookupP99)
+}
+
+// sameLimit is the ratio up to which two figures count as unchanged: runs of
+// one and the same differ by as much.
+const sameLimit = 1.3

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// The targets of jjm lookup.
+const (
+	lookupCPU  = 2.5 // times a program that only parses flags
+	lookupP99  = 20  // ms
+	recordWall = 100 // ms
+)
+
+// flagOnly is a program that does nothing but parse the flags of jjm lookup.
+const flagOnly = `package main
+
+import (
+	"flag"
+	"os"
+)
+
+func main() {
+	_ = flag.String("state", "", "The daemon's state FOLDER.")
+	_ = flag.String("socket", "", "The daemon's SOCKET.")
+	_ = flag.Bool("json", false, "One JSON object per line.")
+	flag.Parse()
+	if _, err := os.Stdout.WriteString(flag.Arg(0) + "\n"); err != nil {
+		os.Exit(1)
+	}
+}
+`
+
+// lookup measures jjm lookup as gatekeepers run it.
+func (b *bench) lookup() error {
+	plain, err := b.buildFlagOnly()
+	if err != nil {
+		return err
+	}
+	s, err := b.site(b.size.live, 0)
+	if err != nil {
+		return err
+	}
+	id := s.grid.String()
+	var cpu, other, wall []float64
+	for range b.size.execs {
+		e, err := b.exec(s.args.Dir, filepath.Join(b.bin, "jjm"), "lookup", id)
+		if err != nil {
+			return err
+		}
+		p, err := b.exec(s.args.Dir, plain, id)
+		if err != nil {
+			return err
+		}
+		cpu, wall, other = append(cpu, ms(e.cpu)), append(wall, ms(e.wall)), append(other, ms(p.cpu))
+	}
+	b.beside("lookup", "jjm lookup, CPU, median", median(cpu), "ms", "a program that only parses the flags", median(other), lookupCPU)
+	live := fmt.Sprintf("jjm lookup, %d live", b.size.live)
+	b.tell("lookup", live+", wall, median", median(wall), "ms")
+	b.target("lookup", live+", wall, 99 %", quantile(wall, 0.99), "ms", lookupP99)
+	return b.lookupDown(s)
+}
+
+// lookupDown measures the answer from the record while no daemon runs.
+func (b *bench) lookupDown(s *siteProc) error {
+	if err := s.ask("stop", nil, nil); err != nil {
+		return err
+	}
+	wall, err := b.timeLookups(s)
+	if err != nil {
+		return err
+	}
+	b.tell("lookup", "no daemon: from the record, wall, median", median(wall), "ms")
+	b.target("lookup", "no daemon: from the record, wall, 99 %", quantile(wall, 0.99), "ms", recordWall)
+	return s.ask("start", nil, nil)
+}
+
+// timeLookups gives the wall times of jjm lookup of the large grid job, in ms.
+func (b *bench) timeLookups(s *siteProc) ([]float64, error) {
+	var wall []float64
+	for range b.size.execs {
+		e, err := b.exec(s.args.Dir, filepath.Join(b.bin, "jjm"), "lookup", s.grid.String())
+		if err != nil {
+			return nil, err
+		}
+		wall = append(wall, ms(e.wall))
+	}
+	return wall, nil
+}
+
+// executed is what one run of a program took.
+type executed struct{ wall, cpu time.Duration }
+
+// exec runs a program once, for the daemon whose state is in a folder.
+func (b *bench) exec(state string, argv ...string) (executed, error) {
+	cmd := exec.CommandContext(b.ctx, argv[0], argv[1:]...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + state, "JJM_STATE=" + state}
+	began := time.Now()
+	err := cmd.Run()
+	wall := time.Since(began)
+	if err != nil {
+		return executed{}, fmt.Errorf("%v: %w", argv, err)
+	}
+	return executed{wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
+}
+
+// buildFlagOnly builds the program to compare with, as make build builds jjm.
+func (b *bench) buildFlagOnly() (string, error) {
+	dir, err := b.folder("flags")
+	if err != nil {
+		return "", err
+	}
+	for name, text := range map[string]string{"main.go": flagOnly, "go.mod": "module flags\n\ngo 1.24\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	path := filepath.Join(dir, "flags")
+	cmd := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program to compare with: %w: %s", err, out)
+	}
+	return path, nil
+}

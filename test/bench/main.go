@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The exit codes.
+const (
+	exitOK     = 0
+	exitMissed = 1
+	exitError  = 2
+)
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == childWord {
+		os.Exit(childMain(os.Args[2], os.Stdin, os.Stdout))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, wholeSizes(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// section is one part of the table.
+type section struct {
+	name string
+	do   func(*bench) error
+}
+
+func sections() []section {
+	return []section{
+		{"accept", (*bench).accept},
+		{"lookup", (*bench).lookup},
+		{"live", (*bench).live},
+		{"true", (*bench).bare},
+		{"tar", (*bench).tar},
+	}
+}
+
+// bench is one run.
+type bench struct {
+	ctx    context.Context // of the whole run: a bench is one command
+	bin    string          // folder of the three programs
+	dir    string          // everything is written below it
+	shared string          // the work areas, as a file server would hold them
+	size   sizes
+	rows   []row
+	say    func(format string, args ...any)
+
+	sites map[siteArgs]*siteProc // that run
+}
+
+// sizes is how much is measured; tests measure less.
+type sizes struct {
+	live     int // local jobs of the large sites
+	history  int // finished local jobs
+	linear   []int
+	quiet    time.Duration // before live jobs are watched
+	watch    time.Duration // live jobs
+	execs    int
+	jobs     int // of /bin/true
+	files    int // of the tar
+	fileSize int
+	rounds   int
+}
+
+func wholeSizes() sizes {
+	return sizes{live: 100_000, history: 1_000_000, linear: []int{1000, 10_000}, quiet: 5 * time.Second, watch: 30 * time.Second,
+		execs: 300, jobs: 2000, files: 10_000, fileSize: 100_000, rounds: 3}
+}
+
+func run(ctx context.Context, size sizes, args []string, out, log io.Writer) int {
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	fs.SetOutput(log)
+	only := fs.String("run", "", "measure these `SECTIONS` only, such as lookup,true: "+strings.Join(names(), ", "))
+	asJSON := fs.Bool("json", false, "print JSON instead of a table")
+	bin := fs.String("bin", "bin", "the `FOLDER` of jjm, jjm-daemon and jjm-wrapper")
+	dir := fs.String("dir", "", "write below this `FOLDER`, on a local disk (default: the temporary one)")
+	profile := fs.String("profile", "", "write CPU profiles of the children into this `FOLDER`")
+	if err := fs.Parse(args); err != nil {
+		return exitError
+	}
+	b := &bench{ctx: ctx, size: size, sites: map[siteArgs]*siteProc{}}
+	began := time.Now()
+	b.say = func(format string, args ...any) {
+		fmt.Fprintf(log, "%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+	wanted, err := choose(*only, fs.Args())
+	if err == nil {
+		err = b.prepare(*bin, *dir, *profile)
+	}
+	if err == nil {
+		defer b.clean()
+		err = b.measure(wanted)
+	}
+	table := report{Machine: thisMachine(), Rows: b.rows}
+	if *asJSON {
+		err = errors.Join(err, table.json(out))
+	} else {
+		err = errors.Join(err, table.text(out))
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintln(log, "bench:", err)
+		return exitError
+	case table.missed():
+		return exitMissed
+	}
+	return exitOK
+}
+
+func names() []string {
+	var all []string
+	for _, s := range sections() {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+// choose gives the sections to measure.
+func choose(only string, rest []string) ([]section, error) {
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("unexpected argument %q: sections are named by -run", rest[0])
+	}
+	if only == "" {
+		return sections(), nil
+	}
+	var chosen []section
+	for _, name := range strings.Split(only, ",") {
+		i := slices.IndexFunc(sections(), func(s section) bool { return s.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("-run %q: there are %v", name, names())
+		}
+		chosen = append(chosen, sections()[i])
+	}
+	return chosen, nil
+}
+
+// prepare finds the programs and makes the folders.
+func (b *bench) prepare(bin, dir, profile string) (err error) {
+	if b.bin, err = filepath.Abs(bin); err != nil {
+		return err
+	}
+	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper"} {
+		if _, err := os.Stat(filepath.Join(b.bin, name)); err != nil {
+			return fmt.Errorf("%w: run make build first", err)
+		}
+	}
+	if profile != "" {
+		if profile, err = filepath.Abs(profile); err != nil {
+			return err
+		}
+		if err := errors.Join(os.MkdirAll(profile, 0o755), os.Setenv(profileEnv, profile)); err != nil {
+			return err
+		}
+	}
+	if b.dir, err = os.MkdirTemp(dir, "jjm-bench-"); err != nil {
+		return err
+	}
+	// The work areas lie on a shared file server at a real site. Memory stands
+	// for it here: what its disk can do is not ours to measure.
+	if b.shared, err = os.MkdirTemp("/dev/shm", "jjm-bench-"); err != nil {
+		b.shared, err = b.dir+"/shared", os.Mkdir(b.dir+"/shared", 0o755)
+	}
+	return err
+}
+
+func (b *bench) clean() {
+	for _, s := range b.sites {
+		s.close()
+	}
+	for _, dir := range []string{b.shared, b.dir} {
+		if err := os.RemoveAll(dir); err != nil {
+			b.say("%v", err)
+		}
+	}
+}
+
+// measure runs the sections; trouble in one does not keep the others from
+// their turn.
+func (b *bench) measure(wanted []section) error {
+	var errs []error
+	for i, s := range wanted {
+		b.say("%s", s.name)
+		if err := s.do(b); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
+		}
+		if b.ctx.Err() != nil {
+			break
+		}
+		// The live section begins with the site that lookup had.
+		if i+1 == len(wanted) || wanted[i+1].name != "live" {
+			b.closeSites()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// folder makes a fresh folder.
+func (b *bench) folder(name string) (string, error) {
+	return os.MkdirTemp(b.dir, name+"-")
+}

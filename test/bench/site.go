@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/engine"
+	"jjm/gate"
+	handlersall "jjm/handlers/all"
+	"jjm/store"
+	"jjm/wire"
+	"jjm/xmldb"
+)
+
+// siteArgs are what a site is begun with.
+type siteArgs struct {
+	Dir     string // of store, records and socket
+	Work    string // of the work areas
+	Wrapper string
+	Live    int  // how many local jobs run at once
+	History int  // finished local jobs in the store, for the asker
+	Idle    bool // the batch system starts nothing
+	// Quiet is how long the site is left alone once all its local jobs run.
+	Quiet time.Duration
+}
+
+// site is a child with the daemon's parts - engine, store, records and gate -
+// on a simulated batch system.
+type site struct {
+	args    siteArgs
+	player  *player
+	cluster *metered
+	log     *slog.Logger
+	caller  wire.Caller
+	endPlay context.CancelFunc
+	grid    jjm.GridID // the large grid job, once fill made it
+
+	*daemon
+}
+
+// daemon is one life of the daemon's parts.
+type daemon struct {
+	store   *store.Store
+	records *xmldb.DB
+	engine  *engine.Engine
+	socket  net.Listener
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	failed  error // once running is over
+}
+
+// user is the owner of everything.
+const user = "bench"
+
+func (s *site) answer(ctx context.Context, do string, arg func(into any) error) (any, error) {
+	switch do {
+	case "begin":
+		if err := arg(&s.args); err != nil {
+			return nil, err
+		}
+		return nil, s.begin(ctx)
+	case "fill":
+		return s.fill(ctx)
+	case "cycles":
+		var while time.Duration
+		if err := arg(&while); err != nil {
+			return nil, err
+		}
+		return s.cycles(ctx, while)
+	case "accept":
+		var n int
+		if err := arg(&n); err != nil {
+			return nil, err
+		}
+		return s.acceptOne(ctx, n)
+	case "stop":
+		return nil, s.halt()
+	case "start":
+		return s.restart(ctx)
+	}
+	return nil, fmt.Errorf("a site cannot %q", do)
+}
+
+// begin makes the folders and starts everything.
+func (s *site) begin(ctx context.Context) (err error) {
+	s.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s.caller = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: user, Admin: true}
+	if s.player, err = newPlayer(filepath.Join(s.args.Work, user), s.args.Live, s.args.Idle); err != nil {
+		return err
+	}
+	s.cluster = &metered{Adapter: s.player.sim}
+	playing, end := context.WithCancel(ctx)
+	s.endPlay = end
+	go s.player.play(playing)
+	s.daemon, err = s.open(ctx, s.args.Dir)
+	return err
+}
+
+// open opens what the daemon's app opens, in its order, and runs it.
+func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
+	d = &daemon{}
+	if d.store, err = store.Open(filepath.Join(dir, "store.db"), store.Options{Now: time.Now}); err != nil {
+		return nil, err
+	}
+	if d.records, err = xmldb.Open(filepath.Join(dir, "records"), xmldb.Options{}); err != nil {
+		return nil, err
+	}
+	config := engine.Defaults()
+	d.engine, err = engine.New(ctx, config, engine.Deps{
+		Store: d.store, Records: d.records, Types: handlersall.Registry(),
+		Clusters: []engine.Cluster{{Kind: "simulation", Adapter: s.cluster}},
+		Work:     s.args.Work, RecordDir: filepath.Join(dir, "records"), DropDir: filepath.Join(dir, "drop"),
+		Wrapper: s.args.Wrapper, Now: time.Now, Log: s.log, Notify: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if d.socket, err = gate.Listen(filepath.Join(dir, "jjm.sock"), gate.Config{}); err != nil {
+		return nil, err
+	}
+	ctx, d.stop = context.WithCancel(ctx)
+	var failed [2]error
+	var parts sync.WaitGroup
+	parts.Go(func() { failed[0] = d.engine.Run(ctx) })
+	parts.Go(func() { failed[1] = gate.New(d.engine, gate.Config{}, s.log).Serve(ctx, d.socket) })
+	d.running.Go(func() {
+		parts.Wait()
+		d.failed = errors.Join(failed[:]...)
+	})
+	return d, nil
+}
+
+// halt stops the daemon's parts; the batch system goes on.
+func (s *site) halt() error {
+	d := s.daemon
+	if d == nil {
+		return nil
+	}
+	s.daemon = nil
+	d.stop()
+	d.running.Wait()
+	return errors.Join(d.failed, d.records.Close(), d.store.Close())
+}
+
+func (s *site) close() error {
+	err := s.halt()
+	if s.endPlay != nil {
+		s.endPlay()
+		<-s.player.over
+		err = errors.Join(err, s.player.area.Close())
+		for _, trouble := range s.player.sim.Troubles() {
+			err = errors.Join(err, trouble)
+		}
+	}
+	return err
+}
+
+// submit submits a grid job of n local jobs of one event each.
+func (s *site) submit(ctx context.Context, n int) (jjm.GridID, error) {
+	text := fmt.Sprintf(`type = "montecarlo"
+name = "live"
+[params]
+command = ["simulate", "{first_event}", "{events}", "{seed}"]
+events = %d
+events_per_job = 1
+`, n)
+	made, err := s.engine.Submit(ctx, s.caller, wire.Submit{Name: "job.toml", Text: text, BaseDir: s.args.Dir})
+	return made.ID, err
+}
+
+// counts asks the engine.
+func (s *site) counts(ctx context.Context, id jjm.GridID) (wire.Counts, error) {
+	l := s.engine.Lookup(ctx, s.caller, []jjm.GridID{id})[0]
+	return l.Counts, l.Error.Err()
+}
+
+// until polls until done.
+func until(ctx context.Context, what string, within time.Duration, done func() (bool, error)) error {
+	deadline := time.Now().Add(within)
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("waited %v in vain: %s", within, what)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// siteProc is the asker's side of a site.
+type siteProc struct {
+	*child
+	args siteArgs
+	grid jjm.GridID // the large grid job
+}
+
+// site starts a site whose local jobs all run, or gives the one that runs
+// already.
+func (b *bench) site(live, history int) (*siteProc, error) {
+	key := siteArgs{Live: live, History: history, Quiet: b.size.quiet}
+	if s := b.sites[key]; s != nil {
+		return s, nil
+	}
+	s, err := b.newSite(key)
+	if err != nil {
+		return nil, err
+	}
+	b.sites[key] = s
+	b.say("  %d local jobs begin to run", live)
+	var filled filled
+	if err := s.ask("fill", nil, &filled); err != nil {
+		return nil, err
+	}
+	s.grid = filled.Grid
+	b.say("  they all run, after %.1f s", filled.Seconds)
+	return s, nil
+}
+
+// newSite starts a site with nothing in it but history.
+func (b *bench) newSite(args siteArgs) (*siteProc, error) {
+	var err error
+	if args.Dir, err = b.folder("site"); err != nil {
+		return nil, err
+	}
+	if args.Work, err = os.MkdirTemp(b.shared, "work-"); err != nil {
+		return nil, err
+	}
+	args.Wrapper = filepath.Join(b.bin, "jjm-wrapper")
+	if args.History > 0 {
+		if err := b.buildHistory(filepath.Join(args.Dir, "store.db"), args.History); err != nil {
+			return nil, err
+		}
+	}
+	s := &siteProc{args: args}
+	if s.child, err = b.child("site"); err != nil {
+		return nil, err
+	}
+	if err := s.ask("begin", args, nil); err != nil {
+		return nil, errors.Join(err, s.in.Close(), s.cmd.Wait())
+	}
+	return s, nil
+}
+
+// close ends the site and removes its work area, which takes up memory.
+func (s *siteProc) close() error {
+	_, err := s.child.close()
+	return errors.Join(err, os.RemoveAll(s.args.Work))
+}
+
+func (b *bench) closeSites() {
+	for key, s := range b.sites {
+		if err := s.close(); err != nil {
+			b.say("  %v", err)
+		}
+		delete(b.sites, key)
+	}
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"jjm"
+	"jjm/gate/client"
+	"jjm/wire"
+)
+
+// The targets of a job that does nothing: CPU per job, in milliseconds.
+const (
+	wrapperCPU = 5
+	daemonCPU  = 1
+)
+
+// bareRun is one run of many times /bin/true; CPU is per job, in milliseconds.
+type bareRun struct {
+	wall            time.Duration
+	wrapper, daemon float64 // of jjm; daemon is 0 for xargs
+	peakMB          float64
+}
+
+// bare measures /bin/true on the real daemon with the embedded batch system
+// beside xargs.
+func (b *bench) bare() error {
+	// Once only, because the end of a grid job deletes what its wrappers left
+	// for jjm; see close.
+	disk, err := b.bareDaemon(b.dir)
+	if err != nil {
+		return err
+	}
+	var memory, xargs []bareRun
+	for range b.size.rounds {
+		x, err := b.xargs()
+		if err != nil {
+			return err
+		}
+		m, err := b.bareDaemon(b.shared)
+		if err != nil {
+			return err
+		}
+		memory, xargs = append(memory, m), append(xargs, x)
+	}
+	b.tellBare("on disk", []bareRun{disk}, xargs)
+	b.tellBare("in memory", memory, xargs)
+	return nil
+}
+
+// tellBare tells of jjm's runs in one kind of folder.
+func (b *bench) tellBare(where string, jjms, xargs []bareRun) {
+	of := func(runs []bareRun, f func(bareRun) float64) float64 {
+		var all []float64
+		for _, r := range runs {
+			all = append(all, f(r))
+		}
+		return median(all)
+	}
+	wall := func(r bareRun) float64 { return ms(r.wall) }
+	wrapper := func(r bareRun) float64 { return r.wrapper }
+	name := fmt.Sprintf("%d times /bin/true, %s: ", b.size.jobs, where)
+	b.beside("true", name+"wall", of(jjms, wall), "ms", fmt.Sprintf("xargs -P %d -n 1", runtime.NumCPU()), of(xargs, wall), 0)
+	b.target("true", name+"CPU per job, wrapper (xargs subtracted)", of(jjms, wrapper)-of(xargs, wrapper), "ms", wrapperCPU)
+	b.target("true", name+"CPU per job, daemon", of(jjms, func(r bareRun) float64 { return r.daemon }), "ms", daemonCPU)
+	b.tell("true", name+"peak memory of the daemon", of(jjms, func(r bareRun) float64 { return r.peakMB }), "MB")
+}
+
+// xargs runs /bin/true as many times, as many at once.
+func (b *bench) xargs() (bareRun, error) {
+	cmd := exec.CommandContext(b.ctx, "xargs", "-P", strconv.Itoa(runtime.NumCPU()), "-n", "1", "/bin/true")
+	var lines strings.Builder
+	for i := range b.size.jobs {
+		fmt.Fprintln(&lines, i)
+	}
+	cmd.Stdin = strings.NewReader(lines.String())
+	began := time.Now()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return bareRun{}, fmt.Errorf("xargs: %w: %s", err, out)
+	}
+	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return bareRun{wall: time.Since(began), wrapper: ms(cpu) / float64(b.size.jobs)}, nil
+}
+
+// bareDaemon runs them as local jobs of one grid job of a daemon of its own.
+func (b *bench) bareDaemon(dir string) (r bareRun, err error) {
+	d, err := b.startDaemon(dir)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	before, err := timesOf(d.pid())
+	if err != nil {
+		return r, err
+	}
+	began := time.Now()
+	status, err := d.runJob(b.ctx, fmt.Sprintf("type = \"script\"\nname = \"true\"\n[params]\ncommand = [\"/bin/true\"]\ncount = %d\n", b.size.jobs))
+	if err != nil {
+		return r, err
+	}
+	if status != jjm.Done.String() {
+		return r, fmt.Errorf("the grid job is %s", status)
+	}
+	r.wall = time.Since(began)
+	after, err := timesOf(d.pid())
+	if err != nil {
+		return r, err
+	}
+	spent := after.minus(before)
+	r.wrapper, r.daemon = ms(spent.children)/float64(b.size.jobs), ms(spent.own)/float64(b.size.jobs)
+	r.peakMB, err = peakMB(strconv.Itoa(d.pid()))
+	return r, err
+}
+
+// realDaemon is a daemon in a folder of its own.
+type realDaemon struct {
+	cmd    *exec.Cmd
+	state  string
+	client client.Client
+	perf   *exec.Cmd // nil unless profiling
+}
+
+// startDaemon starts jjm-daemon with the defaults, in a folder of its own below
+// dir, and waits until it answers.
+func (b *bench) startDaemon(dir string) (*realDaemon, error) {
+	state, err := os.MkdirTemp(dir, "daemon-")
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(state, "jjm.toml")
+	if err := os.WriteFile(config, []byte("log = \"warn\"\n"), 0o644); err != nil {
+		return nil, err
+	}
+	d := &realDaemon{state: state, client: client.Client{Socket: filepath.Join(state, "jjm.sock")}}
+	d.cmd = exec.CommandContext(b.ctx, filepath.Join(b.bin, "jjm-daemon"), "serve")
+	d.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + state, "JJM_STATE=" + state, "JJM_CONFIG=" + config}
+	d.cmd.Stderr = os.Stderr
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := d.cmd.Start(); err != nil {
+		return nil, err
+	}
+	err = until(b.ctx, "the daemon answers", 20*time.Second, func() (bool, error) {
+		_, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbPing})
+		return err == nil, nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, d.profile(b.ctx)
+}
+
+// profile lets perf(1) watch the daemon, if a profile is wanted. Programs built
+// by make have no symbols: see -bin.
+func (d *realDaemon) profile(ctx context.Context) error {
+	dir := os.Getenv(profileEnv)
+	if dir == "" {
+		return nil
+	}
+	d.perf = exec.CommandContext(ctx, "perf", "record", "-q", "-g", "-o", filepath.Join(dir, "true.perf"), "-p", strconv.Itoa(d.pid()))
+	return d.perf.Start()
+}
+
+func (d *realDaemon) pid() int { return d.cmd.Process.Pid }
+
+// runJob submits a job file and waits for its end.
+func (d *realDaemon) runJob(ctx context.Context, text string) (status string, err error) {
+	a, err := d.client.Do(ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Name: "job.toml", Text: text, BaseDir: d.state}})
+	if err != nil {
+		return "", err
+	}
+	err = d.client.Watch(ctx, wire.Request{Verb: wire.VerbWait, Refs: []string{a.Submit.ID.String()}}, func(a wire.Answer) error {
+		status = a.Status[0].Lookup.Status
+		return nil
+	})
+	return status, err
+}
+
+// close ends the daemon as a service manager does. Its folder stays until the
+// end of the run: ext4 without a journal looks at every inode that was deleted
+// in the last minute before it makes a new one (recently_deleted in
+// fs/ext4/ialloc.c of Linux), which would count as the next run's CPU time.
+func (d *realDaemon) close() error {
+	err := d.cmd.Process.Signal(syscall.SIGTERM)
+	err = errors.Join(err, d.cmd.Wait())
+	if d.perf != nil {
+		_ = d.perf.Wait() // perf ends with what it watches, in its own way
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+// Package daemon_test runs the real daemon: its reload, its service manager, its
+// end, and the demonstration.
+package daemon_test
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const root = "../.."
+
+// bin is where TestMain built the programs.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "jjm-bin")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command("go", "build", "-o", dir, "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper")
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		panic(string(out))
+	}
+	bin = dir
+	return m.Run()
+}
+
+// daemon is one running daemon.
+type daemon struct {
+	t   *testing.T
+	dir string
+	cmd *exec.Cmd
+	env []string
+	log *logBuffer
+}
+
+// logBuffer collects what the daemon logs.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// start starts a daemon in a folder of its own, short enough for a socket.
+func start(t *testing.T, config string, env ...string) *daemon {
+	t.Helper()
+	dir := shortDir(t)
+	d := &daemon{t: t, dir: dir, log: &logBuffer{}}
+	d.env = append(os.Environ(), "JJM_STATE="+dir+"/state", "JJM_SOCKET=", "JJM_CONFIG=", "NOTIFY_SOCKET=", "WATCHDOG_USEC=")
+	d.env = append(d.env, env...)
+	args := []string{"serve"}
+	if config != "" {
+		d.write("jjm.toml", config)
+		args = append(args, "--config", dir+"/jjm.toml")
+	}
+	d.cmd = exec.Command(bin+"/jjm", args...)
+	d.cmd.Env, d.cmd.Stderr = d.env, d.log
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.cmd.Process.Kill(); _ = d.cmd.Wait() })
+	d.eventually("the daemon answers", func() bool { return d.jjm("clusters") == nil })
+	return d
+}
+
+func (d *daemon) write(name, text string) {
+	d.t.Helper()
+	path := filepath.Join(d.dir, name)
+	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *daemon) jjm(args ...string) error {
+	cmd := exec.Command(bin+"/jjm", args...)
+	cmd.Env = d.env
+	return cmd.Run()
+}
+
+// eventually waits for something to become true, and shows the daemon's log if
+// it does not.
+func (d *daemon) eventually(what string, ok func() bool) {
+	d.t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatalf("not within 30 s: %s; the log:\n%s", what, d.log)
+		}
+	}
+}
+
+func (d *daemon) logs(what string) {
+	d.t.Helper()
+	d.eventually("a log line "+what, func() bool { return strings.Contains(d.log.String(), what) })
+}
+
+func (d *daemon) signal(sig syscall.Signal) {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(sig); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func TestReload_TakesOverWhatItCanAndSaysWhatNot(t *testing.T) {
+	d := start(t, "log = \"info\"\n")
+	d.write("jjm.toml", "log = \"debug\"\n[engine]\npoll = \"2s\"\nworkers = 9\n")
+	d.logs("configuration reloaded") // noticed by itself
+	d.logs("changes only with a restart\" setting=engine.workers")
+	d.write("jjm.toml", "log = \"dbug\"\n")
+	d.logs("was not reloaded")
+	d.logs("want debug, info, warn or error")
+	d.write("jjm.toml", "log = \"info\"\n")
+	before := strings.Count(d.log.String(), "configuration reloaded")
+	d.signal(syscall.SIGHUP)
+	d.logs("reload asked for by SIGHUP")
+	d.eventually("one more reload", func() bool { return strings.Count(d.log.String(), "configuration reloaded") > before })
+	if err := d.jjm("clusters"); err != nil {
+		t.Errorf("after a bad configuration the daemon does not answer: %v", err)
+	}
+}
+
+func TestNotify_ReadyWatchdogStopping(t *testing.T) {
+	sock := filepath.Join(shortDir(t), "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: sock, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	d := start(t, "", "NOTIFY_SOCKET="+sock, "WATCHDOG_USEC=200000")
+	expect := func(want string) {
+		t.Helper()
+		buf := make([]byte, 256)
+		if err := conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			n, err := conn.Read(buf)
+			if err != nil {
+				t.Fatalf("waiting for %s: %v; the log:\n%s", want, err, d.log)
+			}
+			if strings.Contains(string(buf[:n]), want) {
+				return
+			}
+		}
+	}
+	expect("READY=1")
+	expect("WATCHDOG=1")
+	expect("WATCHDOG=1")
+	d.signal(syscall.SIGTERM)
+	expect("STOPPING=1")
+	if err := d.cmd.Wait(); err != nil {
+		t.Errorf("SIGTERM: %v, want exit 0; the log:\n%s", err, d.log)
+	}
+}
+
+func TestConfigCheck_SaysEveryMistakeWithItsExitCode(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jjm.toml")
+	if err := os.WriteFile(file, []byte("stat = \"/x\"\n[engine]\nworkers = \"four\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(bin+"/jjm", "config", "check", file).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 5 {
+		t.Errorf("exit %v, want 5", err)
+	}
+	for _, want := range []string{"2 problems", `did you mean "state"`, "jjm.toml:3"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in:\n%s", want, out)
+		}
+	}
+	if out, err := exec.Command(bin+"/jjm", "config", "check", root+"/etc/jjm.toml").CombinedOutput(); err != nil {
+		t.Errorf("the shipped configuration: %v\n%s", err, out)
+	}
+}

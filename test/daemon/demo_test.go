@@ -1,0 +1,90 @@
+package daemon_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestDemo_RunsTheMainJobAndComparesEveryByte(t *testing.T) {
+	dir := shortDir(t)
+	cmd := exec.Command("sh", "scripts/demo.sh")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "DEMO_DIR="+dir, "DEMO_BIN="+bin)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("demo: %v\n%s", err, out)
+	}
+	for _, want := range []string{"== the record", "the same, byte for byte", "done: 20"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in:\n%s", want, out)
+		}
+	}
+	for _, file := range []string{"output.tar", "state/records/1/record.xml", "state/records/1/jobs-0000.xml"} {
+		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// nobody is the account of the second demonstration (Debian's nobody).
+const nobody = 65534
+
+// TestDemo_RunsAsAnOrdinaryUser becomes somebody else; who is an ordinary user
+// already has that in the test before.
+func TestDemo_RunsAsAnOrdinaryUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		return
+	}
+	home := shortDir(t)
+	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper"} {
+		copyTo(t, filepath.Join(home, "bin", name), filepath.Join(bin, name))
+	}
+	for _, name := range []string{"scripts/demo.sh", "etc/examples/montecarlo.toml",
+		"etc/examples/mc.sh", "etc/examples/mc.awk", "etc/examples/merge.sh"} {
+		copyTo(t, filepath.Join(home, name), filepath.Join(root, name))
+	}
+	if err := os.Chown(home, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "scripts/demo.sh")
+	cmd.Dir = home
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "DEMO_DIR=" + home + "/demo", "USER=nobody"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "the same, byte for byte") {
+		t.Fatalf("demo as an ordinary user: %v\n%s", err, out)
+	}
+}
+
+func copyTo(t *testing.T, path, from string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shortDir is a temporary folder with a path short enough for a socket, that
+// everybody may enter.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "jjmt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}

@@ -1,0 +1,149 @@
+// Package docs_test runs what README.md shows: its quick tour, with the real
+// programs, and the names that it uses.
+package docs_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const root = "../.."
+
+// programs builds jjm into a folder of its own and gives the folder.
+func programs(t *testing.T) string {
+	t.Helper()
+	bin := t.TempDir()
+	cmd := exec.Command("go", "build", "-o", bin, "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper")
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+func readme(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// block gives the first fenced block of a language.
+func block(t *testing.T, text, lang string) string {
+	t.Helper()
+	m := regexp.MustCompile("(?s)```" + lang + "\n(.*?)```").FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("README.md has no block of %s", lang)
+	}
+	return m[1]
+}
+
+// TestReadme_QuickTourRuns runs the tour: every command must succeed, and every
+// line shown must be printed; "..." stands for anything.
+func TestReadme_QuickTourRuns(t *testing.T) {
+	text := readme(t)
+	dir, err := os.MkdirTemp("", "jjm-tour")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.WriteFile(filepath.Join(dir, "hello.toml"), []byte(block(t, text, "toml")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "PATH="+programs(t)+":"+os.Getenv("PATH"), "JJM_STATE="+dir+"/state", "JJM_SOCKET=", "JJM_CONFIG=")
+	serve(t, dir, env)
+	for _, step := range strings.Split(block(t, text, "console"), "$ ")[1:] {
+		line, want, _ := strings.Cut(step, "\n")
+		cmd := exec.Command("sh", "-c", line)
+		cmd.Dir, cmd.Env = dir, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+		if !shows(string(out), want) {
+			t.Errorf("%s prints\n%s\nREADME.md shows\n%s", line, out, want)
+		}
+	}
+}
+
+// shows compares what is shown with what was printed.
+func shows(got, want string) bool {
+	pattern := regexp.QuoteMeta(want)
+	pattern = strings.ReplaceAll(pattern, `\.\.\.`, `(?s:.*)`)
+	return regexp.MustCompile(`^` + pattern + `$`).MatchString(got)
+}
+
+func TestShows_WouldFindADifference(t *testing.T) {
+	if shows("1 done DONE\n", "1 failed ...\n") || !shows("1 done x\ny\n", "1 done ...\n") {
+		t.Error("shows is blind")
+	}
+}
+
+// serve starts the daemon and stops it at the end of the test.
+func serve(t *testing.T, dir string, env []string) {
+	t.Helper()
+	var path string
+	for _, e := range env {
+		if p, ok := strings.CutPrefix(e, "PATH="); ok {
+			path = strings.SplitN(p, ":", 2)[0]
+		}
+	}
+	jjm := filepath.Join(path, "jjm")
+	log, err := os.Create(filepath.Join(dir, "daemon.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	daemon := exec.Command(jjm, "serve")
+	daemon.Env, daemon.Stderr = env, log
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = daemon.Process.Signal(syscall.SIGTERM)
+		if err := daemon.Wait(); err != nil {
+			t.Errorf("the daemon did not stop cleanly: %v", err)
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		cmd := exec.CommandContext(ctx, jjm, "clusters")
+		cmd.Env = env
+		if cmd.Run() == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			text, _ := os.ReadFile(log.Name())
+			t.Fatalf("the daemon does not answer; its log:\n%s", text)
+		}
+	}
+}
+
+// TestReadme_NamesWhatExists checks every relative link and every make target.
+func TestReadme_NamesWhatExists(t *testing.T) {
+	text := readme(t)
+	for _, m := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+			t.Errorf("README.md links to %s: %v", m[1], err)
+		}
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("make ([a-z-]+)").FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(string(makefile), "\n"+m[1]+":") {
+			t.Errorf("README.md names make %s, which the Makefile lacks", m[1])
+		}
+	}
+}

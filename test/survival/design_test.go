@@ -1,0 +1,163 @@
+package survival_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jjm"
+)
+
+// perJob is the number of events of a local job; the last one may have fewer.
+const perJob = 3
+
+// application is what the local jobs run: app.sh FIRST EVENTS. What becomes of
+// a local job follows from its number, and so from its first event: see
+// design.of. Every start and every end adds a line "event attempt what" to the
+// ledger, which is outside of jjm: one write(2) to a file opened with O_APPEND.
+const application = `#!/bin/sh
+first=$1 events=$2
+attempt=$JJM_ATTEMPT
+job=$(( (first - 1) / PER_JOB ))
+book() { echo "$first $attempt $*" >>"$LEDGER"; }
+report() { "$GBS_LOG" "$@"; }
+book start
+# Between 10 and 300 ms, of which a tenth of the jobs has most.
+ms=$(( 10 + first * 7919 % 90 ))
+[ $((job % 10)) -ne 9 ] || ms=$((ms + 200))
+[ -z "$SECONDS_EACH" ] || ms=$((SECONDS_EACH * 1000))
+[ $((job % 10)) -ne 9 ] || "$JJM_PROGRESS" simulate 1 "$events"
+pause() { sleep $((ms / 1000)).$(printf %03d $((ms % 1000))); }
+case $MIX:$((job % 10)) in
+yes:5) if [ "$attempt" = 0 ]; then pause; book retry; report RETRY again; exit 0; fi ;;
+yes:6) pause; book exit7; exit 7 ;;
+yes:7) pause; book failed; report FAILED "by design"; exit 0 ;;
+yes:8) sleep 600; book overslept; exit 0 ;;
+slow:*) ms=$((1000 + job * 2000)) ;;
+hang:*) if [ "$attempt" = 0 ]; then sleep 600; exit 0; fi ;;
+esac
+pause
+i=0
+while [ $i -lt "$events" ]; do echo "event $((first + i))"; i=$((i + 1)); done >out.txt || exit 3
+book ok
+[ "$REPORT" != glf ] || report SUCCEEDED out.txt
+`
+
+// design is a grid job whose end is known before it begins.
+type design struct {
+	jobs int
+	// glf: the type montecarlo, which reports by GBS log file; else script,
+	// which reports by its exit code.
+	glf bool
+	// mix is the MIX of the application: "yes" for all kinds of ends, "hang"
+	// for first attempts that hang, "slow" for successes that take longer from
+	// one to the next, "" for successes only.
+	mix     string
+	seconds int // each local job lasts so long, instead of some hundred ms
+	request string
+	key     string
+	// refused: no batch system takes it.
+	refused bool
+	// killed: the grid job is killed as a whole, at any time.
+	killed bool
+	// loose: attempts may be lost to the trouble that the test makes, such as a
+	// full disk, so that their number is not known.
+	loose bool
+}
+
+// events is one less than a whole number of local jobs: the last is shorter.
+func (d design) events() int64 { return int64(d.jobs*perJob - 1) }
+
+// text is the job file.
+func (d design) text(s *site) string {
+	var b strings.Builder
+	report, kind, command := "exit", "script", `["/bin/sh", "app.sh", "{first_event}", "{events}"]`
+	if d.glf {
+		report, kind, command = "glf", "montecarlo", `["app.sh", "{first_event}", "{events}"]`
+	}
+	fmt.Fprintf(&b, "type = %q\nname = \"survival\"\n", kind)
+	if d.key != "" {
+		fmt.Fprintf(&b, "key = %q\n", d.key)
+	}
+	if !d.glf {
+		fmt.Fprintf(&b, "outputs = [\"out.txt\"]\n")
+	}
+	if d.request != "" {
+		fmt.Fprintf(&b, "[request]\n%s\n", d.request)
+	}
+	seconds := ""
+	if d.seconds > 0 {
+		seconds = strconv.Itoa(d.seconds)
+	}
+	fmt.Fprintf(&b, `[env]
+LEDGER = %q
+REPORT = %q
+MIX = %q
+PER_JOB = "%d"
+SECONDS_EACH = %q
+[[inputs]]
+path = "app.sh"
+executable = true
+[params]
+command = %s
+events = %d
+events_per_job = %d
+`, s.ledgerOf(d), report, d.mix, perJob, seconds, command, d.events(), perJob)
+	return b.String()
+}
+
+// want is what must become of one local job.
+type want struct {
+	states   []jjm.State
+	attempts int32 // how many, at most if the local job is killed
+}
+
+// of tells what must become of local job n.
+func (d design) of(n int32) want {
+	w := want{states: []jjm.State{jjm.Completed}, attempts: 1}
+	switch kind := n % 10; {
+	case d.refused:
+		w = want{states: []jjm.State{jjm.Failed}}
+	case d.mix == "hang":
+		w.attempts = 2
+	case d.mix != "yes":
+	case kind == 5:
+		w.attempts = 2
+	case kind == 6:
+		w.states = []jjm.State{jjm.Failed}
+		if d.glf {
+			w.attempts = 2 // max_retry_early = 1
+		}
+	case kind == 7:
+		w.states = []jjm.State{jjm.Failed}
+	case kind == 8:
+		w.states = []jjm.State{jjm.Killed}
+	}
+	if d.killed && !slices.Contains(w.states, jjm.Killed) {
+		w.states = append(w.states, jjm.Killed)
+	}
+	return w
+}
+
+// sleepers are the local jobs that go on until they are killed.
+func (d design) sleepers() []int32 {
+	var ns []int32
+	for n := int32(8); int(n) < d.jobs && d.mix == "yes"; n += 10 {
+		ns = append(ns, n)
+	}
+	return ns
+}
+
+// status is the grid job's status once it is over.
+func (d design) status() []jjm.GridStatus {
+	switch {
+	case d.killed:
+		return []jjm.GridStatus{jjm.Aborted}
+	case d.refused:
+		return []jjm.GridStatus{jjm.GridFailed}
+	case d.mix == "yes":
+		return []jjm.GridStatus{jjm.Finished}
+	}
+	return []jjm.GridStatus{jjm.Done}
+}

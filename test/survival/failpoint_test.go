@@ -1,0 +1,320 @@
+package survival_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/gate/client"
+	"jjm/wire"
+)
+
+// scenario leads a site to a failpoint.
+type scenario struct {
+	set settings
+	// lives are the failpoints of the daemons in turn, "" for one that is
+	// killed by the test once the grid job is over; after the last one a daemon
+	// without failpoint ends the grid job. Nil means the failpoint itself.
+	lives  []string
+	design design
+	// patience is how long a daemon may take to come to its failpoint, if not
+	// deadWithin.
+	patience time.Duration
+	// between runs between lives, while no daemon is there.
+	between func(t *testing.T, s *site)
+	// before runs before the first daemon; drive replaces driveMix.
+	before func(t *testing.T, s *site)
+	drive  func(ctx context.Context, s *site, d design) (jjm.GridID, error)
+}
+
+// mixed is the scenario of most failpoints: all kinds of ends, kills of running
+// and of waiting local jobs.
+func mixed(glf bool) scenario {
+	return scenario{design: design{jobs: 30, glf: glf, mix: "yes"}}
+}
+
+// TestFailpoint_DaemonKilledThere kills a daemon at every failpoint and looks
+// whether the next one brings everything to the right end.
+func TestFailpoint_DaemonKilledThere(t *testing.T) {
+	all := scenarios()
+	for _, point := range failpoints(t) {
+		if why, ok := elsewhere()[point]; ok {
+			t.Logf("failpoint %s is not tested here: %s", point, why)
+			continue
+		}
+		sc, known := all[point]
+		if !known {
+			t.Errorf("failpoint %s has no scenario: add one to scenarios()", point)
+			continue
+		}
+		delete(all, point)
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			sc.run(t, point)
+		})
+	}
+	for point := range all {
+		t.Errorf("the scenario of %s leads to no failpoint in the source", point)
+	}
+}
+
+// run plays the scenario.
+func (sc scenario) run(t *testing.T, point string) {
+	if sc.set.slots == 0 {
+		sc.set.slots = 4
+	}
+	s := newSite(t, sc.set)
+	sc.design.key = "once"
+	if sc.before != nil {
+		sc.before(t, s)
+	}
+	drive := sc.drive
+	if drive == nil {
+		drive = driveMix
+	}
+	lives := sc.lives
+	if lives == nil {
+		lives = []string{point}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), finalWithin)
+	defer cancel()
+	s.start(lives[0])
+	driven := s.goDrive(ctx, drive, sc.design)
+	for i, life := range lives {
+		if i > 0 {
+			s.start(life)
+		}
+		if life == "" {
+			s.await("the grid job is over", finalWithin, func() bool { return s.overNow(driven) })
+			s.kill()
+		} else {
+			s.died(max(sc.patience, deadWithin))
+			s.sawFailpoint(life)
+		}
+		if sc.between != nil {
+			sc.between(t, s)
+		}
+	}
+	s.startReady()
+	id := driven.wait(t)
+	s.final(id)
+	if n := s.gridJobs(); n != 1 {
+		t.Errorf("%d grid jobs, want 1: the request key was not kept", n)
+	}
+	s.verify(id, sc.design)
+}
+
+// sawFailpoint checks that the last daemon died where it was to die.
+func (s *site) sawFailpoint(life string) {
+	s.t.Helper()
+	log := s.logText()
+	log = log[strings.LastIndex(log, "== daemon"):]
+	name, _, _ := strings.Cut(life, ":")
+	if !strings.Contains(log, "killed at failpoint") || !strings.Contains(log, "point="+name) {
+		s.t.Fatalf("the daemon died, and its log does not say that it was at failpoint %s:\n%s", life, tail(log, 10))
+	}
+}
+
+// gridJobs counts all grid jobs.
+func (s *site) gridJobs() int {
+	s.t.Helper()
+	return len(s.must(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true}}).Status)
+}
+
+// driven is a driver at work, or its outcome.
+type driven struct {
+	done chan struct{}
+	id   jjm.GridID
+	err  error
+}
+
+func (s *site) goDrive(ctx context.Context, drive func(context.Context, *site, design) (jjm.GridID, error), d design) *driven {
+	r := &driven{done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		r.id, r.err = drive(ctx, s, d)
+	}()
+	s.t.Cleanup(func() { <-r.done })
+	return r
+}
+
+// wait gives the grid job once all requests about it were made.
+func (r *driven) wait(t *testing.T) jjm.GridID {
+	t.Helper()
+	<-r.done
+	if r.err != nil {
+		t.Fatalf("requests that must succeed, whatever becomes of daemons: %v", r.err)
+	}
+	return r.id
+}
+
+// overNow reports whether the driver is done and its grid job is over.
+func (s *site) overNow(r *driven) bool {
+	select {
+	case <-r.done:
+	default:
+		return false
+	}
+	if r.err != nil {
+		s.t.Fatal(r.err)
+	}
+	a, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbLookup, Refs: []string{r.id.String()}})
+	return err == nil && isFinal(a.Lookup[0].Status)
+}
+
+// insist asks until a daemon answers, as a gatekeeper does that must have its
+// answer; a refusal is an error.
+func (s *site) insist(ctx context.Context, req wire.Request) (wire.Answer, error) {
+	for {
+		a, err := s.client().Do(ctx, req)
+		if err == nil || !client.IsUnreachable(err) && jjm.KindOf(err) != jjm.Ambiguous {
+			return a, err
+		}
+		select {
+		case <-ctx.Done():
+			return a, errors.Join(fmt.Errorf("%s %v was never answered", req.Verb, req.Refs), err)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// submit hands a grid job over, under its key as often as need be.
+func (s *site) submit(ctx context.Context, d design) (jjm.GridID, error) {
+	if s.uid != 0 {
+		return s.submitAs(ctx, d)
+	}
+	a, err := s.insist(ctx, wire.Request{Verb: wire.VerbSubmit,
+		Submit: &wire.Submit{Name: "survival.toml", Text: d.text(s), BaseDir: s.dir}})
+	if err != nil {
+		return 0, err
+	}
+	return a.Submit.ID, nil
+}
+
+// submitAs submits by the command, as the account of the daemon.
+func (s *site) submitAs(ctx context.Context, d design) (jjm.GridID, error) {
+	file := filepath.Join(s.dir, "survival.toml")
+	if err := os.WriteFile(file, []byte(d.text(s)), 0o644); err != nil {
+		return 0, err
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, "jjm"), "submit", file)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "JJM_STATE=" + s.state}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(s.uid), Gid: uint32(s.uid)}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("jjm submit: %w: %s", err, out)
+	}
+	id, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	return jjm.GridID(id), err
+}
+
+// until asks for the status of local jobs until ok.
+func (s *site) until(ctx context.Context, ref string, ok func(wire.Status) bool) error {
+	for {
+		a, err := s.insist(ctx, wire.Request{Verb: wire.VerbStatus, Refs: []string{ref}})
+		switch {
+		case err == nil && ok(a.Status[0]):
+			return nil
+		case err != nil && jjm.KindOf(err) != jjm.Gone:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("status %s never became as wanted: %w", ref, ctx.Err())
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// killAll asks for kills, until each was answered with success.
+func (s *site) killAll(ctx context.Context, refs ...string) error {
+	a, err := s.insist(ctx, wire.Request{Verb: wire.VerbKill, Refs: refs})
+	if err != nil {
+		return err
+	}
+	for _, k := range a.Kill {
+		if k.Error != nil {
+			return fmt.Errorf("kill %s: %w", k.Ref, k.Error.Err())
+		}
+	}
+	return nil
+}
+
+// driveMix submits, and kills the sleepers: the first one once it runs, the
+// others as soon as they are queued.
+func driveMix(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, err := s.submit(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	var refs []string
+	for _, n := range d.sleepers() {
+		refs = append(refs, jjm.LocalID{Grid: id, N: n}.String())
+	}
+	if len(refs) == 0 {
+		return id, nil
+	}
+	queued := func(st wire.Status) bool { return len(st.Locals) > 0 && st.Locals[0].State >= jjm.Submitted }
+	if err := s.until(ctx, id.String()+"."+strconv.Itoa(d.jobs-1), queued); err != nil {
+		return id, err
+	}
+	if err := s.killAll(ctx, refs[1:]...); err != nil {
+		return id, err
+	}
+	runs := func(st wire.Status) bool { return st.Locals[0].State == jjm.Running || st.Locals[0].State.Final() }
+	if err := s.until(ctx, refs[0], runs); err != nil {
+		return id, err
+	}
+	return id, s.killAll(ctx, refs[0])
+}
+
+// driveKilled submits, lets some local jobs end, and kills the grid job.
+func driveKilled(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, err := s.submit(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	some := func(st wire.Status) bool { return st.Lookup.Counts.Completed >= 3 }
+	if err := s.until(ctx, id.String(), some); err != nil {
+		return id, err
+	}
+	return id, s.killAll(ctx, id.String())
+}
+
+// driveOnly submits.
+func driveOnly(ctx context.Context, s *site, d design) (jjm.GridID, error) { return s.submit(ctx, d) }
+
+// ripe says when a sleeper is killed: every third as soon as it exists, the
+// others once they run.
+func ripe(n int32) func(wire.Status) bool {
+	return func(st wire.Status) bool {
+		if len(st.Locals) == 0 {
+			return false
+		}
+		return n/10%3 == 2 || st.Locals[0].State == jjm.Running || st.Locals[0].State.Final()
+	}
+}
+
+// statusOf asks for grid jobs without their local jobs.
+func statusOf(id jjm.GridID) wire.Request {
+	return wire.Request{Verb: wire.VerbStatus, Refs: []string{id.String()}}
+}
+
+// only gives the site's one grid job.
+func (s *site) only() jjm.GridID {
+	s.t.Helper()
+	list := s.must(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true}}).Status
+	if len(list) != 1 {
+		s.t.Fatalf("%d grid jobs, want 1", len(list))
+	}
+	return list[0].Lookup.ID
+}

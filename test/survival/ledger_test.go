@@ -1,0 +1,149 @@
+package survival_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"jjm"
+)
+
+// run is one attempt of a local job, as the application knows it: by its first
+// event.
+type run struct {
+	event   int64
+	attempt int32
+}
+
+// booked is what the application wrote of one run.
+type booked struct {
+	starts int
+	ends   []string
+}
+
+// readLedger reads what the applications wrote.
+func (e *ended) readLedger() {
+	e.t.Helper()
+	ledger, err := readLedger(e.ledgerOf(e.design))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.ledger = ledger
+}
+
+func readLedger(path string) (map[run]*booked, error) {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // none: nothing ran
+		return nil, err
+	}
+	runs := map[run]*booked{}
+	for line := range strings.Lines(string(text)) {
+		var r run
+		var what string
+		if _, err := fmt.Sscanf(line, "%d %d %s\n", &r.event, &r.attempt, &what); err != nil {
+			return nil, fmt.Errorf("ledger line %q: %w", line, err)
+		}
+		if runs[r] == nil {
+			runs[r] = &booked{}
+		}
+		if what == "start" {
+			runs[r].starts++
+		} else {
+			runs[r].ends = append(runs[r].ends, what)
+		}
+	}
+	return runs, nil
+}
+
+// checkLedger checks by the application's own word that no attempt ran twice,
+// that a completed local job succeeded once and did not run again afterwards,
+// and that attempts ran as often as the design of the job says.
+func (e *ended) checkLedger() {
+	e.t.Helper()
+	known := 0
+	for _, l := range e.status.Locals {
+		known += e.checkRuns(&l)
+	}
+	if known != len(e.ledger) {
+		e.t.Errorf("the ledger has %d runs, of which %d belong to a local job and an attempt of it: %v", len(e.ledger), known, e.ledger)
+	}
+}
+
+// checkRuns checks the runs of one local job and counts them.
+func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
+	e.t.Helper()
+	succeeded := 0
+	for a := int32(0); a <= l.Attempt; a++ {
+		b := e.ledger[run{l.Part.First, a}]
+		if b == nil {
+			continue
+		}
+		known++
+		if b.starts != 1 || len(b.ends) > 1 {
+			e.t.Errorf("attempt %d of local job %s was started %d times and ended as %v: a double run", a, l.ID, b.starts, b.ends)
+		}
+		for _, end := range b.ends {
+			if end == "ok" {
+				succeeded++
+			}
+		}
+	}
+	last := e.ledger[run{l.Part.First, l.Attempt}]
+	if l.State == jjm.Completed && (last == nil || len(last.ends) != 1 || last.ends[0] != "ok") {
+		e.t.Errorf("local job %s is completed, and its attempt %d booked %v, want ok", l.ID, l.Attempt, last)
+	}
+	if e.design.loose {
+		return known
+	}
+	if l.State == jjm.Completed && succeeded != 1 {
+		e.t.Errorf("local job %s is completed, and its application succeeded %d times, want once", l.ID, succeeded)
+	}
+	if w := e.design.of(l.ID.N); l.State != jjm.Killed && (known != int(w.attempts) || l.Attempt != max(w.attempts-1, 0)) {
+		e.t.Errorf("local job %s (%v) ran %d times, its attempt is number %d, want %d attempts", l.ID, l.State, known, l.Attempt, w.attempts)
+	}
+	return known
+}
+
+// checkAttempts checks by the claims that no attempt ran twice: every attempt
+// has ended; whoever ran one holds its claim; a claim is one attempt's only; one
+// the daemon claimed never ran.
+func (e *ended) checkAttempts() {
+	e.t.Helper()
+	nonces := map[string]jjm.AttemptID{}
+	for _, l := range e.status.Locals {
+		completed := 0
+		for i, a := range e.attempts[l.ID.N] {
+			if a.Ended == 0 || a.Evidence == nil || a.Verdict == nil {
+				e.t.Errorf("attempt %d of local job %s is still open in the store", a.ID.Attempt, l.ID)
+				continue
+			}
+			if a.ID.Attempt != int32(i) {
+				e.t.Errorf("attempt %d of local job %s is the number %d in the store", a.ID.Attempt, l.ID, i)
+			}
+			if a.Verdict.Action == jjm.Complete {
+				completed++
+			}
+			ran := e.ledger[run{l.Part.First, a.ID.Attempt}] != nil
+			claim := a.Evidence.Claim
+			switch {
+			case claim == nil:
+				if ran {
+					e.t.Errorf("attempt %d of local job %s ran without a claim", a.ID.Attempt, l.ID)
+				}
+				continue
+			case claim.Holder != jjm.HolderWrapper && ran:
+				e.t.Errorf("attempt %d of local job %s ran, although the claim is the %s's", a.ID.Attempt, l.ID, claim.Holder)
+			case a.Evidence.Result != nil && a.Evidence.Result.Claim.Nonce != claim.Nonce:
+				e.t.Errorf("attempt %d of local job %s: its result is not the claim holder's", a.ID.Attempt, l.ID)
+			}
+			if other, twice := nonces[claim.Nonce]; twice {
+				e.t.Errorf("one claim for two attempts: %v and %v", other, a.ID)
+			}
+			nonces[claim.Nonce] = a.ID
+		}
+		if want := l.State == jjm.Completed; completed > 1 || (completed == 1) != want {
+			e.t.Errorf("local job %s is %v, and %d of its attempts were judged complete", l.ID, l.State, completed)
+		}
+	}
+}

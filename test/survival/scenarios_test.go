@@ -1,0 +1,150 @@
+package survival_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/wire"
+)
+
+// elsewhere are the failpoints that no site with the embedded batch system comes
+// to, and why.
+func elsewhere() map[string]string {
+	const twoPhase = "only two-phase batch systems take bulks held and release them"
+	return map[string]string{"release.before-commit": twoPhase, "release.after-commit": twoPhase}
+}
+
+// scenarios says how a daemon is brought to each failpoint. Where a number is
+// given, it is not the first time that counts but that one.
+func scenarios() map[string]scenario {
+	all := map[string]scenario{}
+	add := func(point string, sc scenario) { all[point] = sc }
+	// Both ways of reporting take part: one before, the other after the commit.
+	changes := func(change string, make func(glf bool) scenario, nth ...int) {
+		for i, when := range []string{".before-commit", ".after-commit"} {
+			sc := make(i == 0)
+			if len(nth) > 0 {
+				sc.lives = []string{change + when + ":" + strconv.Itoa(nth[0])}
+			}
+			add(change+when, sc)
+		}
+	}
+	for _, change := range []string{"accept", "prepare", "generate", "submit", "acknowledge", "kill-locals", "collect"} {
+		changes(change, mixed)
+	}
+	changes("status", mixed, 2)
+	changes("watch", mixed, 4)
+	changes("verdict", mixed, 6)
+	changes("kill", func(glf bool) scenario {
+		return scenario{design: design{jobs: 30, glf: glf, mix: "yes", killed: true}, drive: driveKilled}
+	})
+	changes("repoint", func(bool) scenario {
+		return scenario{set: settings{slots: 1}, design: design{jobs: 2, glf: true, mix: "slow"}, drive: driveDoubled}
+	})
+	changes("refuse", func(glf bool) scenario {
+		return scenario{design: design{jobs: 30, glf: glf, request: `queue = "long"`, refused: true}, drive: driveOnly}
+	})
+	changes("submit-again", func(glf bool) scenario { return awaySpool(mixed(glf)) })
+	changes("doubt", func(glf bool) scenario { return blindSpool(mixed(glf)) })
+
+	for i, point := range []string{"prepare.packed", "submit.assigned", "submit.acted", "watch.listed", "settle.claimed",
+		"collect.tarred", "retire.swept", "publish.before", "publish.after",
+		"local.spooled", "local.marked", "local.started", "local.recorded", "local.cancelling", "local.ended", "local.closed"} {
+		add(point, mixed(i%2 == 0))
+	}
+	add("reconcile.found", scenario{design: mixed(true).design, lives: []string{"submit.acted", "reconcile.found"}})
+	add("local.purging", scenario{design: mixed(false).design, set: settings{keep: "1m"}, patience: 90 * time.Second, lives: []string{"", "local.purging"}})
+	for point, nth := range map[string]int{"publish.before": 5, "publish.after": 4, "watch.listed": 3,
+		"local.marked": 7, "local.started": 9, "local.recorded": 12, "local.ended": 3, "local.closed": 5} {
+		sc := all[point]
+		sc.lives = []string{point + ":" + strconv.Itoa(nth)}
+		all[point] = sc
+	}
+	return all
+}
+
+// spool is the folder of the embedded batch system.
+func (s *site) spool() string { return filepath.Join(s.state, "clusters", "local", "spool") }
+
+// awaySpool takes the spool away under the running daemon, which cannot submit
+// then, and certainly has not.
+func awaySpool(sc scenario) scenario {
+	sc.drive = func(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbPing}); err != nil {
+			return 0, err
+		}
+		if err := os.Rename(s.spool(), s.spool()+".away"); err != nil {
+			return 0, err
+		}
+		return driveMix(ctx, s, d)
+	}
+	sc.between = func(t *testing.T, s *site) {
+		if err := os.Rename(s.spool()+".away", s.spool()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sc
+}
+
+// blindSpool takes the right to read the spool's folder away: an entry can be
+// made then, and not be synced, so that the submission is in doubt. Root reads
+// everything; its daemon runs as nobody.
+func blindSpool(sc scenario) scenario {
+	if os.Getuid() == 0 {
+		sc.set.uid = nobody
+	}
+	sc.drive = func(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbPing}); err != nil {
+			return 0, err
+		}
+		if err := os.Chmod(s.spool(), 0o300); err != nil {
+			return 0, err
+		}
+		return driveMix(ctx, s, d)
+	}
+	sc.between = func(t *testing.T, s *site) {
+		if err := os.Chmod(s.spool(), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sc
+}
+
+// driveDoubled submits two local jobs for one slot and starts the second one's
+// wrapper by hand, as a batch system would that took the bulk twice. It takes
+// the claim before the wrapper in the slot does, which therefore runs nothing.
+func driveDoubled(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, err := s.submit(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	second := jjm.LocalID{Grid: id, N: 1}.String()
+	var l jjm.LocalJob
+	queued := func(st wire.Status) bool {
+		if len(st.Locals) == 1 {
+			l = st.Locals[0]
+		}
+		return l.BatchID != ""
+	}
+	if err := s.until(ctx, second, queued); err != nil {
+		return id, err
+	}
+	wrappers, err := filepath.Glob(filepath.Join(s.state, "work", "*", "bin", "*", "jjm-wrapper"))
+	if err != nil || len(wrappers) != 1 {
+		return id, fmt.Errorf("%d wrappers, want one: %w", len(wrappers), err)
+	}
+	area := filepath.Dir(filepath.Dir(filepath.Dir(wrappers[0])))
+	cmd := exec.CommandContext(ctx, wrappers[0], "run", area, string(l.Tag))
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "JJM_INDEX=" + strconv.Itoa(int(l.Pos)), "JJM_BATCH_ID=7777_1"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return id, fmt.Errorf("the wrapper started by hand: %w: %s", err, out)
+	}
+	return id, nil
+}

@@ -1,0 +1,377 @@
+package survival_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/gate/client"
+	"jjm/wire"
+)
+
+// Deadlines. They are generous: a test that passes never waits for one.
+const (
+	aliveWithin = 15 * time.Second
+	deadWithin  = 30 * time.Second
+	finalWithin = 60 * time.Second
+	pollEvery   = 20 * time.Millisecond
+)
+
+// nobody is the account of daemons that must not be root: 65534 by custom.
+const nobody = 65534
+
+// site is one installation of jjm in a folder of its own.
+type site struct {
+	t      *testing.T
+	dir    string // everything is below it
+	state  string
+	config string
+	env    []string // added to the daemon's environment
+	// uid runs the daemon, if not 0.
+	uid int
+	d   *daemon
+	log string // of all daemons, one after the other
+}
+
+// settings are what tests choose of a site's configuration.
+type settings struct {
+	slots int
+	keep  string
+	uid   int
+	state string // "" = below the site's folder
+	retry int    // max_retry_early; 0 means 1
+}
+
+// newSite makes a site without starting its daemon.
+func newSite(t *testing.T, set settings) *site {
+	t.Helper()
+	daemons <- struct{}{}
+	dir, err := os.MkdirTemp(shortTemp(), "jjms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, dir: dir, state: set.state, uid: set.uid,
+		config: filepath.Join(dir, "jjm.toml"), log: filepath.Join(dir, "daemon.log")}
+	if s.state == "" {
+		s.state = filepath.Join(dir, "s")
+	}
+	t.Cleanup(s.close)
+	for _, err := range []error{
+		os.Chmod(dir, 0o755), mkdir(s.state),
+		mkdir(filepath.Join(dir, "ledgers")), os.Chmod(filepath.Join(dir, "ledgers"), 0o777),
+		os.WriteFile(filepath.Join(dir, "app.sh"), []byte(application), 0o755),
+		s.configure(set),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.uid != 0 {
+		if err := os.Chown(s.state, s.uid, s.uid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// ledgerOf is where the applications of a grid job keep their ledger.
+func (s *site) ledgerOf(d design) string { return filepath.Join(s.dir, "ledgers", "of-"+d.key) }
+
+func mkdir(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// shortTemp is a temporary folder whose path leaves room for a socket's name.
+func shortTemp() string {
+	if dir := os.TempDir(); len(dir) < 40 {
+		return dir
+	}
+	return "/tmp"
+}
+
+// configure writes the configuration: everything is quick.
+func (s *site) configure(set settings) error {
+	keep := set.keep
+	if keep == "" {
+		keep = "1h"
+	}
+	text := fmt.Sprintf(`log = "debug"
+[engine]
+poll = "1s"
+harvest = "200ms"
+result_settle = "2s"
+command = "5s"
+cancel_again = "1s"
+absent_listings = 3
+absent_for = "3s"
+heartbeat = "500ms"
+heartbeat_stale = "5s"
+grace = "1s"
+backoff = "0s"
+publish_every = "100ms"
+[engine.retry]
+max_retry_early = %d
+[[cluster]]
+name = "local"
+kind = "local"
+slots = %d
+grace = "3s"
+keep = %q
+`, max(set.retry, 1), max(set.slots, 1), keep)
+	return os.WriteFile(s.config, []byte(text), 0o644)
+}
+
+// daemon is one life of the daemon.
+type daemon struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error // once done is closed
+}
+
+// start starts a daemon; failpoint "" means none. It does not wait.
+func (s *site) start(failpoint string) *daemon {
+	s.t.Helper()
+	log, err := os.OpenFile(s.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(filepath.Join(programs, "jjm-daemon"), "serve", "--config", s.config)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "JJM_STATE=" + s.state}, s.env...)
+	if failpoint != "" {
+		cmd.Env = append(cmd.Env, "JJM_FAILPOINT="+failpoint)
+	}
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
+	// Its own session: nothing that is meant for the test reaches it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if s.uid != 0 && os.Getuid() == 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(s.uid), Gid: uint32(s.uid)}
+	}
+	fmt.Fprintf(log, "== daemon, failpoint %q\n", failpoint)
+	if err := cmd.Start(); err != nil {
+		s.t.Fatalf("start the daemon: %v", err)
+	}
+	d := &daemon{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		d.err = cmd.Wait()
+		close(d.done)
+	}()
+	s.d = d
+	return d
+}
+
+// startReady starts a daemon and waits until it answers.
+func (s *site) startReady() *daemon {
+	s.t.Helper()
+	d := s.start("")
+	s.ready()
+	return d
+}
+
+// ready waits until the daemon answers.
+func (s *site) ready() {
+	s.t.Helper()
+	s.await("the daemon answers", aliveWithin, func() bool {
+		select {
+		case <-s.d.done:
+			s.t.Fatalf("the daemon ended instead of serving: %v", s.d.err)
+		default:
+		}
+		_, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbPing})
+		return err == nil
+	})
+}
+
+// await polls until ok.
+func (s *site) await(what string, within time.Duration, ok func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(within); !ok(); time.Sleep(pollEvery) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("waited %v in vain: %s", within, what)
+		}
+	}
+}
+
+// kill kills the daemon as kill -9 does, and waits for its end.
+func (s *site) kill() {
+	s.t.Helper()
+	_ = s.d.cmd.Process.Kill()
+	s.died(deadWithin)
+}
+
+// died waits for a daemon that is to be killed, and checks that it was.
+func (s *site) died(within time.Duration) {
+	s.t.Helper()
+	select {
+	case <-s.d.done:
+	case <-time.After(within):
+		s.t.Fatalf("the daemon still lives after %v: it never came to its failpoint", within)
+	}
+	status, ok := s.d.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		s.t.Fatalf("the daemon ended with %v, want killed by SIGKILL", s.d.cmd.ProcessState)
+	}
+}
+
+// stop ends the daemon with SIGTERM, as a service manager does.
+func (s *site) stop() {
+	s.t.Helper()
+	if err := s.d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		s.t.Fatalf("SIGTERM: %v", err)
+	}
+	began := time.Now()
+	select {
+	case <-s.d.done:
+	case <-time.After(10 * time.Second):
+		s.t.Fatal("the daemon does not stop within 10 s of SIGTERM")
+	}
+	if s.d.err != nil {
+		s.t.Errorf("the daemon ended after SIGTERM with %v, want exit 0", s.d.err)
+	}
+	s.t.Logf("stopped by SIGTERM within %v", time.Since(began).Round(time.Millisecond))
+}
+
+// logText is what the daemons logged.
+func (s *site) logText() string {
+	text, err := os.ReadFile(s.log)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// close ends everything that the site started, and removes it unless the test
+// failed.
+func (s *site) close() {
+	defer func() { <-daemons }()
+	log := tail(s.logText(), 40)
+	if s.d != nil {
+		if s.t.Failed() { // its goroutines tell where it hangs
+			_ = s.d.cmd.Process.Signal(syscall.SIGQUIT)
+			select {
+			case <-s.d.done:
+			case <-time.After(time.Second):
+			}
+		}
+		_ = s.d.cmd.Process.Kill()
+		<-s.d.done
+	}
+	for range 50 {
+		left := s.processes()
+		if len(left) == 0 {
+			break
+		}
+		for _, p := range left {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+		time.Sleep(pollEvery)
+	}
+	if s.t.Failed() {
+		s.t.Logf("the site is kept: %s; the end of its daemon's log:\n%s", s.dir, log)
+		return
+	}
+	if err := os.RemoveAll(s.dir); err != nil {
+		s.t.Log(err)
+	}
+}
+
+// tail gives the last lines of a text, without the requests that went well.
+func tail(text string, lines int) string {
+	var all []string
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, `"gate: request"`) {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all[max(0, len(all)-lines):], "")
+}
+
+// process is a process of a local job.
+type process struct {
+	pid     int
+	command string
+}
+
+// processes lists what lives of the site's local jobs: wrappers and what they
+// started, all of which inherit JJM_BATCH_ID and a path below the state.
+func (s *site) processes() []process {
+	dirs, err := os.ReadDir("/proc")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var found []process
+	for _, d := range dirs {
+		pid, err := strconv.Atoi(d.Name())
+		if err != nil {
+			continue
+		}
+		env, err := os.ReadFile(filepath.Join("/proc", d.Name(), "environ"))
+		if err != nil || !strings.Contains(string(env), "JJM_BATCH_ID=") || !strings.Contains(string(env), "="+s.state+"/") {
+			continue
+		}
+		command, _ := os.ReadFile(filepath.Join("/proc", d.Name(), "cmdline"))
+		found = append(found, process{pid, strings.ReplaceAll(string(command), "\x00", " ")})
+	}
+	return found
+}
+
+func (s *site) client() *client.Client {
+	return &client.Client{Socket: filepath.Join(s.state, "jjm.sock"), Timeout: 10 * time.Second}
+}
+
+// ask asks until a daemon answers, as gatekeepers do: daemons come and go.
+func (s *site) ask(req wire.Request) (wire.Answer, error) {
+	s.t.Helper()
+	for deadline := time.Now().Add(finalWithin); ; time.Sleep(pollEvery) {
+		a, err := s.client().Do(context.Background(), req)
+		again := client.IsUnreachable(err) || jjm.KindOf(err) == jjm.Ambiguous
+		if !again || time.Now().After(deadline) {
+			return a, err
+		}
+	}
+}
+
+// must is ask for requests that cannot be refused.
+func (s *site) must(req wire.Request) wire.Answer {
+	s.t.Helper()
+	a, err := s.ask(req)
+	if err != nil {
+		s.t.Fatalf("%s %v: %v", req.Verb, req.Refs, err)
+	}
+	return a
+}
+
+// status asks for a grid job and all its local jobs.
+func (s *site) status(id jjm.GridID) wire.Status {
+	s.t.Helper()
+	return s.must(wire.Request{Verb: wire.VerbStatus, Refs: []string{id.String() + ".*"}}).Status[0]
+}
+
+// final waits until the grid job is over.
+func (s *site) final(id jjm.GridID) wire.Lookup {
+	s.t.Helper()
+	var l wire.Lookup
+	s.await("grid job "+id.String()+" is over", finalWithin, func() bool {
+		l = s.must(wire.Request{Verb: wire.VerbLookup, Refs: []string{id.String()}}).Lookup[0]
+		return isFinal(l.Status)
+	})
+	return l
+}
+
+func isFinal(word string) bool {
+	var st jjm.GridStatus
+	return st.UnmarshalText([]byte(word)) == nil && st.Final()
+}

@@ -1,0 +1,198 @@
+package survival_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/store"
+	"jjm/wire"
+)
+
+// ended is all that a site tells about a grid job that is over.
+type ended struct {
+	*site
+	id       jjm.GridID
+	design   design
+	status   wire.Status // with all local jobs
+	journal  []jjm.JournalEntry
+	attempts map[int32][]store.Attempt
+	ledger   map[run]*booked
+}
+
+// verify checks everything that must be true of a grid job that is over,
+// whatever happened to the daemon meanwhile. It stops the daemon.
+func (s *site) verify(id jjm.GridID, d design) *ended {
+	s.t.Helper()
+	s.nothingRuns()
+	e := &ended{site: s, id: id, design: d, status: s.status(id)}
+	e.journal = s.must(wire.Request{Verb: wire.VerbHistory, Refs: []string{id.String()}}).History
+	tarSum := s.outputSum(id)
+	s.stop()
+	e.readStore()
+	e.readLedger()
+
+	e.checkGrid()
+	e.checkParts()
+	e.checkStates()
+	e.checkJournal()
+	e.checkAttempts()
+	e.checkLedger()
+	e.checkRecord()
+	e.checkTar(tarSum)
+	return e
+}
+
+// nothingRuns waits for the last wrappers to go: a result is there a moment
+// before its wrapper is gone.
+func (s *site) nothingRuns() {
+	s.t.Helper()
+	var left []process
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(pollEvery) {
+		if left = s.processes(); len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Errorf("the grid job is over, and of its local jobs still run: %v", left)
+			return
+		}
+	}
+}
+
+// readStore reads what the daemon does not tell.
+func (e *ended) readStore() {
+	e.t.Helper()
+	st, err := store.Open(filepath.Join(e.state, "store.db"), store.Options{ReadOnly: true})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer st.Close()
+	ctx := context.Background()
+	if err := st.Check(ctx); err != nil {
+		e.t.Errorf("the store is damaged: %v", err)
+	}
+	e.attempts = map[int32][]store.Attempt{}
+	for _, l := range e.status.Locals {
+		if e.attempts[l.ID.N], err = st.Attempts(ctx, l.ID); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	job, err := st.Grid(ctx, e.id)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if job.Status.String() != e.status.Lookup.Status {
+		e.t.Errorf("the store says that the grid job is %v, the daemon said %s", job.Status, e.status.Lookup.Status)
+	}
+	live, err := st.Live(ctx)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for _, b := range live.Bulks {
+		if slices.ContainsFunc(b.Members, func(m jjm.AttemptID) bool { return m.Grid == e.id }) {
+			e.t.Errorf("bulk %s is %v in the store, although its grid job is over", b.Tag, b.State)
+		}
+	}
+}
+
+// checkGrid checks the aggregates.
+func (e *ended) checkGrid() {
+	e.t.Helper()
+	l := e.status.Lookup
+	var words []string
+	for _, st := range e.design.status() {
+		words = append(words, st.String())
+	}
+	if !slices.Contains(words, l.Status) {
+		e.t.Errorf("the grid job ended as %s (%s), want one of %v", l.Status, l.Message, words)
+	}
+	counted := map[jjm.State]int{}
+	for _, j := range e.status.Locals {
+		counted[j.State]++
+	}
+	c := l.Counts
+	if c.Completed != counted[jjm.Completed] || c.Failed != counted[jjm.Failed] || c.Killed != counted[jjm.Killed] ||
+		c.Completed+c.Failed+c.Killed != len(e.status.Locals) || c.Total != len(e.status.Locals) {
+		e.t.Errorf("the counts %+v are not those of the local jobs, %v", c, counted)
+	}
+	if !e.design.killed && len(e.status.Locals) != e.design.jobs {
+		e.t.Errorf("%d local jobs, want %d", len(e.status.Locals), e.design.jobs)
+	}
+}
+
+// checkParts checks that the local jobs' parts cover every event once. Of a
+// grid job that is killed while it is cut, the parts are a beginning.
+func (e *ended) checkParts() {
+	e.t.Helper()
+	next := int64(1)
+	for i, l := range e.status.Locals {
+		if int(l.ID.N) != i || l.Part.First != next {
+			e.t.Fatalf("local job %s, the number %d, has events from %d, want from %d: a gap or an overlap", l.ID, i, l.Part.First, next)
+		}
+		next += l.Part.Count
+	}
+	if got := next - 1; got != e.design.events() && !e.design.killed {
+		e.t.Errorf("the local jobs have events up to %d, want %d", got, e.design.events())
+	}
+}
+
+// checkStates checks what became of each local job.
+func (e *ended) checkStates() {
+	e.t.Helper()
+	for _, l := range e.status.Locals {
+		if w := e.design.of(l.ID.N); !slices.Contains(w.states, l.State) && !e.design.loose {
+			e.t.Errorf("local job %s is %v/%s (%s), want one of %v", l.ID, l.State, l.Phase, l.Message, w.states)
+		}
+		if !l.State.Final() {
+			e.t.Errorf("local job %s is %v, and its grid job is over", l.ID, l.State)
+		}
+	}
+}
+
+// checkJournal follows every local job through the journal: each change starts
+// where the one before ended, and exactly one ends it.
+func (e *ended) checkJournal() {
+	e.t.Helper()
+	at := make([]string, len(e.status.Locals))
+	ends := make([]int, len(at))
+	grid, over := "", 0
+	for _, en := range e.journal {
+		if en.First < 0 {
+			if en.From != grid && !(grid == "" && en.From == "registered") {
+				e.t.Errorf("journal %d: the grid job goes from %s to %s, and it was %s", en.Seq, en.From, en.To, grid)
+			}
+			if grid = en.To; isFinal(grid) {
+				over++
+			}
+			continue
+		}
+		if en.Source == "repoint" {
+			continue
+		}
+		for n := en.First; n <= en.Last && int(n) < len(at); n++ {
+			if en.From != at[n] {
+				e.t.Errorf("journal %d: local job %d goes from %q to %q, and it was %q", en.Seq, n, en.From, en.To, at[n])
+			}
+			at[n] = en.To
+			if word, _, _ := strings.Cut(en.To, "/"); terminal(word) {
+				ends[n]++
+			}
+		}
+	}
+	if over != 1 {
+		e.t.Errorf("the journal has %d ends of the grid job, want 1", over)
+	}
+	for n, l := range e.status.Locals {
+		if word, _, _ := strings.Cut(at[n], "/"); word != l.State.String() || ends[n] != 1 {
+			e.t.Errorf("the journal ends local job %s %d times, at last as %s; it is %v", l.ID, ends[n], at[n], l.State)
+		}
+	}
+}
+
+func terminal(word string) bool {
+	var st jjm.State
+	return st.UnmarshalText([]byte(word)) == nil && st.Final()
+}
