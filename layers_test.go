@@ -31,6 +31,7 @@ var layers = map[string]int{
 	"jjm/adapters":             2,
 	"jjm/handlers":             2,
 	"jjm/adapters/local":       3,
+	"jjm/adapters/":            3,
 	"jjm/adapters/adaptertest": 3,
 	"jjm/handlers/":            3,
 	"jjm/adapters/all":         4,

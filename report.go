@@ -55,7 +55,14 @@ type Report struct {
 	// Host is where it runs or ran.
 	Host string `json:"host,omitempty"`
 	// Reason is the batch system's own text: why pending, why held, why over.
-	Reason    string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Hold is the batch system's code of a hold, "13/2", where it has one.
+	Hold string `json:"hold,omitempty"`
+	// Starts is when the batch system expects a waiting job to start; 0 when
+	// it does not say.
+	Starts Time `json:"starts,omitempty"`
+	// Source names what said all this: "squeue", "sacct", "condor_history".
+	Source    string `json:"source,omitempty"`
 	Submitted Time   `json:"submitted,omitempty"`
 	Started   Time   `json:"started,omitempty"`
 	Ended     Time   `json:"ended,omitempty"`

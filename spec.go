@@ -36,12 +36,24 @@ type Spec struct {
 }
 
 // Request is what one local job needs from a batch system. Zero means the
-// cluster's default.
+// cluster's default. Two local jobs of equal requests may share a bulk.
 type Request struct {
 	Cores    int      `json:"cores,omitempty"`
 	MemoryMB int64    `json:"memory_mb,omitempty"` // MiB
 	Walltime Duration `json:"walltime,omitzero"`
-	Queue    string   `json:"queue,omitempty"`
+	// Queue is a queue or partition.
+	Queue string `json:"queue,omitempty"`
+	GPUs  int    `json:"gpus,omitempty"`
+	// ScratchMB is disk space on the worker, in MiB.
+	ScratchMB int64 `json:"scratch_mb,omitempty"`
+	// Account is charged for the job; Project and QOS are further words of the
+	// site's accounting and scheduling.
+	Account string `json:"account,omitempty"`
+	Project string `json:"project,omitempty"`
+	QOS     string `json:"qos,omitempty"`
+	// Directives are options in the batch system's own language, one a line.
+	// A cluster takes them only if its configuration allows it.
+	Directives string `json:"directives,omitempty"`
 }
 
 // Input is one file for the sandbox.

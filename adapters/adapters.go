@@ -23,8 +23,8 @@ import (
 type Adapter interface {
 	// Name is the cluster's name in the configuration.
 	Name() string
-	// Capabilities says what the batch system can do. It does no I/O and never
-	// changes.
+	// Capabilities says what the batch system can do. It does no I/O; what a
+	// Prober learns may change it.
 	Capabilities() Capabilities
 	// Submit hands over one bulk. It is called at most once per bulk unless
 	// Find proved the bulk absent. An error of kind Ambiguous means that the
@@ -57,10 +57,31 @@ type Watcher interface {
 	Changed() <-chan struct{}
 }
 
+// Prober is what an adapter implements if it can ask its batch system, with
+// one or two cheap commands, whether it answers and what its limits are. Probe
+// is called before the first submission, every few minutes, and to find out
+// whether a batch system in trouble is back. It returns an error of kind Busy
+// if there is no answer; Capabilities then stays as it was. Until the first
+// success Capabilities is what is safe without asking.
+type Prober interface {
+	Probe(ctx context.Context) error
+}
+
+// Checker is what an adapter implements if it can tell, without asking its
+// batch system, that it cannot express a request. The error is of kind Invalid
+// and names the field as the job file does ("request.gpus"); a jjm.Problems
+// names several.
+type Checker interface {
+	Check(r jjm.Request) error
+}
+
 // Capabilities describe a batch system as jjm sees it through its adapter.
 type Capabilities struct {
 	// MaxBulk is the most jobs one Submit may carry.
 	MaxBulk int
+	// MaxQueued is the most jobs that one account may have in the batch system,
+	// waiting and running; 0 when there is no such limit or it is not known.
+	MaxQueued int
 	// TwoPhase systems receive bulks held and run them only after Release.
 	TwoPhase bool
 	// SharedFS is true when workers see the work area under the same path.

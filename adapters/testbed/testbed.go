@@ -1,0 +1,147 @@
+// Package testbed gives tests the real batch systems that scripts/testbed
+// installs and starts: on Debian, as root. Elsewhere a test that needs one says
+// so and is skipped; with CI=true that is a failure.
+package testbed
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/run"
+)
+
+// Bed is a running batch system.
+type Bed struct {
+	// Bin is the folder of its commands.
+	Bin string
+	// Env is what its commands want in their environment.
+	Env map[string]string
+	// Owner is the account that its jobs run as. As root, the commands in Bin
+	// act for that account.
+	Owner jjm.Owner
+	// Vars is everything that "scripts/testbed/NAME.sh env" printed.
+	Vars map[string]string
+	// script is the bed's own.
+	script string
+}
+
+// startTime bounds the start of a bed, its installation included.
+const startTime = 8 * time.Minute
+
+// Start brings up a bed - "slurm", "condor", "sge" - unless it is up, and
+// leaves it up: other packages' tests use it at the same time.
+func Start(t testing.TB, name string) *Bed {
+	t.Helper()
+	if why := unfit(); why != "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("the test bed %s cannot be started: %s", name, why)
+		}
+		t.Skipf("NOT RUN: this test needs the real %s of scripts/testbed: %s", name, why)
+	}
+	b := &Bed{script: filepath.Join(root(t), "scripts", "testbed", name+".sh")}
+	b.Do(t, "up")
+	b.Vars = variables(b.Do(t, "env"))
+	b.Bin, b.Env = b.Vars["BIN"], map[string]string{}
+	for key, value := range b.Vars {
+		if name, ok := strings.CutPrefix(key, "ENV_"); ok {
+			b.Env[name] = value
+		}
+	}
+	b.Owner = account(t, b.Vars["OWNER"])
+	return b
+}
+
+// Do runs the bed's script with the arguments and gives what it printed. The
+// verbs that every script knows are up, down, status and env; a bed's own
+// package says what else.
+func (b *Bed) Do(t testing.TB, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	out, err := run.Run(ctx, run.Cmd{Argv: append([]string{b.script}, args...), Env: os.Environ(), Deadline: startTime})
+	if err != nil || out.Exit != 0 {
+		t.Fatalf("%s %v: exit %d, error %v\n%s%s", b.script, args, out.Exit, err, out.Stdout, out.Stderr)
+	}
+	return string(out.Stdout)
+}
+
+// Dir makes a folder that jobs of the bed's owner can write, under a path that
+// the batch system sees too, and removes it after the test.
+func (b *Bed) Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "jjm-bed-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chown(dir, b.Owner.UID, b.Owner.GID); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// unfit says why this machine cannot run the beds.
+func unfit() string {
+	if os.Geteuid() != 0 {
+		return "it is installed and started as root"
+	}
+	if _, err := os.Stat("/etc/debian_version"); err != nil {
+		return "it is installed from Debian's packages, and this is no Debian"
+	}
+	return ""
+}
+
+// root is the folder of the module.
+func root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// variables reads lines of NAME=value.
+func variables(text string) map[string]string {
+	vars := map[string]string{}
+	for s := bufio.NewScanner(bytes.NewBufferString(text)); s.Scan(); {
+		if name, value, ok := strings.Cut(s.Text(), "="); ok {
+			vars[name] = value
+		}
+	}
+	return vars
+}
+
+func account(t testing.TB, name string) jjm.Owner {
+	t.Helper()
+	u, err := user.Lookup(name)
+	if err != nil {
+		t.Fatalf("the owner of the test bed's jobs: %v", err)
+	}
+	uid, err1 := strconv.Atoi(u.Uid)
+	gid, err2 := strconv.Atoi(u.Gid)
+	if err1 != nil || err2 != nil {
+		t.Fatalf("account %s has uid %q, gid %q", name, u.Uid, u.Gid)
+	}
+	return jjm.Owner{UID: uid, GID: gid, User: name}
+}
