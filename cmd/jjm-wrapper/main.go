@@ -48,20 +48,23 @@ func dispatch(argv []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, help)
 		return exitOK
 	}
-	if len(argv) != 4 || argv[1] != "run" {
-		fmt.Fprintf(stderr, "jjm-wrapper: want: jjm-wrapper run AREA TAG; see jjm-wrapper --help\n")
-		return exitUsage
+	switch {
+	case len(argv) == 4 && argv[1] == "run":
+		return runAs(jjm.Tag(argv[3]), stderr, func(at position) (int, error) { return run(argv[2], at) })
+	case len(argv) == 3 && argv[1] == "carry":
+		return runAs(jjm.Tag(argv[2]), stderr, carry)
 	}
-	return runAs(argv[2], jjm.Tag(argv[3]), stderr)
+	fmt.Fprintf(stderr, "jjm-wrapper: want: jjm-wrapper run AREA TAG; see jjm-wrapper --help\n")
+	return exitUsage
 }
 
 // runAs reads the environment, runs the attempt, and tells a spool how it went.
-func runAs(area string, tag jjm.Tag, stderr io.Writer) int {
+func runAs(tag jjm.Tag, stderr io.Writer, do func(position) (int, error)) int {
 	started := jjm.At(now())
 	code := exitUsage
 	id, err := identity(tag)
 	if err == nil {
-		code, err = run(area, id)
+		code, err = do(id)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "jjm-wrapper: %v\n", err)
@@ -105,6 +108,8 @@ const help = `jjm-wrapper runs one attempt of a local job of jjm on a worker.
 
   jjm-wrapper run AREA TAG        run the attempt at position $JJM_INDEX of bulk
                                   TAG in the work area AREA (an absolute path)
+  jjm-wrapper carry TAG           the same where the area is not seen: from box.tar
+                                  in the current folder, into parcel.tar
   gbs_log KEYWORD words...        (as $GBS_LOG) append a record to the job's log:
                                   SUCCEEDED files..., FAILED diagnostic,
                                   RETRY args..., HOLD args..., INFO text,

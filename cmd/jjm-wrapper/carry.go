@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"jjm"
+	"jjm/sandbox"
+)
+
+// carriedArea is the worker's own area, below the folder where the job starts.
+const carriedArea = "area"
+
+// carry runs an attempt where the work area is not seen: the batch system has
+// brought the wrapper, the box and the packages into the current folder, and
+// will bring the parcel back. Within the box's area the attempt runs as
+// everywhere.
+func carry(at position) (int, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return exitArea, err
+	}
+	area, err := unpackBox(here, at)
+	if err != nil {
+		return exitArea, err
+	}
+	defer func() { _ = area.Close() }()
+	code, err := run(area.Root(), at)
+	if perr := writeParcel(here, area, at); perr != nil {
+		return exitResult, errors.Join(err, perr)
+	}
+	return code, err
+}
+
+// unpackBox makes the area.
+func unpackBox(here string, at position) (*sandbox.Area, error) {
+	box, err := os.Open(filepath.Join(here, sandbox.BoxName))
+	if err != nil {
+		return nil, fmt.Errorf("the batch system did not bring the box: %w", err)
+	}
+	defer func() { _ = box.Close() }()
+	root := filepath.Join(here, carriedArea)
+	if err := os.Mkdir(root, 0o700); err != nil {
+		return nil, fmt.Errorf("this folder was used before: %w", err)
+	}
+	area, err := sandbox.OpenArea(root)
+	if err != nil {
+		return nil, err
+	}
+	err = area.Unbox(at.tag, box)
+	if err == nil {
+		err = movePackage(here, area, at)
+	}
+	if err == nil {
+		err = linkHelpers(here)
+	}
+	if err != nil {
+		return nil, errors.Join(err, area.Close())
+	}
+	return area, nil
+}
+
+// movePackage puts the package where the attempt's links to its inputs lead.
+func movePackage(here string, area *sandbox.Area, at position) error {
+	as, err := area.ReadAssignment(at.tag, at.pos)
+	if err != nil {
+		return err
+	}
+	job, err := area.ReadJob(as.Grid)
+	if err != nil || job.Package == "" {
+		return err
+	}
+	packages := filepath.Join(area.Root(), "packages")
+	if err := os.Mkdir(packages, 0o700); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(here, job.Package), filepath.Join(packages, job.Package)); err != nil {
+		return fmt.Errorf("the batch system did not bring the inputs: %w", err)
+	}
+	return nil
+}
+
+// linkHelpers makes the names by which the application calls this program.
+func linkHelpers(here string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{sandbox.LogHelper, sandbox.ProgressHelper} {
+		if err := os.Symlink(self, filepath.Join(filepath.Dir(self), name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeParcel packs what the attempt left, also if that is nothing: a batch
+// system that waits for a file which never comes holds the job.
+func writeParcel(here string, area *sandbox.Area, at position) error {
+	as, err := area.ReadAssignment(at.tag, at.pos)
+	if err != nil {
+		return err
+	}
+	results, _, err := area.Results(at.tag, func(pos int32) bool { return pos != at.pos })
+	if err != nil {
+		return err
+	}
+	var result *jjm.Result
+	if len(results) == 1 {
+		result = &results[0]
+	}
+	f, err := os.Create(filepath.Join(here, sandbox.ParcelName))
+	if err != nil {
+		return err
+	}
+	err = area.WriteParcel(f, as.AttemptID(), result)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"jjm"
+	"jjm/sandbox"
+)
+
+// carried plays a batch system that transfers files: it brings what the site
+// sends into a fresh folder, runs the wrapper there, and brings the parcel back.
+func (s *site) carried(want int, bring func(dir string, box sandbox.Box)) (stderr string) {
+	s.t.Helper()
+	s.write()
+	box, err := s.area.WriteBox(testTag, []jjm.GridID{17})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	dir := s.t.TempDir()
+	bring(dir, box)
+	cmd := exec.Command("./"+sandbox.WrapperName, "carry", string(testTag))
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nowhere", indexEnv + "=0", batchEnv + "=4711.0"}
+	code, stderr := runCommand(s.t, cmd)
+	if code != want {
+		s.t.Fatalf("wrapper: exit %d, want %d: %s", code, want, stderr)
+	}
+	if exists(filepath.Join(dir, sandbox.ParcelName)) {
+		copyAll(s.t, filepath.Join(s.area.BackDir(testTag), "0"), filepath.Join(dir, sandbox.ParcelName))
+	}
+	return stderr
+}
+
+// bringAll is a batch system that works.
+func (s *site) bringAll(dir string, box sandbox.Box) {
+	s.t.Helper()
+	for _, from := range append([]string{filepath.Join(s.bin, sandbox.WrapperName), box.File}, box.Packages...) {
+		copyAll(s.t, filepath.Join(dir, filepath.Base(from)), from)
+	}
+}
+
+func copyAll(t testing.TB, to, from string) {
+	t.Helper()
+	if out, err := exec.Command("cp", "-r", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func TestCarry_RunsWithoutSeeingTheArea(t *testing.T) {
+	s := newSite(t, `cat input; echo "$JJM_JOBID"; "$JJM_PROGRESS" sim 1 2 && echo data >out.dat && "$GBS_LOG" SUCCEEDED out.dat`)
+	s.pack(map[string]string{"input": "from the package\n"})
+	pkg, files, err := s.packed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.job.Package, s.job.Files, s.job.Result = pkg, files, jjm.ResultGLF
+	s.carried(exitOK, s.bringAll)
+	r, err := s.area.TakeParcel(testTag, 0, s.as[0].AttemptID(), 0)
+	if err != nil || r == nil {
+		t.Fatalf("parcel: %+v, %v", r, err)
+	}
+	if r.Exit != 0 || r.Error != "" || r.Claim.Batch != "4711.0" || len(r.Outputs) != 1 || r.Outputs[0].SHA256 == "" {
+		t.Errorf("result %+v", r)
+	}
+	if out := s.file("stdout"); out != "from the package\n17.3\n" {
+		t.Errorf("stdout %q, stderr %q", out, s.file("stderr"))
+	}
+	if s.file("work/out.dat") != "data\n" || !strings.Contains(s.file("job.glf"), "SUCCEEDED out.dat") {
+		t.Errorf("output %q, log %q", s.file("work/out.dat"), s.file("job.glf"))
+	}
+	if got := s.result(); got.Claim != r.Claim {
+		t.Errorf("the done folder has %+v", got)
+	}
+	claim, err := s.area.ReadClaim(testTag, 0)
+	if err != nil || claim == nil || *claim != r.Claim {
+		t.Errorf("claim %+v, %v", claim, err)
+	}
+	// Again, as after a crash.
+	if again, err := s.area.TakeParcel(testTag, 0, s.as[0].AttemptID(), 0); err != nil || again == nil {
+		t.Errorf("the second time %+v, %v", again, err)
+	}
+}
+
+func TestCarry_AFailureIsToldToo(t *testing.T) {
+	s := newSite(t, "echo no >&2; exit 7")
+	s.carried(exitOK, s.bringAll)
+	r, err := s.area.TakeParcel(testTag, 0, s.as[0].AttemptID(), 0)
+	if err != nil || r == nil || r.Exit != 7 || s.file("stderr") != "no\n" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestCarry_WhatWasNotBroughtIsNamed(t *testing.T) {
+	s := newSite(t, "exit 0")
+	s.pack(map[string]string{"input": "x"})
+	pkg, files, err := s.packed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.job.Package, s.job.Files = pkg, files
+	for name, c := range map[string]struct {
+		but  string
+		says string
+	}{
+		"no box":     {sandbox.BoxName, "box"},
+		"no package": {pkg, "inputs"},
+	} {
+		stderr := s.carried(exitArea, func(dir string, box sandbox.Box) {
+			s.bringAll(dir, box)
+			if err := os.RemoveAll(filepath.Join(dir, c.but)); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if !strings.Contains(stderr, "did not bring the "+c.says) {
+			t.Errorf("%s: %s", name, stderr)
+		}
+	}
+}
+
+func TestCarry_TheDaemonsClaimOutranksAParcel(t *testing.T) {
+	s := newSite(t, "exit 0")
+	s.carried(exitOK, s.bringAll)
+	mine := jjm.Claim{Holder: jjm.HolderDaemon, Nonce: "mine"}
+	if _, won, err := s.area.Claim(testTag, 0, mine); err != nil || !won {
+		t.Fatal(won, err)
+	}
+	r, err := s.area.TakeParcel(testTag, 0, s.as[0].AttemptID(), 0)
+	rs, _, err2 := s.area.Results(testTag, nil)
+	if r != nil || len(rs) != 0 || errors.Join(err, err2) != nil {
+		t.Errorf("%+v, %d results, %v, %v", r, len(rs), err, err2)
+	}
+}

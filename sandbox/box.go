@@ -1,0 +1,149 @@
+package sandbox
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"jjm"
+)
+
+// BoxName is the name of a box in the folder where a carried job starts.
+const BoxName = "box.tar"
+
+// Box is what the jobs of a bulk need besides the wrapper where they do not see
+// the work area.
+type Box struct {
+	// File is the absolute path of the box: a tar with the assign file of the
+	// bulk and the job.json of its grid jobs, laid out as in the area.
+	File string
+	// Packages are the absolute folders of the packages.
+	Packages []string
+}
+
+func boxFile(tag jjm.Tag) string { return BulkDir(tag) + "/" + BoxName }
+
+// backDir is where the parcels of a bulk arrive.
+func backDir(tag jjm.Tag) string { return BulkDir(tag) + "/back" }
+
+// BackDir is the absolute folder in which the batch system puts the parcels of
+// a bulk, named by their positions.
+func (a *Area) BackDir(tag jjm.Tag) string { return filepath.Join(a.root, backDir(tag)) }
+
+// WriteBox writes the box of a bulk whose assignment is written, for jobs of
+// the grid jobs given, and makes the folder for the parcels. It may be repeated.
+func (a *Area) WriteBox(tag jjm.Tag, grids []jjm.GridID) (Box, error) {
+	if err := checkTag(tag); err != nil {
+		return Box{}, err
+	}
+	box := Box{File: filepath.Join(a.root, boxFile(tag))}
+	files := []string{assignFile(tag)}
+	for _, grid := range slices.Compact(slices.Sorted(slices.Values(grids))) {
+		job, err := a.ReadJob(grid)
+		if err != nil {
+			return Box{}, err
+		}
+		files = append(files, gridDir(grid)+"/job.json")
+		if dir := filepath.Join(a.root, "packages", job.Package); job.Package != "" && !slices.Contains(box.Packages, dir) {
+			box.Packages = append(box.Packages, dir)
+		}
+	}
+	if err := a.fs.MkdirAll(backDir(tag), dirMode); err != nil {
+		return Box{}, wrap(err, "make folder for the parcels of bulk %s", tag)
+	}
+	err := a.replace(boxFile(tag), fileMode, syncNamed, func(f *os.File) error {
+		w := tar.NewWriter(f)
+		for _, name := range files {
+			if err := a.addFile(w, name); err != nil {
+				return err
+			}
+		}
+		return w.Close()
+	})
+	return box, wrap(err, "write the box of bulk %s", tag)
+}
+
+// addFile adds one regular file of the area to a tar, under its own name.
+func (a *Area) addFile(w *tar.Writer, name string) error {
+	f, info, err := a.openRegular(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	mode := int64(fileMode)
+	if info.Mode()&0o100 != 0 {
+		mode = execMode
+	}
+	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: info.Size(), ModTime: info.ModTime()})
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(w, f, info.Size())
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%s became shorter while it was read", name)
+	}
+	return err
+}
+
+// Unbox unpacks a box on the worker, into an area of the worker's own, and makes
+// the folders that a wrapper writes to.
+func (a *Area) Unbox(tag jjm.Tag, box io.Reader) error {
+	if err := checkTag(tag); err != nil {
+		return err
+	}
+	for _, dir := range []string{"claims", "done", "progress"} {
+		if err := a.fs.MkdirAll(BulkDir(tag)+"/"+dir, dirMode); err != nil {
+			return wrap(err, "make folders of bulk %s", tag)
+		}
+	}
+	err := eachFile(box, func(h *tar.Header, r io.Reader) error {
+		if h.Name != assignFile(tag) && !(strings.HasPrefix(h.Name, "jobs/") && path.Base(h.Name) == "job.json") {
+			return jjm.Errorf(jjm.Invalid, "%.100q does not belong in a box", h.Name)
+		}
+		return a.putFile(h, r, quick)
+	})
+	return wrap(err, "unpack the box of bulk %s", tag)
+}
+
+// eachFile calls do for each entry of a tar, all of which must be regular files
+// with plain relative names.
+func eachFile(r io.Reader, do func(*tar.Header, io.Reader) error) error {
+	for t := tar.NewReader(r); ; {
+		h, err := t.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return jjm.Errorf(jjm.Invalid, "not a whole tar: %w", err)
+		case h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name) || path.Clean(h.Name) != h.Name:
+			return jjm.Errorf(jjm.Invalid, "%.100q is not a regular file below the area", h.Name)
+		}
+		if err := do(h, t); err != nil {
+			return err
+		}
+	}
+}
+
+// putFile writes one file of a tar, whole or not at all.
+func (a *Area) putFile(h *tar.Header, r io.Reader, d durability) error {
+	if err := a.fs.MkdirAll(path.Dir(h.Name), dirMode); err != nil {
+		return err
+	}
+	mode := os.FileMode(fileMode)
+	if h.Mode&0o100 != 0 {
+		mode = execMode
+	}
+	return a.replace(h.Name, mode, d, func(f *os.File) error {
+		n, err := io.Copy(f, r)
+		if err == nil && n != h.Size {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	})
+}
