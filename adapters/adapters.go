@@ -84,7 +84,8 @@ type Capabilities struct {
 	MaxQueued int
 	// TwoPhase systems receive bulks held and run them only after Release.
 	TwoPhase bool
-	// SharedFS is true when workers see the work area under the same path.
+	// SharedFS is true when workers see the work area under the same path. If
+	// not, bulks say what is to be transferred.
 	SharedFS bool
 	// Accounting is true when Account can tell the end of jobs that the
 	// listing has forgotten.
@@ -101,6 +102,8 @@ type Capabilities struct {
 	// Settle is how long after a doubtful submission an empty Find proves
 	// absence.
 	Settle time.Duration
+	// Lag is how long after the end of a job a listing may still not show it.
+	Lag time.Duration
 }
 
 // Bulk is one act of submission.
@@ -113,12 +116,28 @@ type Bulk struct {
 	// Argv is the command of every job; the job finds its index in the
 	// environment variable named by IndexEnv and its own batch id in BatchEnv.
 	Argv []string
-	// Dir is the absolute directory in which jobs start.
+	// Dir is the absolute directory in which jobs start; without meaning where
+	// Transfer is set.
 	Dir string
 	// Log is the absolute path of a file to which the jobs' own standard
 	// output and error go, where the batch system wants one ("" = discard).
 	// The application's output does not pass here.
 	Log string
+	// Transfer is set if, and only if, the capabilities say that there is no
+	// shared file system.
+	Transfer *Transfer
+}
+
+// Transfer says which files a batch system carries for the jobs of a bulk, where
+// workers do not see the work area. Jobs start in a fresh folder of their own.
+type Transfer struct {
+	// In are absolute paths of files and folders; each job finds a copy, under
+	// the path's last element, in the folder in which it starts.
+	In []string
+	// Out is the name of the one file that each job leaves there. It arrives as
+	// a file named by the job's index in Back, an absolute folder, before the
+	// job counts as ended. A job that was cancelled need not leave it.
+	Out, Back string
 }
 
 // The variables through which an adapter tells a job who it is. An adapter

@@ -49,6 +49,9 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 	if c.Bin != "" {
 		argv[0] = filepath.Join(c.Bin, argv[0])
 	}
+	if count, ok := ctx.Value(countKey{}).(func()); ok {
+		count()
+	}
 	cmd := run.Cmd{Argv: argv, Env: c.environ(), Stdin: stdin, MaxOutput: maxListing}
 	if end, ok := ctx.Deadline(); ok {
 		cmd.Deadline = time.Until(end)
@@ -58,6 +61,16 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 		err = jjm.Errorf(jjm.Busy, "%s printed more than %d MiB", argv[0], maxListing>>20)
 	}
 	return out, err
+}
+
+// countKey is of the function that counts commands.
+type countKey struct{}
+
+// Counted gives a context under which CLI.Run calls count before each command:
+// whoever holds a site to a number of commands must know how many a call took.
+// Count may be called from many goroutines.
+func Counted(ctx context.Context, count func()) context.Context {
+	return context.WithValue(ctx, countKey{}, count)
 }
 
 // maxListing is the most that is read of one command: 400 000 jobs at 600
@@ -98,7 +111,9 @@ func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 func JobScript(b Bulk, index, id string) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "#!/bin/sh\n%s=%s\n%s=%s\nexport %s %s\n", IndexEnv, index, BatchEnv, id, IndexEnv, BatchEnv)
-	fmt.Fprintf(&s, "cd %s || exit 97\n", Quote(b.Dir))
+	if b.Transfer == nil {
+		fmt.Fprintf(&s, "cd %s || exit 97\n", Quote(b.Dir))
+	}
 	s.WriteString("exec")
 	for _, a := range b.Argv {
 		s.WriteString(" " + Quote(a))
@@ -123,7 +138,9 @@ func CheckBulk(b Bulk, c Capabilities) error {
 		return bad("a bulk of %d jobs: this cluster takes %d at once", b.N, c.MaxBulk)
 	case len(b.Argv) == 0 || b.Argv[0] == "":
 		return bad("a bulk without a command")
-	case !filepath.IsAbs(b.Dir):
+	case b.Transfer != nil && c.SharedFS:
+		return bad("files to transfer, on a cluster whose workers see the work area")
+	case b.Transfer == nil && !filepath.IsAbs(b.Dir):
 		return bad("folder %.200q: want an absolute one", b.Dir)
 	case b.Log != "" && !filepath.IsAbs(b.Log):
 		return bad("log %.200q: want an absolute path", b.Log)

@@ -1,0 +1,137 @@
+package adapters_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// program writes a script into a folder and gives its path.
+func program(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCLI_RunsFromItsFolderInACleanEnvironment(t *testing.T) {
+	t.Setenv("SECRET", "x")
+	dir := t.TempDir()
+	program(t, dir, "sbatch", `echo "$SECRET|$LC_ALL|$CONF|$1|$(cat)"; echo err >&2; exit 3`)
+	c := adapters.CLI{Bin: dir, Env: map[string]string{"CONF": "/etc/x"}}
+	calls := 0
+	ctx := adapters.Counted(t.Context(), func() { calls++ })
+	out, err := c.Run(ctx, []byte("in"), "sbatch", "a b")
+	if err != nil || out.Exit != 3 || string(out.Stdout) != "|C|/etc/x|a b|in\n" || string(out.Stderr) != "err\n" || calls != 1 {
+		t.Errorf("%+v %q, %v, %d calls", out, out.Stdout, err, calls)
+	}
+}
+
+func TestCLI_AFrozenCommandEndsWithItsContext(t *testing.T) {
+	dir := t.TempDir()
+	program(t, dir, "squeue", "sleep 600")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := adapters.CLI{Bin: dir}.Run(ctx, nil, "squeue")
+	if jjm.KindOf(err) != jjm.Ambiguous || jjm.KindOf(adapters.AsBusy(err)) != jjm.Busy {
+		t.Errorf("%v", err)
+	}
+	_, err = adapters.CLI{Bin: dir}.Run(t.Context(), nil, "sacct")
+	if jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "sacct") {
+		t.Errorf("a command that is not there: %v", err)
+	}
+}
+
+func TestJobScript_KeepsEveryByteOfTheCommand(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "it's a $HOME `x` \"dir\"")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b := adapters.Bulk{Tag: "jabc", N: 3, Dir: dir, Log: filepath.Join(dir, "log"),
+		Argv: []string{"/bin/sh", "-c", `printf '%s|' "$JJM_INDEX" "$JJM_BATCH_ID" "$PWD" "$@"`, "x", "a\nb", "", "$(exit 9)", "'\\"}}
+	script := program(t, t.TempDir(), "job", strings.TrimPrefix(adapters.JobScript(b, `"$TASK"`, `"42_$TASK"`), "#!/bin/sh\n"))
+	out, err := adapters.CLI{Env: map[string]string{"TASK": "7"}}.Run(t.Context(), nil, script)
+	if err != nil || out.Exit != 0 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	got, err := os.ReadFile(b.Log)
+	if want := "7|42_7|" + dir + "|a\nb||$(exit 9)|'\\|"; err != nil || string(got) != want {
+		t.Errorf("%q, %v\nwant %q", got, err, want)
+	}
+}
+
+func TestJobScript_OfATransferStaysWhereItIs(t *testing.T) {
+	b := adapters.Bulk{Argv: []string{"./w"}, Transfer: &adapters.Transfer{}}
+	if s := adapters.JobScript(b, "0", "1.0"); strings.Contains(s, "cd ") {
+		t.Error(s)
+	}
+}
+
+func TestCheckBulk_NamesWhatIsWrong(t *testing.T) {
+	good := adapters.Bulk{Tag: "jabc", N: 1, Argv: []string{"x"}, Dir: "/d"}
+	caps := adapters.Capabilities{MaxBulk: 10, MaxCores: 4, SharedFS: true}
+	if err := adapters.CheckBulk(good, caps); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*adapters.Bulk){
+		"tag":      func(b *adapters.Bulk) { b.Tag = "J!" },
+		"0 jobs":   func(b *adapters.Bulk) { b.N = 0 },
+		"10 at":    func(b *adapters.Bulk) { b.N = 11 },
+		"command":  func(b *adapters.Bulk) { b.Argv = []string{""} },
+		"absolute": func(b *adapters.Bulk) { b.Dir = "d" },
+		"path":     func(b *adapters.Bulk) { b.Log = "l" },
+		"cores":    func(b *adapters.Bulk) { b.Request.Cores = 5 },
+		"NUL":      func(b *adapters.Bulk) { b.Argv = []string{"a\x00"} },
+		"transfer": func(b *adapters.Bulk) { b.Transfer = &adapters.Transfer{} },
+	} {
+		b := good
+		change(&b)
+		if err := adapters.CheckBulk(b, caps); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+func TestHook_AsksRefusesAndFails(t *testing.T) {
+	dir := t.TempDir()
+	b := adapters.Bulk{Tag: "jabc", N: 2, Owner: jjm.Owner{User: "alice"}}
+	ask := func(text string) ([]string, error) {
+		return adapters.Hook(program(t, dir, "hook", text)).Ask(t.Context(), "big", b)
+	}
+	got, err := ask(`read line; case $line in *'"cluster":"big"'*'"n":2'*) echo " --qos=x "; echo; echo --reservation=y;; esac`)
+	if err != nil || !slices.Equal(got, []string{"--qos=x", "--reservation=y"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err = ask("echo no more today >&2; exit 1"); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "no more today") {
+		t.Errorf("refusal: %v", err)
+	}
+	if _, err = adapters.Hook(filepath.Join(dir, "none")).Ask(t.Context(), "big", b); jjm.KindOf(err) != jjm.Busy {
+		t.Errorf("missing: %v", err)
+	}
+	if got, err := adapters.Hook("").Ask(t.Context(), "big", b); got != nil || err != nil {
+		t.Errorf("none: %v, %v", got, err)
+	}
+	if adapters.Hook("x").Check() == nil || adapters.Hook("/x").Check() != nil || adapters.Hook("").Check() != nil {
+		t.Error("Check")
+	}
+}
+
+func TestBrief_IsOneShortLine(t *testing.T) {
+	for in, want := range map[string]string{"": "it said nothing", " a\n\tb \x00": "a b \x00", "\xff": "?"} {
+		if got := adapters.Brief([]byte(in)); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	if got := adapters.Brief([]byte(strings.Repeat("é", 1000))); len(got) > 310 {
+		t.Errorf("%d bytes", len(got))
+	}
+}

@@ -1,0 +1,88 @@
+package adapters
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/run"
+)
+
+// Hook is the absolute path of a site's own program that is asked before each
+// submission; "" for none. It reads one line of JSON, a [HookQuestion], and
+// prints options for the submission, one a line. Any exit code but 0 refuses
+// the bulk, with standard error as the reason.
+type Hook string
+
+// HookQuestion is what a hook is told.
+type HookQuestion struct {
+	Cluster string      `json:"cluster"`
+	Tag     jjm.Tag     `json:"tag"`
+	Owner   jjm.Owner   `json:"owner"`
+	N       int         `json:"n"`
+	Request jjm.Request `json:"request"`
+}
+
+// hookTime is how long a hook may take: submissions wait for it.
+const hookTime = 10 * time.Second
+
+// Check finds a path that is none.
+func (h Hook) Check() error {
+	if h != "" && !filepath.IsAbs(string(h)) {
+		return jjm.Errorf(jjm.Invalid, "hook: %q: want the absolute path of a program", string(h))
+	}
+	return nil
+}
+
+// Ask runs the hook and gives the lines that it printed, without empty ones.
+// Nothing has been submitted when it fails: a refusal is of kind Invalid,
+// trouble of kind Busy.
+func (h Hook) Ask(ctx context.Context, cluster string, b Bulk) ([]string, error) {
+	if h == "" {
+		return nil, nil
+	}
+	line, err := json.Marshal(HookQuestion{cluster, b.Tag, b.Owner, b.N, b.Request})
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Internal, "hook: %w", err)
+	}
+	out, err := run.Run(ctx, run.Cmd{
+		Argv: []string{string(h)}, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"},
+		Stdin: append(line, '\n'), Deadline: hookTime,
+	})
+	switch {
+	case err != nil:
+		return nil, jjm.Errorf(jjm.Busy, "the site's hook gives no answer: %w", err)
+	case out.Exit != 0:
+		return nil, jjm.Errorf(jjm.Invalid, "the site's hook %s refuses the bulk: exit %d: %s", string(h), out.Exit, Brief(out.Stderr))
+	}
+	return Lines(string(out.Stdout)), nil
+}
+
+// Lines gives the lines of a text without surrounding blanks; empty ones are
+// left out.
+func Lines(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// Brief makes one line of at most 300 bytes of what a command printed, for
+// people.
+func Brief(printed []byte) string {
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(printed[:min(len(printed), 1000)]), "?")), " ")
+	if len(text) > 300 {
+		text = strings.ToValidUTF8(text[:300], "") + "..."
+	}
+	if text == "" {
+		return "it said nothing"
+	}
+	return text
+}
