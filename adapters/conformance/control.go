@@ -1,0 +1,132 @@
+package conformance
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+func controlChecks() []Check {
+	return []Check{
+		{Name: "a waiting job can be cancelled", Alone: true, test: (*suite).cancelWaiting,
+			Proves: "a job that is cancelled before its start never runs, and is reported CANCELLED where the batch system remembers it"},
+		{Name: "a running job can be cancelled, twice", Bearable: true, files: true, test: (*suite).cancelRunning,
+			Proves: "a job that ignores TERM, and its children, are gone; cancelling again is a success",
+			Remedy: "see that the batch system ends whole jobs: cgroups, or tracking by process group or session"},
+		{Name: "an ended job can be cancelled without change", Bearable: true, test: (*suite).cancelEnded,
+			Proves: "cancelling what is over is a success and changes no fact"},
+		{Name: "one job of a bulk can be cancelled", Bearable: true, test: (*suite).cancelOne,
+			Proves: "the others of its bulk run to their end"},
+		{Name: "two cancels at once", Bearable: true, test: (*suite).cancelTogether,
+			Proves: "two calls that cancel the same jobs at the same time both succeed"},
+		{Name: "a thousand ids in one call", test: (*suite).thousand,
+			Proves: "one Control of 1000 jobs, half of them unknown, answers for each, in order, and cancels each"},
+	}
+}
+
+func (s *suite) cancelWaiting() {
+	s.fill()
+	b := s.shell(2, "echo x > ran")
+	r := s.submit(b)
+	s.until("waiting", b.Tag, 2, waiting)
+	s.control(adapters.Cancel, refs(b, r)...)
+	for i, r := range s.waitCancelled(b) {
+		if r.State != jjm.BatchCancelled || r.Started != 0 {
+			s.Errorf("job %d: %+v", i, r)
+		}
+	}
+	s.absent("ran")
+}
+
+func (s *suite) cancelRunning() {
+	// Neither the child nor one that ignores TERM may be left.
+	b := s.shell(1, `trap '' TERM; (while :; do echo x >> beats; sleep 0.02; done) & echo up > up; wait`)
+	r := s.submit(b)
+	s.file("up")
+	s.until("running", b.Tag, 1, running)
+	s.control(adapters.Cancel, refs(b, r)...)
+	s.control(adapters.Cancel, refs(b, r)...)
+	if r := s.wait(b)[0]; r.State != jjm.BatchCancelled || r.Started == 0 {
+		s.Errorf("%+v", r)
+	}
+	s.control(adapters.Cancel, refs(b, r)...)
+	first := s.file("beats")
+	time.Sleep(200 * time.Millisecond) // ten beats
+	if now := s.file("beats"); now != first {
+		s.Errorf("a process of the cancelled job still runs")
+	}
+}
+
+func (s *suite) cancelEnded() {
+	b := s.shell(1, "exit 4")
+	r := s.submit(b)
+	was := s.wait(b)[0]
+	s.control(adapters.Cancel, refs(b, r)...)
+	is := s.wait(b)[0]
+	if is.State != was.State || is.Exit != was.Exit || is.ID != was.ID || is.Ended != was.Ended {
+		s.Errorf("it was %+v, and is %+v", was, is)
+	}
+}
+
+func (s *suite) cancelOne() {
+	b := s.shell(3, `[ $JJM_INDEX = 1 ] && exec sleep 60; exit 0`)
+	r := s.submit(b)
+	s.control(adapters.Cancel, refs(b, r)[1])
+	s.until("over", b.Tag, 2, func(r jjm.Report) bool { return r.Index != 1 && ended(r) })
+	for i, r := range s.waitCancelled(b) {
+		if (i == 1) != (r.State == jjm.BatchCancelled) {
+			s.Errorf("job %d: %+v", i, r)
+		}
+	}
+}
+
+func (s *suite) cancelTogether() {
+	b := s.shell(2, "exec sleep 60")
+	r := s.submit(b)
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			answers, err := s.Adapter.Control(s.Context(), s.Owner, adapters.Cancel, refs(b, r))
+			for _, one := range answers {
+				if one != nil {
+					err = one
+				}
+			}
+			if err != nil {
+				s.Errorf("%v", err)
+			}
+		})
+	}
+	all.Wait()
+	for i, r := range s.waitCancelled(b) {
+		if r.State != jjm.BatchCancelled {
+			s.Errorf("job %d: %+v", i, r)
+		}
+	}
+}
+
+func (s *suite) thousand() {
+	b := s.shell(s.fit(500), "exec sleep 60")
+	jobs := refs(b, s.deposit(b))
+	for i := len(jobs); i < 1000; i++ {
+		jobs = append(jobs, adapters.Ref{Tag: s.newTag(), ID: fmt.Sprint(987654000 + i), Index: int32(i % 7)})
+	}
+	for i := range b.N { // one known, one unknown
+		if other := 999 - 2*i; i%2 == 1 && other >= b.N {
+			jobs[i], jobs[other] = jobs[other], jobs[i]
+		}
+	}
+	for i, err := range s.answers(adapters.Cancel, jobs) {
+		if err != nil && (jobs[i].Tag == b.Tag || jjm.KindOf(err) != jjm.Gone) {
+			s.Errorf("cancel %+v: %v", jobs[i], err)
+		}
+	}
+	for i, r := range s.waitCancelled(b) {
+		if r.State != jjm.BatchCancelled {
+			s.Errorf("job %d: %+v", i, r)
+		}
+	}
+}

@@ -1,0 +1,309 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+func faultChecks() []Check {
+	with := func(name string) func(*suite) {
+		return func(s *suite) { s.faulty(faults()[name]) }
+	}
+	return []Check{
+		{Name: "a command that hangs is given up", test: with("hangs"),
+			Proves: "every method ends at its deadline, Submit with Ambiguous, and leaves no process"},
+		{Name: "a command that acts and hangs is given up", test: with("hangs late"),
+			Proves: "the same where the batch system has the job by then; Find tells"},
+		{Name: "a reply that is lost is doubtful", test: with("lost reply"),
+			Proves: "a submission that was killed after its act is Ambiguous, and Find gives its id"},
+		{Name: "a command killed midway is no answer", test: with("killed"),
+			Proves: "half an output and a signal give no shorter listing and no wrong id"},
+		{Name: "a cut output is no answer", test: with("cut"),
+			Proves: "half an output and exit 0 give no shorter listing and no wrong id"},
+		{Name: "an exit code stands against a good output", test: with("fails"),
+			Proves: "exit 1 after a valid output gives no shorter listing; a submission is Ambiguous or right"},
+		{Name: "a refused connection is trouble", test: with("refuses"),
+			Proves: "exit 1 with a message gives Busy, and never an empty listing, an absence or a refusal for good"},
+		{Name: "an empty output is no answer", test: with("empty"),
+			Proves: "nothing printed and exit 0 give no empty listing, and a submission is Ambiguous"},
+		{Name: "garbage is no answer", test: with("garbage"),
+			Proves: "bytes of any kind and exit 0 give errors, and a submission is Ambiguous"},
+		{Name: "a banner on standard output does no harm", test: with("banner out"),
+			Proves: "answers are right or errors, never wrong"},
+		{Name: "a banner on standard error does no harm", test: with("banner err"),
+			Proves: "answers are right or errors, never wrong"},
+		{Name: "a missing command is named", test: with("missing"),
+			Proves: "every method gives Busy with the command's name, as if the software were not mounted yet"},
+		{Name: "the methods are cheap", test: (*suite).cheap,
+			Proves: "a listing and a search run at most two commands, a submission and a probe three, a control of 200 jobs four"},
+	}
+}
+
+// deadline bounds a call that may hang.
+const deadline = 2 * time.Second
+
+// faulty looks at one batch system through good and through faulty commands,
+// and compares.
+func (s *suite) faulty(f fault) {
+	s.needShims()
+	over := s.shell(1, "exit 5")
+	var was *jjm.Report
+	if s.Adapter.Capabilities().Accounting {
+		s.submit(over)
+		r := s.wait(over)[0]
+		s.accounted(r)
+		was = &r
+	}
+	b := s.shell(s.fit(3), "exec sleep 60")
+	receipt := s.deposit(b)
+	truth := s.until("listed", b.Tag, b.N, jobLives)
+	sh, sub := s.before(f), s.before(f, s.others()...)
+	bad, submitter := s.WithBin(s.TB, sh.dir), s.WithBin(s.TB, sub.dir)
+	s.all(
+		func() { s.faultyList(f, bad, b, truth) },
+		func() { s.faultyFind(f, bad, b, receipt) },
+		func() { s.faultyAccount(f, bad, was) },
+		func() { s.faultySubmit(f, submitter, sub) },
+	)
+	s.faultyCancel(f, bad, b, receipt)
+	s.leftovers(sh)
+	s.leftovers(sub)
+}
+
+func jobLives(r jjm.Report) bool { return r.State.Alive() }
+
+func (s *suite) needShims() {
+	s.Helper()
+	if s.WithBin == nil || s.Bin == "" || len(s.Commands) == 0 {
+		s.Skipf("the adapter runs no commands, or the test does not say which")
+	}
+}
+
+// all runs functions at the same time, which must not end the check.
+func (s *suite) all(do ...func()) {
+	var wg sync.WaitGroup
+	for _, one := range do {
+		wg.Go(one)
+	}
+	wg.Wait()
+}
+
+// limited is the context of one call through faulty commands.
+func (s *suite) limited(f fault) (context.Context, context.CancelFunc) {
+	if f.hangs {
+		return context.WithTimeout(s.Context(), deadline)
+	}
+	return context.WithTimeout(s.Context(), s.Patience)
+}
+
+// trouble wants an error of kind Busy that a person can use.
+func (s *suite) trouble(f fault, what string, err error, kinds ...jjm.Kind) {
+	s.Helper()
+	s.wantKind(what, err, append(kinds, jjm.Busy)...)
+	if !f.missing || err == nil {
+		return
+	}
+	named := slices.ContainsFunc(s.Commands, func(name string) bool { return strings.Contains(err.Error(), name) })
+	if !named {
+		s.Errorf("%s: the error does not name the missing command: %v", what, err)
+	}
+}
+
+// mayBeNone reports whether nothing printed is an honest answer.
+func (s *suite) mayBeNone(f fault) bool { return f.empty && s.EmptyIsNone }
+
+func (s *suite) faultyList(f fault, bad adapters.Adapter, b adapters.Bulk, truth map[int32]jjm.Report) {
+	ctx, cancel := s.limited(f)
+	defer cancel()
+	l, err := bad.List(ctx, s.Owner, s.began.Add(-time.Minute))
+	if err != nil || f.hangs || f.missing {
+		s.trouble(f, "list", err)
+		return
+	}
+	if s.mayBeNone(f) {
+		return
+	}
+	got := map[int32]jjm.Report{}
+	for _, r := range l.Reports {
+		if r.Tag == b.Tag {
+			got[r.Index] = r
+		}
+	}
+	for i, r := range truth {
+		if got[i].ID != r.ID || got[i].State.Ended() {
+			s.Errorf("list: no error, and job %d is %+v; in truth it is %+v", i, got[i], r)
+		}
+	}
+}
+
+func (s *suite) faultyFind(f fault, bad adapters.Adapter, b adapters.Bulk, r adapters.Receipt) {
+	ctx, cancel := s.limited(f)
+	defer cancel()
+	got, err := bad.Find(ctx, s.Owner, []jjm.Tag{b.Tag})
+	if err != nil || f.missing {
+		s.trouble(f, "find", err)
+		return
+	}
+	wrong := len(got) != 1 || got[0].Presence == adapters.Absent ||
+		got[0].Presence == adapters.Present && !slices.Equal(got[0].IDs, []string{r.ID})
+	if wrong && !s.mayBeNone(f) {
+		s.Errorf("find: no error, and found %+v; in truth it is present as %s", got, r.ID)
+	}
+}
+
+// faultyAccount asks for a job that has ended; nil where there is no accounting.
+func (s *suite) faultyAccount(f fault, bad adapters.Adapter, was *jjm.Report) {
+	if was == nil {
+		return
+	}
+	ctx, cancel := s.limited(f)
+	defer cancel()
+	got, err := bad.Account(ctx, s.Owner, []adapters.Ref{jobRef(*was)})
+	if err != nil { // none, if it read a file and ran no command
+		s.trouble(f, "account", err)
+		return
+	}
+	wrong := len(got) != 1 || got[0].ID != was.ID || got[0].State != was.State || got[0].Exit != was.Exit
+	if wrong && !s.mayBeNone(f) {
+		s.Errorf("account: no error, and %+v; in truth %+v", got, *was)
+	}
+}
+
+// others are the commands that stay well while the one that submits is faulty.
+func (s *suite) others() []string {
+	if s.Submits == "" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.Commands), func(name string) bool { return name == s.Submits })
+}
+
+// faultySubmit submits while the command that submits is faulty.
+func (s *suite) faultySubmit(f fault, bad adapters.Adapter, sh shims) {
+	b := s.shell(1, "exec sleep 60")
+	ctx, cancel := s.limited(f)
+	defer cancel()
+	r, err := bad.Submit(ctx, b)
+	defer s.forget(b, r)
+	ran := sh.ran(0)
+	called := len(ran) > 0 && (s.Submits == "" || slices.Contains(ran, s.Submits))
+	switch {
+	case err == nil && (f.hangs || !f.acts):
+		s.Errorf("submit: success, id %q, though no job was made", r.ID)
+	case err == nil:
+		s.found(b.Tag, "the receipt has "+r.ID, func(g adapters.Found) bool {
+			return g.Presence == adapters.Present && slices.Equal(g.IDs, []string{r.ID})
+		})
+	case f.acts && called && s.Submits != "" && (!f.hangs || slices.Contains(ran, "acted")):
+		s.wantKind("submit, whose command did it,", err, jjm.Ambiguous)
+		s.found(b.Tag, "it was submitted, and the reply was lost", func(g adapters.Found) bool {
+			return g.Presence == adapters.Present && len(g.IDs) == 1 && g.IDs[0] != ""
+		})
+	case called && (f.acts || f.hangs):
+		s.wantKind("submit, whose command may have done it,", err, jjm.Ambiguous)
+	case f.pretends && called && s.Submits != "":
+		s.wantKind("submit, whose command said yes,", err, jjm.Ambiguous)
+	default:
+		s.trouble(f, "submit", err, jjm.Ambiguous)
+	}
+	if f.missing {
+		s.wantKind("submit", err, jjm.Busy)
+	}
+	if !f.acts || err != nil && jjm.KindOf(err) != jjm.Ambiguous {
+		s.found(b.Tag, "no job was made", func(g adapters.Found) bool { return g.Presence != adapters.Present })
+	}
+}
+
+// found asks the good adapter for a tag until good accepts the answer.
+func (s *suite) found(tag jjm.Tag, why string, good func(adapters.Found) bool) {
+	s.Helper()
+	for end := time.Now().Add(s.Patience); ; s.pause() {
+		got, err := s.Adapter.Find(s.Context(), s.Owner, []jjm.Tag{tag})
+		if err == nil && len(got) == 1 && good(got[0]) {
+			return
+		}
+		if time.Now().After(end) {
+			s.Errorf("%s, but found %+v, error %v", why, got, err)
+			return
+		}
+	}
+}
+
+// forget cancels a bulk whose receipt may be lost.
+func (s *suite) forget(b adapters.Bulk, r adapters.Receipt) {
+	ids := []string{r.ID}
+	if got, err := s.Adapter.Find(s.Context(), s.Owner, []jjm.Tag{b.Tag}); err == nil && len(got) == 1 {
+		ids = got[0].IDs
+	}
+	for _, id := range ids {
+		if id != "" {
+			_, _ = s.Adapter.Control(s.Context(), s.Owner, adapters.Cancel, refs(b, adapters.Receipt{ID: id}))
+		}
+	}
+}
+
+// faultyCancel wants a cancel that is told as done to have been done. What a
+// command pretends to have done nobody can see at once.
+func (s *suite) faultyCancel(f fault, bad adapters.Adapter, b adapters.Bulk, r adapters.Receipt) {
+	ctx, cancel := s.limited(f)
+	defer cancel()
+	answers, err := bad.Control(ctx, s.Owner, adapters.Cancel, refs(b, r))
+	if err == nil && len(answers) != b.N {
+		s.Errorf("cancel: %d answers for %d jobs", len(answers), b.N)
+		return
+	}
+	for _, one := range answers {
+		if one != nil && err == nil {
+			err = one
+		}
+	}
+	switch {
+	case err != nil || f.hangs || f.missing:
+		s.trouble(f, "cancel", err, jjm.Ambiguous)
+	case f.pretends:
+		return
+	default:
+		s.waitCancelled(b)
+	}
+}
+
+// cheap counts commands.
+func (s *suite) cheap() {
+	s.needShims()
+	sh := s.before(fault{body: `exec "$real" "$@"`})
+	a := s.WithBin(s.TB, sh.dir)
+	count := func(what string, most int, do func() error) {
+		s.Helper()
+		before := len(sh.ran(0))
+		if err := do(); err != nil {
+			s.Errorf("%s: %v", what, err)
+		}
+		if ran := sh.ran(before); len(ran) > most {
+			s.Errorf("%s: %d commands, want at most %d: %q", what, len(ran), most, ran)
+		}
+	}
+	if p, ok := a.(adapters.Prober); ok {
+		count("the first probe", 6, func() error { return p.Probe(s.Context()) })
+		count("probe", 3, func() error { return p.Probe(s.Context()) })
+	}
+	list := func() error { _, err := a.List(s.Context(), s.Owner, s.began); return err }
+	count("the first listing", 6, list)
+	b := s.shell(s.fit(200), "exec sleep 60")
+	s.made = append(s.made, b.Tag)
+	var r adapters.Receipt
+	count("submit", 3, func() (err error) { r, err = a.Submit(s.Context(), b); return err })
+	count("list", 2, list)
+	count("find", 2, func() error {
+		_, err := a.Find(s.Context(), s.Owner, []jjm.Tag{b.Tag, s.newTag(), s.newTag()})
+		return err
+	})
+	count("cancel", 4, func() error {
+		_, err := a.Control(s.Context(), s.Owner, adapters.Cancel, refs(b, r))
+		return err
+	})
+}

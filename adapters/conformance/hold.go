@@ -1,0 +1,79 @@
+package conformance
+
+import (
+	"jjm"
+	"jjm/adapters"
+)
+
+func holdChecks() []Check {
+	return []Check{
+		{Name: "a held job waits for its release", Alone: true, test: (*suite).hold,
+			Proves: "a waiting job that is held is reported HELD and does not run while others do; after its release it runs"},
+		{Name: "a held bulk never runs before its release", Bearable: true, test: (*suite).heldBulk,
+			Proves: "a bulk of a system of two phases is there, and does not run while a later one runs to its end"},
+		{Name: "a hold by the system is told", Alone: true, test: (*suite).systemHold,
+			Proves: "a job that the batch system or an operator holds is reported HELD with a reason"},
+	}
+}
+
+func held(r jjm.Report) bool { return r.State == jjm.BatchHold }
+
+func (s *suite) hold() {
+	if s.NoHold {
+		s.Skipf("jobs cannot be held here")
+	}
+	blocker, br := s.fill()
+	b := s.shell(2, "exit 0")
+	r := s.submit(b)
+	s.until("waiting", b.Tag, 2, waiting)
+	one := refs(b, r)[0]
+	s.control(adapters.HoldJobs, one)
+	s.control(adapters.HoldJobs, one)
+	s.until("held", b.Tag, 1, held)
+	s.control(adapters.Cancel, refs(blocker, br)...)
+	s.until("over", b.Tag, 1, func(r jjm.Report) bool { return r.Index == 1 && r.State == jjm.BatchEndedOK })
+	if r := s.list(b.Tag)[0]; r.State != jjm.BatchHold {
+		s.Errorf("the held job: %+v", r)
+	}
+	s.control(adapters.Release, one)
+	if r := s.wait(b)[0]; r.State != jjm.BatchEndedOK {
+		s.Errorf("after its release: %+v", r)
+	}
+	s.control(adapters.Release, one)
+	s.control(adapters.HoldJobs, one)
+}
+
+func (s *suite) heldBulk() {
+	if !s.Adapter.Capabilities().TwoPhase {
+		s.Skipf("bulks are not received held here")
+	}
+	first := s.shell(2, "echo x > ran")
+	r := s.deposit(first)
+	later := s.shell(1, "exit 0")
+	s.submit(later)
+	s.wait(later) // the scheduler has had its chance
+	s.until("waiting", first.Tag, 2, waiting)
+	s.absent("ran")
+	s.isThere(s.search(first.Tag)[0], r.ID)
+	s.control(adapters.Cancel, refs(first, r)[0])
+	s.control(adapters.Release, refs(first, r)...)
+	s.until("over", first.Tag, 1, func(r jjm.Report) bool { return r.Index == 1 && ended(r) })
+	for i, r := range s.waitCancelled(first) {
+		if (i == 0) != (r.State == jjm.BatchCancelled) {
+			s.Errorf("job %d: %+v", i, r)
+		}
+	}
+}
+
+func (s *suite) systemHold() {
+	if s.SystemHold == nil {
+		s.Skipf("the test cannot hold jobs as the system does")
+	}
+	s.fill()
+	b := s.shell(1, "exit 0")
+	s.submit(b)
+	is := s.until("waiting", b.Tag, 1, waiting)[0]
+	s.SystemHold(s.TB, is.ID)
+	is = s.until("held", b.Tag, 1, func(r jjm.Report) bool { return held(r) && (r.Reason != "" || r.Hold != "") })[0]
+	s.Logf("held: %q (%s)", is.Reason, is.Hold)
+}

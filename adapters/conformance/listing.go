@@ -1,0 +1,191 @@
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+func listingChecks() []Check {
+	return []Check{
+		{Name: "a listing carries everything", Bearable: true, files: true, test: (*suite).listing,
+			Proves: "id, host, states and times of a job through its life, and the same facts from the accounting"},
+		{Name: "since hides what ended before", Bearable: true, test: (*suite).since,
+			Proves: "a listing since a later time leaves out what ended earlier"},
+		{Name: "a hundred jobs in a bulk", test: (*suite).hundred,
+			Proves: "each of a hundred jobs of one bulk runs once"},
+		{Name: "listings are whole while jobs start and end", test: (*suite).whole,
+			Proves: "over hundreds of short jobs, polled all the time, none is listed twice, none is missing once submitted, and no end is taken back"},
+		{Name: "all methods may be called at once", Bearable: true, test: (*suite).concurrent,
+			Proves: "many bulks submitted, listed and searched for from many goroutines"},
+	}
+}
+
+func (s *suite) listing() {
+	before := jjm.At(time.Now().Add(-2 * time.Second))
+	b := s.shell(1, `i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; while [ ! -e go ]; do sleep 0.05; done`)
+	s.submit(b)
+	first := s.list(b.Tag)
+	if r, ok := first[0]; ok && (r.ID == "" || r.State == jjm.BatchUnknown) {
+		s.Errorf("at once: %+v", r)
+	}
+	r := s.until("running", b.Tag, 1, running)[0]
+	after := jjm.At(time.Now().Add(2 * time.Second))
+	if r.ID == "" || r.Index != 0 || r.Host == "" {
+		s.Errorf("running: %+v", r)
+	}
+	if r.Submitted < before || r.Started < r.Submitted || r.Started > after || r.Ended != 0 {
+		s.Errorf("running: submitted %v, started %v, ended %v", r.Submitted, r.Started, r.Ended)
+	}
+	s.write("go")
+	e := s.wait(b)[0]
+	if e.ID != r.ID || e.Submitted != r.Submitted || e.Started != r.Started {
+		s.Errorf("it changed its identity: %+v, then %+v", r, e)
+	}
+	if e.Ended < e.Started || e.State != jjm.BatchEndedOK || e.Restarts != 0 {
+		s.Errorf("ended: %+v", e)
+	}
+	s.accounted(e)
+}
+
+// accounted compares the accounting of an ended job with its report.
+func (s *suite) accounted(want jjm.Report) {
+	s.Helper()
+	if !s.Adapter.Capabilities().Accounting {
+		return
+	}
+	for end := time.Now().Add(s.Patience); ; s.pause() {
+		got, err := s.Adapter.Account(s.Context(), s.Owner, []adapters.Ref{jobRef(want)})
+		switch {
+		case err != nil:
+			s.Fatalf("%v", err)
+		case len(got) == 1:
+			r := got[0]
+			if r.Tag != want.Tag || r.Index != want.Index || r.State != want.State || r.Exit != want.Exit {
+				s.Errorf("accounted %+v, listed %+v", r, want)
+			}
+			return
+		case time.Now().After(end):
+			s.Fatalf("accounting does not know the job after %v", s.Patience)
+		}
+	}
+}
+
+func (s *suite) since() {
+	b := s.shell(1, "exit 0")
+	s.submit(b)
+	r := s.wait(b)[0]
+	l, err := s.Adapter.List(s.Context(), s.Owner, r.Ended.Time().Add(time.Hour))
+	if err != nil {
+		s.Fatalf("%v", err)
+	}
+	for _, r := range l.Reports {
+		if r.Tag == b.Tag {
+			s.Errorf("listed an hour after its end: %+v", r)
+		}
+	}
+}
+
+func (s *suite) hundred() {
+	n := s.fit(100)
+	b := s.shell(n, `echo x >> seen.$JJM_INDEX`)
+	s.submit(b)
+	for i, r := range s.wait(b) {
+		if r.State != jjm.BatchEndedOK {
+			s.Errorf("job %d: %+v", i, r)
+		}
+	}
+	seen, err := filepath.Glob(s.path("seen.*"))
+	if err != nil || len(seen) != n {
+		s.Errorf("%d of %d jobs ran, error %v", len(seen), n, err)
+	}
+	for _, path := range seen {
+		if text, err := os.ReadFile(path); err != nil || string(text) != "x\n" {
+			s.Errorf("%s: %q, error %v", path, text, err)
+		}
+	}
+}
+
+// whole polls while other goroutines submit. Only what was acknowledged before
+// a listing began must be in it.
+func (s *suite) whole() {
+	size := s.fit(20)
+	bulks := make([]adapters.Bulk, max(1, s.Jobs/size))
+	for i := range bulks {
+		bulks[i] = s.shell(size, "exit 0")
+		s.made = append(s.made, bulks[i].Tag)
+	}
+	book := newLedger(s.Adapter.Capabilities().Lag)
+	var mu sync.Mutex
+	var known []adapters.Bulk
+	var submitting sync.WaitGroup
+	submitting.Go(func() {
+		for _, b := range bulks {
+			if !s.handOver(b) {
+				return
+			}
+			mu.Lock()
+			known = append(known, b)
+			mu.Unlock()
+		}
+	})
+	defer submitting.Wait()
+	for end := time.Now().Add(3 * s.Patience); !book.done(len(bulks) * size); s.pause() {
+		mu.Lock()
+		for _, b := range known {
+			book.expect(b.Tag, b.N)
+		}
+		known = nil
+		mu.Unlock()
+		for _, problem := range book.look(time.Now(), s.reports()) {
+			s.Errorf("%s", problem)
+		}
+		if s.Failed() {
+			return
+		}
+		if time.Now().After(end) {
+			s.Fatalf("%d of %d jobs had ended after %v", book.ended, len(bulks)*size, 3*s.Patience)
+		}
+	}
+	s.Logf("%d jobs in %d listings", len(bulks)*size, book.looks)
+}
+
+// handOver submits and releases a bulk from any goroutine.
+func (s *suite) handOver(b adapters.Bulk) bool {
+	r, err := s.Adapter.Submit(s.Context(), b)
+	if err == nil && s.Adapter.Capabilities().TwoPhase {
+		_, err = s.Adapter.Control(s.Context(), s.Owner, adapters.Release, refs(b, r))
+	}
+	if err != nil {
+		s.Errorf("%v", err)
+	}
+	return err == nil
+}
+
+func (s *suite) concurrent() {
+	var all sync.WaitGroup
+	bulks := make([]adapters.Bulk, 8)
+	for i := range bulks {
+		bulks[i] = s.shell(max(1, min(5, s.Jobs/20)), "exit 0")
+		s.made = append(s.made, bulks[i].Tag)
+	}
+	for _, b := range bulks {
+		all.Go(func() { s.handOver(b) })
+		all.Go(func() {
+			if _, err := s.Adapter.List(s.Context(), s.Owner, s.began); err != nil {
+				s.Errorf("%v", err)
+			}
+			if _, err := s.Adapter.Find(s.Context(), s.Owner, []jjm.Tag{b.Tag}); err != nil {
+				s.Errorf("%v", err)
+			}
+		})
+	}
+	all.Wait()
+	for _, b := range bulks {
+		s.wait(b)
+	}
+}

@@ -1,0 +1,162 @@
+package conformance
+
+import (
+	"cmp"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+)
+
+// Site is what the checks of a site need besides. The first of them sends one
+// job to a worker; the others judge what it saw.
+type Site struct {
+	// Wrapper is the path of the jjm-wrapper program on this machine.
+	Wrapper string
+
+	seen *visit // by the job on the worker
+}
+
+// visit is what a job on a worker found, and when it spoke.
+type visit struct {
+	host, user, hello string
+	uid, gid          int
+	wrapper           string // exit code of "jjm-wrapper --help", and what it said
+	clock             int64  // Unix seconds there, read between asked and told
+	asked, told       time.Time
+}
+
+func siteChecks() []Check {
+	return []Check{
+		{Name: "a worker sees the work area, both ways", Site: true, files: true, test: (*suite).visit,
+			Proves: "a real job reads under the same path what the daemon wrote, and the daemon what the job wrote; the time of a round trip is told",
+			Remedy: "mount the work folder on every worker under the same path, writable for the account, and set work to it; or use a cluster kind that transfers files"},
+		{Name: "the wrapper can be executed there", Site: true, files: true, test: (*suite).wrapperRuns,
+			Proves: "jjm-wrapper, copied to the work area, runs on the worker",
+			Remedy: "mount the work area without noexec on the workers, and install the jjm-wrapper of their architecture"},
+		{Name: "jobs run as the right account", Site: true, files: true, test: (*suite).account,
+			Proves: "user id, group id and user name on the worker are the daemon's",
+			Remedy: "give the account the same uid, gid and name on all machines: the same directory service, no NFS id mapping or squashing"},
+		{Name: "the clocks agree", Site: true, files: true, test: (*suite).clocks,
+			Proves: "the worker's clock is less than 5 s off this machine's",
+			Remedy: "run NTP (chrony) on the workers and on this machine"},
+	}
+}
+
+// worker is the script of the job: it tells what it sees, waits for an answer,
+// and says what time it is.
+const worker = `{ echo "host $(hostname 2>/dev/null || uname -n)"
+echo "uid $(id -u)"
+echo "gid $(id -g)"
+echo "user $(id -un)"
+echo "hello $(cat hello)"
+text=$(./jjm-wrapper --help 2>&1 >/dev/null); code=$?
+echo "wrapper $code" $text
+} > worker.new 2>/dev/null && mv worker.new worker || exit 1
+i=0
+until [ -e answer ]; do i=$((i+1)); [ $i -gt 600 ] && exit 2; sleep 0.1 2>/dev/null || sleep 1; done
+date +%s > got.new && mv got.new got`
+
+func (s *suite) visit() {
+	nonce := string(s.newTag())
+	if err := os.WriteFile(s.path("hello"), []byte(nonce+"\n"), 0o644); err != nil {
+		s.Fatalf("%v", err)
+	}
+	if err := copyProgram(s.Site.Wrapper, s.path("jjm-wrapper")); err != nil {
+		s.Fatalf("copy the wrapper to the work area: %v", err)
+	}
+	b := s.shell(1, worker)
+	s.submit(b)
+	v := readVisit(s.file("worker"))
+	v.asked = time.Now()
+	s.write("answer")
+	text := s.file("got")
+	v.told = time.Now()
+	v.clock, _ = strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	s.Site.seen = &v
+	s.Logf("worker %s; a file here is seen there, and one from there is seen here, within %v",
+		v.host, v.told.Sub(v.asked).Round(time.Millisecond))
+	if v.hello != nonce {
+		s.Errorf("the worker read %q where the daemon wrote %q", v.hello, nonce)
+	}
+	if r := s.wait(b)[0]; r.State != jjm.BatchEndedOK {
+		s.Errorf("the job of /bin/sh: %+v", r)
+	}
+}
+
+// readVisit reads what the job wrote: a name and a value a line.
+func readVisit(text string) visit {
+	v := visit{uid: -1, gid: -1}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.Atoi(value)
+		switch {
+		case name == "host":
+			v.host = value
+		case name == "user":
+			v.user = value
+		case name == "hello":
+			v.hello = value
+		case name == "wrapper":
+			v.wrapper = value
+		case name == "uid" && err == nil:
+			v.uid = n
+		case name == "gid" && err == nil:
+			v.gid = n
+		}
+	}
+	return v
+}
+
+// copyProgram copies a program of some megabytes.
+func copyProgram(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return writeProgram(to, string(text))
+}
+
+// visited gives what the worker saw, or skips the check.
+func (s *suite) visited() visit {
+	if s.Site.seen == nil {
+		s.Skipf("no worker has told what it sees")
+	}
+	return *s.Site.seen
+}
+
+func (s *suite) wrapperRuns() {
+	if v := s.visited(); v.wrapper != "0" {
+		s.Errorf("on %s jjm-wrapper gave exit code and error %q", v.host, cmp.Or(v.wrapper, "none"))
+	}
+}
+
+func (s *suite) account() {
+	v := s.visited()
+	if v.uid != s.Owner.UID || v.gid != s.Owner.GID || v.user != s.Owner.User {
+		s.Errorf("the job ran on %s as user %q with uid %d, gid %d; want %q, %d, %d",
+			v.host, v.user, v.uid, v.gid, s.Owner.User, s.Owner.UID, s.Owner.GID)
+	}
+}
+
+// mostSkew is how far two clocks may be apart. NTP keeps them within
+// milliseconds; whoever is seconds off has none, and will be minutes off.
+const mostSkew = 5 * time.Second
+
+func (s *suite) clocks() {
+	v := s.visited()
+	least, most := skew(v)
+	s.Logf("%s is between %v and %v ahead", v.host, least, most)
+	if least > mostSkew || most < -mostSkew {
+		s.Errorf("the clock of %s is between %v and %v ahead of this one's; want at most %v", v.host, least, most, mostSkew)
+	}
+}
+
+// skew bounds how far the worker's clock is ahead: it was read between two
+// moments of ours, and shows whole seconds.
+func skew(v visit) (least, most time.Duration) {
+	there := time.Unix(v.clock, 0)
+	return there.Sub(v.told).Round(time.Millisecond), there.Add(time.Second).Sub(v.asked).Round(time.Millisecond)
+}

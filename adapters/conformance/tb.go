@@ -1,0 +1,19 @@
+package conformance
+
+import "context"
+
+// TB is what a check needs of its runner; *testing.T has all of it. Fatalf and
+// Skipf end the goroutine of the check.
+type TB interface {
+	Name() string
+	Helper()
+	Context() context.Context
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Skipf(format string, args ...any)
+	Failed() bool
+	Skipped() bool
+	Cleanup(func())
+	TempDir() string
+}

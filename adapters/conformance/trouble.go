@@ -1,0 +1,86 @@
+package conformance
+
+import (
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+func troubleChecks() []Check {
+	return []Check{
+		{Name: "a rerun is counted", Alone: true, test: (*suite).requeue,
+			Proves: "a job that the batch system runs again counts a restart under the same id, or is reported ABORTED"},
+		{Name: "a lost node is told", Alone: true, test: (*suite).lostNode,
+			Proves: "a job whose node is lost counts a restart or is reported ABORTED, and never OK or FAILED"},
+		{Name: "a job that history forgot is left out", test: (*suite).lostHistory,
+			Proves: "a vanished job is neither listed nor accounted, its cancel succeeds, its tag is not present, and nothing fails"},
+	}
+}
+
+// stay waits, in its first run, for longer than any check; later runs end.
+const stay = `echo up >> runs; [ "$(wc -l < runs)" -gt 1 ] && exit 0; exec sleep 300`
+
+func (s *suite) requeue() {
+	if s.Requeue == nil {
+		s.Skipf("the test cannot let the system run a job again")
+	}
+	b := s.shell(1, stay)
+	s.submit(b)
+	was := s.until("running", b.Tag, 1, running)[0]
+	s.file("runs")
+	s.Requeue(s.TB, was.ID)
+	s.rerun(b, was)
+}
+
+func (s *suite) lostNode() {
+	if s.KillNode == nil {
+		s.Skipf("the test cannot take a node away")
+	}
+	b := s.shell(1, stay)
+	s.submit(b)
+	was := s.until("running", b.Tag, 1, running)[0]
+	s.file("runs")
+	s.KillNode(s.TB, was.Host)
+	s.Patience *= 2
+	s.rerun(b, was)
+}
+
+// rerun wants a job either run again, and that counted, or ended as ABORTED.
+func (s *suite) rerun(b adapters.Bulk, was jjm.Report) {
+	s.Helper()
+	is := s.until("counted as a rerun or over", b.Tag, 1, func(r jjm.Report) bool {
+		return r.Restarts > was.Restarts || r.State.Ended()
+	})[0]
+	if is.State.Ended() && is.Restarts == was.Restarts && is.State != jjm.BatchAborted {
+		s.Errorf("it was taken off its node, and is %+v", is)
+	}
+	if is.ID != was.ID {
+		s.Errorf("its id was %s, and is %s", was.ID, is.ID)
+	}
+}
+
+func (s *suite) lostHistory() {
+	if s.LoseHistory == nil {
+		s.Skipf("the test cannot let the system forget a job")
+	}
+	b := s.shell(1, "exit 0")
+	r := s.submit(b)
+	is := s.wait(b)[0]
+	s.LoseHistory(s.TB, is.ID)
+	for end := time.Now().Add(s.Patience); len(s.list(b.Tag)) > 0; s.pause() {
+		if time.Now().After(end) {
+			s.Fatalf("it is listed still: %s", some(s.list(b.Tag)))
+		}
+	}
+	got, err := s.Adapter.Account(s.Context(), s.Owner, []adapters.Ref{jobRef(is)})
+	if err != nil || len(got) != 0 {
+		s.Errorf("accounted %+v, error %v", got, err)
+	}
+	s.notThere(b.Tag)
+	for _, err := range s.answers(adapters.Cancel, refs(b, r)) {
+		if err != nil {
+			s.wantKind("cancel", err, jjm.Gone)
+		}
+	}
+}
