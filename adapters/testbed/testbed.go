@@ -7,11 +7,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,8 +40,16 @@ type Bed struct {
 const startTime = 8 * time.Minute
 
 // Start brings up a bed - "slurm", "condor", "sge" - unless it is up, and
-// leaves it up: other packages' tests use it at the same time.
-func Start(t testing.TB, name string) *Bed {
+// leaves it up. Other tests may use it at the same time, but none that
+// disturbs it, until the end of t.
+func Start(t testing.TB, name string) *Bed { return start(t, name, syscall.LOCK_SH) }
+
+// StartAlone is Start for a test that disturbs the batch system: it waits until
+// no other test uses it, and keeps others out until the end of t. A test, its
+// parents included, calls one of the two at most once.
+func StartAlone(t testing.TB, name string) *Bed { return start(t, name, syscall.LOCK_EX) }
+
+func start(t testing.TB, name string, lock int) *Bed {
 	t.Helper()
 	if why := unfit(); why != "" {
 		if os.Getenv("CI") == "true" {
@@ -47,6 +57,7 @@ func Start(t testing.TB, name string) *Bed {
 		}
 		t.Skipf("NOT RUN: this test needs the real %s of scripts/testbed: %s", name, why)
 	}
+	enter(t, name, lock)
 	b := &Bed{script: filepath.Join(root(t), "scripts", "testbed", name+".sh")}
 	b.Do(t, "up")
 	b.Vars = variables(b.Do(t, "env"))
@@ -58,6 +69,25 @@ func Start(t testing.TB, name string) *Bed {
 	}
 	b.Owner = account(t, b.Vars["OWNER"])
 	return b
+}
+
+// enter takes the lock of a bed's users, which tests of other processes take too.
+func enter(t testing.TB, name string, how int) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), "jjm-testbed-"+name+".lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	for {
+		err := syscall.Flock(int(f.Fd()), how)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, syscall.EINTR) {
+			t.Fatalf("lock of the test bed %s: %v", name, err)
+		}
+	}
 }
 
 // Do runs the bed's script with the arguments and gives what it printed. The

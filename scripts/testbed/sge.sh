@@ -1,0 +1,290 @@
+#!/bin/sh
+# A Grid Engine of one host for tests: Debian's Son of Grid Engine 8.1.9 with a
+# cell, a spool and ports of its own, so that it meets no other Grid Engine of
+# this machine. Run as root on Debian; no systemd is needed.
+#
+#   sge.sh up                install and start; returns when jobs can run
+#   sge.sh down [--wipe]     stop; --wipe forgets all jobs too
+#   sge.sh status            what runs
+#   sge.sh env               NAME=value lines for tests
+#   sge.sh freeze|thaw|kill|start qmaster|execd
+#                            stop and continue a daemon, kill -9 it, start it
+#   sge.sh reschedule JOB[.TASK]
+#                            run a job anew, as a manager may
+#   sge.sh vanish JOB[.TASK] forget a job at once, as a manager may
+#   sge.sh hold JOB[.TASK]   hold a job as the system does
+#   sge.sh qconf ARG...      qconf(1) as root, who is a manager
+set -eu
+
+bed=${JJM_TESTBED:-/var/lib/jjm-testbed}
+here=$bed/sge
+owner=jjmtest
+slots=64
+real=/usr/lib/gridengine # the programs; those in /usr/bin are scripts of 100 ms
+
+# Grid Engine finds its cell by these. Foreground daemons, else they fork away
+# from the process id that is kept here.
+export SGE_ROOT="$here/root" SGE_CELL=default SGE_ND=1
+export SGE_QMASTER_PORT=16444 SGE_EXECD_PORT=16445
+export LC_ALL=C
+
+die() { echo "sge.sh: $*" >&2; exit 1; }
+
+install_packages() {
+	[ -x $real/sge_qmaster ] && [ -x $real/sge_execd ] && [ -x $real/qstat ] && return
+	for package in common master exec client; do
+		for setting in "gridengineconfig boolean true" "gridenginecell string default" "gridenginemaster string localhost"; do
+			echo "gridengine-$package shared/$setting"
+		done
+	done | debconf-set-selections
+	packages="gridengine-master gridengine-exec gridengine-client"
+	# shellcheck disable=SC2086 # a list
+	apt_install $packages || { apt-get -qq update && apt_install $packages; }
+}
+
+apt_install() {
+	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=900 -qq -y \
+		--no-install-recommends install "$@" </dev/null >"$here/log/apt" 2>&1
+}
+
+# Another bed may make the same account at the same moment.
+make_account() {
+	id $owner >/dev/null 2>&1 && return
+	mkdir -p "$bed/home"
+	useradd -u 61001 -m -d "$bed/home/$owner" -s /bin/sh $owner 2>/dev/null || true
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		id $owner >/dev/null 2>&1 && return
+		sleep 0.5
+	done
+	die "cannot make the account $owner"
+}
+
+# make_cell writes a cell as the package's own scripts do, below $here.
+make_cell() {
+	[ -e "$here/cell-made" ] && return
+	rm -rf "$here/root" "$here/spool"
+	mkdir -p "$SGE_ROOT/default/common" "$here/spool/qmaster" "$here/spool/execd" "$here/spool/db"
+	for link in /var/lib/gridengine/bin /var/lib/gridengine/lib /var/lib/gridengine/util /var/lib/gridengine/utilbin; do
+		ln -s "$link" "$SGE_ROOT/"
+	done
+	common=$SGE_ROOT/default/common
+	echo localhost >"$common/act_qmaster"
+	# The kernel's name of this host must mean the host that listens.
+	echo "localhost $(hostname)" >"$common/host_aliases"
+	cat >"$common/bootstrap" <<-END
+		admin_user              sgeadmin
+		default_domain          none
+		ignore_fqdn             false
+		spooling_method         berkeleydb
+		spooling_lib            libspoolb
+		spooling_params         $here/spool/db
+		binary_path             /usr/sbin
+		qmaster_spool_dir       $here/spool/qmaster
+		security_mode           none
+		listener_threads        2
+		worker_threads          2
+		scheduler_threads       1
+	END
+	chown -R sgeadmin: "$SGE_ROOT/default" "$here/spool"
+	share=/usr/share/gridengine
+	# Accounting is written at once, not each 15 s. Jobs' processes are found
+	# by an added group, so that none survives a qdel in a session of its own.
+	# A worker reports often: a qmaster that was restarted, and a task that is to
+	# run on the same worker again, wait for it. Debian's sge_shepherd is a script that runs a C preprocessor twice to find
+	# out what machine this is: 100 ms of each job.
+	sed -e "s|^execd_spool_dir.*|execd_spool_dir $here/spool/execd|" \
+		-e 's|flush_time=00:00:15|flush_time=00:00:01 accounting_flush_time=00:00:00|' \
+		-e 's|^execd_params.*|execd_params ENABLE_ADDGRP_KILL=true|' \
+		-e 's|^mailer.*|mailer /bin/true|' -e 's|^load_report_time.*|load_report_time 00:00:02|' \
+		-e "s|^shepherd_cmd.*|shepherd_cmd $real/sge_shepherd|" \
+		$share/default-configuration >"$here/configuration"
+	{
+		$real/spoolinit berkeleydb libspoolb "$here/spool/db" init
+		$real/spooldefaults configuration "$here/configuration"
+		$real/spooldefaults complexes $share/util/resources/centry
+		$real/spooldefaults usersets $share/util/resources/usersets
+		$real/spooldefaults managers sgeadmin root
+	} >"$here/log/cell" 2>&1 || die "cannot make the cell: see $here/log/cell"
+	chown -R sgeadmin: "$here/spool"
+	touch "$here/cell-made"
+}
+
+# make_commands writes the folder that tests call: the real programs, told
+# where the cell is, as the owner when root calls.
+make_commands() {
+	mkdir -p "$here/bin"
+	home=$(getent passwd $owner | cut -d: -f6)
+	for name in qsub qstat qacct qdel qhold qrls qmod qalter qconf qhost qselect; do
+		cat >"$here/bin/$name.new" <<-END
+			#!/bin/sh
+			export SGE_ROOT=$SGE_ROOT SGE_CELL=$SGE_CELL SGE_QMASTER_PORT=$SGE_QMASTER_PORT SGE_EXECD_PORT=$SGE_EXECD_PORT
+			if [ -w /etc/shadow ]; then
+				HOME=$home USER=$owner LOGNAME=$owner exec setpriv --reuid=$owner --regid=$owner --clear-groups $real/$name "\$@"
+			fi
+			exec $real/$name "\$@"
+		END
+		chmod 755 "$here/bin/$name.new"
+		mv "$here/bin/$name.new" "$here/bin/$name"
+	done
+}
+
+pid_of() { cat "$here/run/$1.pid" 2>/dev/null || echo none; }
+
+# alive tells a daemon from a process that has got its number.
+alive() {
+	case $(readlink "/proc/$(pid_of "$1")/exe" 2>/dev/null) in
+	*/sge_"$1") return 0 ;;
+	esac
+	return 1
+}
+
+start() {
+	alive "$1" && return
+	(
+		exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+		# Shepherds close every descriptor that could be open, one by one.
+		exec setsid prlimit --nofile=1024 "$real/sge_$1" </dev/null >>"$here/log/$1" 2>&1
+	) &
+	echo $! >"$here/run/$1.pid"
+}
+
+# until_true waits up to 20 s for a command to succeed.
+until_true() {
+	for _ in $(seq 100); do
+		"$@" >/dev/null 2>&1 && return
+		sleep 0.2
+	done
+	die "not after 20 s: $*; see $here/log"
+}
+
+# ready waits until a daemon does its work, and puts it before the tests that
+# load the machine and wait for it; execd resets its priority when it starts.
+ready() {
+	if [ "$1" = qmaster ]; then until_true master_answers; else until_true host_reports; fi
+	renice -n -10 -p "$(pid_of "$1")" >/dev/null 2>&1 || true
+}
+
+master_answers() { timeout 5 $real/qconf -sh; }
+host_reports() { timeout 5 $real/qhost -h localhost | grep 'lx-'; }
+
+configure() {
+	[ -e "$here/configured" ] && return
+	tmp=$here/tmp
+	mkdir -p "$tmp"
+	{
+		$real/qconf -ah localhost || true # an administrative host already
+		$real/qconf -as localhost
+		# A resource to count: what a site calls gpu.
+		$real/qconf -sc >"$tmp/complexes"
+		echo 'gpu gpu INT <= YES YES 0 0' >>"$tmp/complexes"
+		$real/qconf -Mc "$tmp/complexes"
+		printf '%s\n' 'hostname localhost' 'load_scaling NONE' 'complex_values gpu=4' 'user_lists NONE' \
+			'xuser_lists NONE' 'projects NONE' 'xprojects NONE' 'usage_scaling NONE' 'report_variables NONE' >"$tmp/host"
+		$real/qconf -Ae "$tmp/host" || $real/qconf -Me "$tmp/host"
+		printf '%s\n' 'group_name @allhosts' 'hostlist localhost' >"$tmp/hosts"
+		$real/qconf -Ahgrp "$tmp/hosts"
+		# shellcheck disable=SC2016 # a word of Grid Engine
+		printf '%s\n' 'pe_name smp' 'slots 999' 'user_lists NONE' 'xuser_lists NONE' 'start_proc_args NONE' \
+			'stop_proc_args NONE' 'allocation_rule $pe_slots' 'control_slaves FALSE' 'job_is_first_task TRUE' \
+			'urgency_slots min' 'accounting_summary TRUE' 'qsort_args NONE' >"$tmp/pe"
+		$real/qconf -Ap "$tmp/pe"
+		printf '%s\n' 'name physics' 'oticket 0' 'fshare 0' 'acl NONE' 'xacl NONE' >"$tmp/project"
+		$real/qconf -Aprj "$tmp/project"
+		$real/qconf -sq | sed -e 's|^qname .*|qname all.q|' -e 's|^hostlist .*|hostlist @allhosts|' \
+			-e "s|^slots .*|slots $slots|" -e 's|^pe_list .*|pe_list smp|' \
+			-e 's|^load_thresholds .*|load_thresholds NONE|' -e 's|^shell  *.*|shell /bin/sh|' >"$tmp/queue"
+		$real/qconf -Aq "$tmp/queue"
+		# Look for work within a second of a submission or an end.
+		$real/qconf -ssconf | sed -e 's|^schedule_interval .*|schedule_interval 0:0:1|' \
+			-e 's|^flush_submit_sec .*|flush_submit_sec 1|' -e 's|^flush_finish_sec .*|flush_finish_sec 1|' \
+			-e 's|^schedd_job_info .*|schedd_job_info true|' >"$tmp/scheduler"
+		$real/qconf -Msconf "$tmp/scheduler"
+	} >"$here/log/configure" 2>&1 || die "cannot configure: see $here/log/configure"
+	touch "$here/configured"
+}
+
+up() {
+	[ "$(id -u)" = 0 ] || die "run as root"
+	mkdir -p "$here/log" "$here/run"
+	chmod 755 "$bed" "$here"
+	exec 9>"$here/lock"
+	flock 9
+	install_packages
+	make_account
+	make_cell
+	make_commands
+	start qmaster
+	thaw qmaster
+	ready qmaster
+	configure
+	start execd
+	thaw execd
+	ready execd
+	flock -u 9
+}
+
+thaw() { kill -CONT "$(pid_of "$1")"; }
+
+stop() {
+	alive "$1" || return 0
+	thaw "$1"
+	kill "$(pid_of "$1")"
+	for _ in $(seq 50); do
+		alive "$1" || return 0
+		sleep 0.2
+	done
+	kill -KILL "$(pid_of "$1")"
+}
+
+down() {
+	[ -d "$here" ] || return 0
+	exec 9>"$here/lock"
+	flock 9
+	if alive qmaster && [ "${1:-}" = --wipe ]; then
+		timeout 5 $real/qdel -u '*' >/dev/null 2>&1 || true
+		sleep 1
+	fi
+	stop execd
+	stop qmaster
+	[ "${1:-}" != --wipe ] || find "$here" -mindepth 1 -maxdepth 1 ! -name lock -exec rm -rf {} +
+}
+
+status() {
+	for daemon in qmaster execd; do
+		if alive $daemon; then echo "$daemon: runs, process $(pid_of $daemon)"; else echo "$daemon: down"; fi
+	done
+	alive qmaster && timeout 10 $real/qstat -f -u '*'
+}
+
+daemon() {
+	case ${1:-} in
+	qmaster | execd) ;;
+	*) die "want qmaster or execd, not '${1:-}'" ;;
+	esac
+}
+
+verb=${1:-}
+[ $# = 0 ] || shift
+case $verb in
+up) up ;;
+down) down "$@" ;;
+status) status ;;
+env)
+	printf '%s\n' "BIN=$here/bin" "OWNER=$owner" "SLOTS=$slots" "SGE_ROOT=$SGE_ROOT" \
+		"SGE_QMASTER_PORT=$SGE_QMASTER_PORT" "SGE_EXECD_PORT=$SGE_EXECD_PORT" "REAL=$real" \
+		"ACCOUNTING=$SGE_ROOT/default/common/accounting"
+	;;
+freeze) daemon "$@" && kill -STOP "$(pid_of "$1")" ;;
+thaw) daemon "$@" && thaw "$1" ;;
+kill) daemon "$@" && kill -KILL "$(pid_of "$1")" ;;
+start)
+	daemon "$@"
+	start "$1"
+	ready "$1"
+	;;
+reschedule) $real/qmod -f -rj "$@" ;;
+vanish) $real/qdel -f "$@" ;;
+hold) $real/qhold -h s "$@" ;;
+qconf) exec $real/qconf "$@" ;;
+*) die "want up, down [--wipe], status, env, freeze, thaw, kill, start, reschedule, vanish, hold or qconf" ;;
+esac

@@ -1,0 +1,470 @@
+#!/bin/sh
+# A real Slurm of one machine for tests: three nodes, slurmdbd with MariaDB,
+# slurmrestd, all on the loopback interface, without systemd. Debian, as root.
+#
+#   slurm.sh up               install, start, return when jobs can run
+#   slurm.sh down [--wipe]    cancel all jobs and stop; --wipe forgets everything
+#   slurm.sh status           one line for each daemon; exit 1 unless all run
+#   slurm.sh env              what tests need, as lines NAME=value
+#   slurm.sh freeze|thaw DAEMON   SIGSTOP, SIGCONT
+#   slurm.sh kill DAEMON      SIGKILL, and wait until it is gone
+#   slurm.sh start DAEMON     start it again, and wait until it answers
+#   slurm.sh stop DAEMON      SIGTERM, and wait until it is gone
+#
+# DAEMON is munged, mariadbd, slurmdbd, slurmctld, n1, n2, n3 (the slurmd of
+# that node), rest (JWT over TCP) or rest-unix (the owner's own).
+#
+# A test that breaks things has a bed of its own: another folder and other
+# ports. These settings are read by up:
+#
+#   JJM_TESTBED           where beds live          /var/lib/jjm-testbed
+#   JJM_SLURM_PORT        the first of ten ports   16817
+#   JJM_SLURM_ACCOUNTING  0: no slurmdbd           1
+#   JJM_SLURM_REST        0: no slurmrestd         1
+#   JJM_SLURM_TIMEOUT     MessageTimeout, seconds  10
+#   JJM_SLURM_MINJOBAGE   MinJobAge, seconds       300
+set -eu
+
+base=${JJM_TESTBED:-/var/lib/jjm-testbed}
+bed=$base/slurm
+port=${JJM_SLURM_PORT:-16817}
+accounting=${JJM_SLURM_ACCOUNTING:-1}
+rest=${JJM_SLURM_REST:-1}
+owner=jjmtest
+
+# The ports, from the first one on.
+port_slurmd1=$((port + 1)) port_slurmd3=$((port + 3))
+port_slurmdbd=$((port + 4)) port_sql=$((port + 5)) port_rest=$((port + 6))
+
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export PATH LC_ALL=C SLURM_CONF="$bed/etc/slurm.conf"
+
+say() { echo "slurm.sh: $*" >&2; }
+fail() { say "$*"; exit 1; }
+
+# within SECONDS COMMAND... repeats a command until it succeeds.
+within() {
+	end=$(($(date +%s) + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$(date +%s)" -lt "$end" ] || return 1
+		sleep 0.05
+	done
+}
+
+# ---- daemons by their pid files --------------------------------------------
+
+pidfile() {
+	case $1 in
+	munged) echo "$bed/munge/munged.pid" ;;
+	mariadbd) echo "$bed/sql/mariadbd.pid" ;;
+	slurmctld | slurmdbd) echo "$bed/pid/$1.pid" ;;
+	n1 | n2 | n3) echo "$bed/pid/slurmd.$1.pid" ;;
+	rest | rest-unix) echo "$bed/rest/$1.pid" ;;
+	*) fail "no daemon $1" ;;
+	esac
+}
+
+program() {
+	case $1 in
+	n1 | n2 | n3) echo slurmd ;;
+	rest | rest-unix) echo slurmrestd ;;
+	*) echo "$1" ;;
+	esac
+}
+
+# pid prints the process id of a daemon that lives. A zombie, which a container
+# without an init keeps for ever, does not; nor does a stranger with its number.
+pid() {
+	file=$(pidfile "$1")
+	[ -s "$file" ] || return 1
+	read -r p <"$file" || [ -n "$p" ]
+	[ -r "/proc/$p/status" ] || return 1
+	! grep -q '^State:.[ZX]' "/proc/$p/status" || return 1
+	# Of a process that goes both reads may fail.
+	case $(tr '\0' ' ' <"/proc/$p/cmdline" 2>/dev/null) in
+	*"$(program "$1")"*) echo "$p" ;;
+	*) return 1 ;;
+	esac
+}
+
+gone() { ! pid "$1" >/dev/null; }
+
+daemons() {
+	echo munged
+	if [ "$accounting" = 1 ]; then echo mariadbd slurmdbd; fi
+	echo slurmctld n1 n2 n3
+	if [ "$rest" = 1 ]; then echo rest rest-unix; fi
+}
+
+# end SIGNAL DAEMON sends a signal that ends, and waits.
+end() {
+	p=$(pid "$2") || { rm -f "$(pidfile "$2")"; return 0; }
+	kill "-$1" "$p" 2>/dev/null || :
+	kill -CONT "$p" 2>/dev/null || :
+	if ! within 15 gone "$2"; then
+		kill -KILL "$p" 2>/dev/null || :
+		within 5 gone "$2" || fail "$2 (process $p) does not end"
+	fi
+	rm -f "$(pidfile "$2")"
+}
+
+# quiet COMMAND... starts a daemon without the descriptors of the caller: one
+# who reads our output would wait for the daemon to close it.
+quiet() { "$@" </dev/null >/dev/null 2>&1 9>&-; }
+
+# spawn NAME USER COMMAND... runs a program that stays in the foreground.
+spawn() {
+	name=$1 user=$2
+	shift 2
+	setsid setpriv --reuid "$user" --regid "$user" --clear-groups "$@" \
+		</dev/null >"$bed/log/$name.log" 2>&1 9>&- &
+	echo $! >"$(pidfile "$name")"
+}
+
+start() {
+	pid "$1" >/dev/null && return 0
+	rm -f "$(pidfile "$1")"
+	case $1 in
+	munged)
+		rm -f "$bed"/munge/munge.sock*
+		quiet setpriv --reuid munge --regid munge --clear-groups munged \
+			--socket="$bed/munge/munge.sock" --key-file="$bed/munge/munge.key" \
+			--pid-file="$bed/munge/munged.pid" --log-file="$bed/munge/munged.log" \
+			--seed-file="$bed/munge/munged.seed" --num-threads=4
+		within 10 timeout 5 munge --socket="$bed/munge/munge.sock" -n || fail "munged does not answer"
+		;;
+	mariadbd)
+		setsid mariadbd --no-defaults --user=mysql --datadir="$bed/sql/data" \
+			--socket="$bed/sql/s.sock" --pid-file="$bed/sql/mariadbd.pid" \
+			--bind-address=127.0.0.1 --port="$port_sql" --skip-name-resolve \
+			--innodb-buffer-pool-size=128M --innodb-log-file-size=16M \
+			--innodb-flush-log-at-trx-commit=0 --innodb-lock-wait-timeout=900 \
+			--innodb-doublewrite=0 --skip-log-bin --performance-schema=OFF \
+			--max-allowed-packet=64M </dev/null >"$bed/log/mariadbd.log" 2>&1 9>&- &
+		within 60 timeout 10 mariadb -uroot -S "$bed/sql/s.sock" -e 'select 1' || fail "mariadbd does not answer"
+		;;
+	slurmdbd)
+		quiet slurmdbd || fail "slurmdbd does not start"
+		within 60 timeout 10 sacctmgr -n show cluster || fail "slurmdbd does not answer"
+		;;
+	slurmctld)
+		quiet slurmctld || fail "slurmctld does not start"
+		within 30 controller_up || fail "slurmctld does not answer"
+		;;
+	n1 | n2 | n3)
+		mkdir -p "$bed/spool/$1"
+		quiet slurmd -N "$1" || fail "slurmd of $1 does not start"
+		;;
+	rest)
+		# It wants a SLURM_JWT of its own, though every request brings one.
+		spawn rest slurmrest env SLURM_JWT=daemon slurmrestd -a rest_auth/jwt "127.0.0.1:$port_rest"
+		within 20 listens "$port_rest" || fail "slurmrestd does not listen"
+		;;
+	rest-unix)
+		rm -f "$bed/rest/owner/sock"
+		spawn rest-unix "$owner" slurmrestd -a rest_auth/local "unix:$bed/rest/owner/sock"
+		within 20 test -S "$bed/rest/owner/sock" || fail "slurmrestd makes no socket"
+		;;
+	esac
+}
+
+# scontrol ping exits with 0 whatever it finds.
+controller_up() { timeout 10 scontrol ping | grep -q 'is UP'; }
+listens() { grep -q ":$(printf '%04X' "$1") 00000000:0000 0A" /proc/net/tcp; }
+nodes_up() { [ "$(timeout 10 sinfo -h -N -p all -o '%T' | grep -c -E '^(idle|mixed|allocated|completing)$')" = 3 ]; }
+
+# ---- up ---------------------------------------------------------------------
+
+packages() {
+	want="slurmctld slurmd slurm-client munge"
+	if [ "$accounting" = 1 ]; then want="$want slurmdbd mariadb-server-core mariadb-client-core"; fi
+	if [ "$rest" = 1 ]; then want="$want slurmrestd slurm-wlm-jwt-plugin"; fi
+	missing=""
+	for p in $want; do
+		dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
+	done
+	[ -n "$missing" ] || return 0
+	say "installing$missing"
+	# RUNLEVEL=1 keeps invoke-rc.d from starting what it installs.
+	# shellcheck disable=SC2086 # the list is meant to be split
+	install() {
+		DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -o DPkg::Lock::Timeout=300 \
+			install -qq -y --no-install-recommends $missing >/dev/null 2>&1 9>&-
+	}
+	install && return 0
+	tries=0
+	until apt-get -o DPkg::Lock::Timeout=300 update -qq >/dev/null 2>&1 9>&- && install; do
+		tries=$((tries + 1))
+		[ $tries -lt 5 ] || fail "apt-get cannot install$missing"
+		sleep 3
+	done
+}
+
+account() { # account NAME [UID]
+	id "$1" >/dev/null 2>&1 && return 0
+	if [ -n "${2:-}" ]; then
+		useradd -u "$2" -U -M -d "$base/home" -s /bin/sh "$1" 2>/dev/null || :
+	else
+		useradd -r -U -M -d /nonexistent -s /usr/sbin/nologin "$1" 2>/dev/null || :
+	fi
+	# Another bed may have made it at the same moment.
+	within 5 id "$1" || fail "cannot make the account $1"
+}
+
+folders() {
+	for d in etc log pid ctld spool munge sql rest rest/owner bin; do mkdir -p "$bed/$d"; done
+	chmod 755 "$base" "$bed" "$bed"/*
+	chown slurm: "$bed/log" "$bed/pid" "$bed/ctld"
+	chown munge: "$bed/munge"
+	chown slurmrest: "$bed/rest"
+	chown "$owner": "$bed/rest/owner"
+	if [ "$accounting" = 1 ]; then chown mysql: "$bed/sql"; fi
+	mkdir -p "$base/home"
+	chown "$owner": "$base/home"
+	key "$bed/munge/munge.key" munge 128
+	key "$bed/etc/jwt.key" slurm 32
+}
+
+key() { # key FILE USER BYTES
+	[ -s "$1" ] || head -c "$3" /dev/urandom >"$1"
+	chown "$2": "$1"
+	chmod 400 "$1"
+}
+
+# put FILE writes standard input to a file, in one step.
+put() { cat >"$1.new" && mv "$1.new" "$1"; }
+
+slurm_conf() {
+	host=$(hostname -s)
+	cat <<-CONF
+		ClusterName=jjmtest
+		SlurmctldHost=$host(127.0.0.1)
+		SlurmUser=slurm
+		SlurmdUser=root
+		SlurmctldPort=$port
+		CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+		AuthType=auth/munge
+		AuthInfo=socket=$bed/munge/munge.sock
+		CredType=cred/munge
+		AuthAltTypes=auth/jwt
+		AuthAltParameters=jwt_key=$bed/etc/jwt.key
+		StateSaveLocation=$bed/ctld
+		SlurmdSpoolDir=$bed/spool/%n
+		SlurmctldPidFile=$bed/pid/slurmctld.pid
+		SlurmdPidFile=$bed/pid/slurmd.%n.pid
+		SlurmctldLogFile=$bed/log/slurmctld.log
+		SlurmdLogFile=$bed/log/slurmd.%n.log
+		SlurmctldDebug=info
+		SlurmdDebug=info
+		MailProg=/bin/true
+		# No systemd, no MPI, no cgroups: an ordinary container will do. Without
+		# cgroups Slurm has no OUT_OF_MEMORY.
+		ProctrackType=proctrack/linuxproc
+		TaskPlugin=task/none
+		MpiDefault=none
+		SwitchType=switch/none
+		JobAcctGatherType=jobacct_gather/linux
+		JobAcctGatherFrequency=task=1
+		JobAcctGatherParams=OverMemoryKill
+		# The hardware is invented.
+		SlurmdParameters=config_overrides
+		SelectType=select/cons_tres
+		SelectTypeParameters=CR_CPU_Memory
+		GresTypes=gpu
+		# Quick rather than fair.
+		SchedulerType=sched/backfill
+		SchedulerParameters=sched_interval=5,sched_min_interval=0,batch_sched_delay=1,default_queue_depth=1000,partition_job_depth=0,bf_interval=5
+		PriorityType=priority/basic
+		MessageTimeout=${JJM_SLURM_TIMEOUT:-10}
+		TCPTimeout=2
+		SlurmdTimeout=10
+		SlurmctldTimeout=30
+		InactiveLimit=0
+		KillWait=2
+		CompleteWait=0
+		EpilogMsgTime=0
+		MinJobAge=${JJM_SLURM_MINJOBAGE:-300}
+		MaxJobCount=60000
+		MaxArraySize=20001
+		JobRequeue=1
+		ReturnToService=2
+		PropagateResourceLimits=NONE
+		NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$port_slurmd1 CPUs=64 RealMemory=65536 TmpDisk=10000 Gres=gpu:2 State=UNKNOWN
+		NodeName=n[2-3] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((port + 2))-$port_slurmd3] CPUs=16 RealMemory=16384 TmpDisk=10000 State=UNKNOWN
+		PartitionName=short  Nodes=n1     MaxTime=01:00:00 DefaultTime=00:10:00 DefMemPerCPU=64 Default=YES
+		PartitionName=long   Nodes=n1     MaxTime=7-00:00:00 DefaultTime=1-00:00:00 DefMemPerCPU=64
+		PartitionName=two    Nodes=n2     MaxTime=01:00:00 DefaultTime=00:10:00 DefMemPerCPU=64
+		PartitionName=three  Nodes=n3     MaxTime=01:00:00 DefaultTime=00:10:00 DefMemPerCPU=64
+		PartitionName=all    Nodes=n[1-3] MaxTime=01:00:00 DefaultTime=00:10:00 DefMemPerCPU=64
+		PartitionName=closed Nodes=n1     MaxTime=01:00:00 State=DOWN
+		PartitionName=drain  Nodes=n1     MaxTime=01:00:00 State=DRAIN
+	CONF
+	if [ "$accounting" = 1 ]; then
+		cat <<-CONF
+			AccountingStorageType=accounting_storage/slurmdbd
+			AccountingStorageHost=localhost
+			AccountingStoragePort=$port_slurmdbd
+			AccountingStoragePass=$bed/munge/munge.sock
+		CONF
+	else
+		echo AccountingStorageType=accounting_storage/none
+	fi
+}
+
+slurmdbd_conf() {
+	cat <<-CONF
+		DbdHost=localhost
+		DbdAddr=127.0.0.1
+		DbdPort=$port_slurmdbd
+		CommunicationParameters=NoInAddrAny
+		SlurmUser=slurm
+		AuthType=auth/munge
+		AuthInfo=socket=$bed/munge/munge.sock
+		AuthAltTypes=auth/jwt
+		AuthAltParameters=jwt_key=$bed/etc/jwt.key
+		StorageType=accounting_storage/mysql
+		StorageHost=127.0.0.1
+		StoragePort=$port_sql
+		StorageUser=slurm
+		StoragePass=slurm
+		StorageLoc=slurm_acct_db
+		LogFile=$bed/log/slurmdbd.log
+		PidFile=$bed/pid/slurmdbd.pid
+		DebugLevel=info
+		CommitDelay=1
+	CONF
+}
+
+configuration() {
+	slurm_conf | put "$bed/etc/slurm.conf"
+	# A GPU is a file that exists.
+	touch "$bed/etc/gpu1" "$bed/etc/gpu2"
+	echo "NodeName=n1 Name=gpu File=$bed/etc/gpu[1-2]" | put "$bed/etc/gres.conf"
+	# Read even where cgroups are not used.
+	printf '%s\n' CgroupPlugin=cgroup/v1 CgroupMountpoint=/sys/fs/cgroup | put "$bed/etc/cgroup.conf"
+	if [ "$accounting" = 1 ]; then
+		slurmdbd_conf | put "$bed/etc/slurmdbd.conf"
+		chown slurm: "$bed/etc/slurmdbd.conf"
+		chmod 600 "$bed/etc/slurmdbd.conf"
+	fi
+}
+
+# commands makes the folder of commands: for root they act for the owner.
+commands() {
+	for c in sbatch squeue scancel scontrol sinfo sacct sacctmgr; do
+		put "$bed/bin/$c" <<-SHIM
+			#!/bin/sh
+			export SLURM_CONF=$SLURM_CONF
+			if [ "\$(id -u)" = 0 ]; then
+				exec setpriv --reuid $owner --regid $owner --clear-groups -- /usr/bin/$c "\$@"
+			fi
+			exec /usr/bin/$c "\$@"
+		SHIM
+		chmod 755 "$bed/bin/$c"
+	done
+}
+
+database() {
+	if [ ! -d "$bed/sql/data/mysql" ]; then
+		mariadb-install-db --no-defaults --user=mysql --datadir="$bed/sql/data" --skip-test-db \
+			--auth-root-authentication-method=normal --innodb-log-file-size=16M \
+			</dev/null >"$bed/log/sql-install.log" 2>&1 9>&- || fail "cannot make the database: see $bed/log/sql-install.log"
+	fi
+	start mariadbd
+	mariadb -uroot -S "$bed/sql/s.sock" -e "
+		create database if not exists slurm_acct_db;
+		create user if not exists slurm@'127.0.0.1' identified by 'slurm';
+		grant all on slurm_acct_db.* to slurm@'127.0.0.1';"
+	start slurmdbd
+	sacctmgr -n -P show cluster format=cluster | grep -qx jjmtest || sacctmgr -i -Q add cluster jjmtest >/dev/null
+	sacctmgr -n -P show user "$owner" format=user | grep -qx "$owner" || {
+		sacctmgr -i -Q add account grid Description=grid Organization=grid >/dev/null
+		sacctmgr -i -Q add account atlas parent=grid Description=vo Organization=grid >/dev/null
+		sacctmgr -i -Q add user "$owner" account=grid DefaultAccount=grid >/dev/null
+		sacctmgr -i -Q add user "$owner" account=atlas >/dev/null
+	}
+}
+
+all_up() {
+	[ -x "$bed/bin/sacctmgr" ] || return 1
+	for d in $(daemons); do pid "$d" >/dev/null || return 1; done
+	controller_up && nodes_up
+}
+
+up() {
+	all_up && return 0
+	packages
+	account "$owner" 61001
+	account slurmrest
+	if [ "$accounting" = 1 ]; then account mysql; fi
+	folders
+	configuration
+	commands
+	start munged
+	if [ "$accounting" = 1 ]; then database; fi
+	for d in slurmctld n1 n2 n3; do start "$d"; done
+	if [ "$rest" = 1 ]; then start rest && start rest-unix; fi
+	if ! within 30 nodes_up; then
+		sinfo -N -l >&2 || :
+		fail "the nodes do not come up; see $bed/log"
+	fi
+}
+
+down() {
+	if pid slurmctld >/dev/null; then
+		# Else their processes stay behind.
+		timeout 15 scancel --full -u "$owner" >/dev/null 2>&1 || :
+		within 15 no_jobs || :
+	fi
+	for d in rest-unix rest n1 n2 n3 slurmctld slurmdbd mariadbd munged; do end TERM "$d"; done
+	if [ "${1:-}" = --wipe ]; then rm -rf "$bed"; fi
+}
+
+no_jobs() { [ -z "$(timeout 10 squeue -h -t running,completing,suspended)" ]; }
+
+status() {
+	all=0
+	for d in $(daemons); do
+		if p=$(pid "$d"); then echo "$d up $p"; else echo "$d down"; all=1; fi
+	done
+	return $all
+}
+
+environment() {
+	cat <<-ENV
+		BIN=$bed/bin
+		OWNER=$owner
+		ENV_SLURM_CONF=$SLURM_CONF
+		ETC=$bed/etc
+		REST_TCP=http://127.0.0.1:$port_rest
+		REST_UNIX=unix:$bed/rest/owner/sock
+		REST_API=v0.0.38
+	ENV
+}
+
+locked() {
+	mkdir -p "$base"
+	exec 9>"$base/slurm.lock"
+	flock 9
+}
+
+case ${1:-} in
+up)
+	[ "$(id -u)" = 0 ] || fail "up wants root"
+	locked
+	up
+	;;
+down)
+	locked
+	down "${2:-}"
+	;;
+status) status ;;
+env) environment ;;
+freeze) kill -STOP "$(pid "${2:?which daemon}")" ;;
+thaw) kill -CONT "$(pid "${2:?which daemon}")" ;;
+kill) end KILL "${2:?which daemon}" ;;
+stop) end TERM "${2:?which daemon}" ;;
+start) start "${2:?which daemon}" ;;
+*) fail "usage: slurm.sh up | down [--wipe] | status | env | freeze|thaw|kill|stop|start DAEMON" ;;
+esac
