@@ -1,0 +1,125 @@
+package slurm_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm/adapters"
+	"jjm/adapters/adaptertest"
+	"jjm/adapters/slurm"
+	"jjm/adapters/testbed"
+	"jjm/run"
+)
+
+// open makes an adapter for a bed.
+func open(t adaptertest.TB, bed *testbed.Bed, change func(*slurm.Config)) *slurm.Adapter {
+	t.Helper()
+	c := slurm.DefaultConfig()
+	c.Bin, c.Env = bed.Bin, bed.Env
+	change(&c)
+	a, err := slurm.Open("slurm", adapters.Env{State: t.TempDir(), Now: time.Now}, c)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return a
+}
+
+func probed(t *testing.T, a *slurm.Adapter) *slurm.Adapter {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := a.Probe(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// admin runs scontrol as root.
+func admin(t adaptertest.TB, bed *testbed.Bed, args ...string) run.Output {
+	t.Helper()
+	env := append(os.Environ(), "SLURM_CONF="+bed.Env["SLURM_CONF"])
+	out, err := run.Run(context.Background(), run.Cmd{Argv: append([]string{"/usr/bin/scontrol"}, args...), Env: env})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return out
+}
+
+func mustAdmin(t adaptertest.TB, bed *testbed.Bed, args ...string) {
+	t.Helper()
+	if out := admin(t, bed, args...); out.Exit != 0 {
+		t.Fatalf("scontrol %v: exit %d: %s", args, out.Exit, out.Stderr)
+	}
+}
+
+// system is a bed as the suite wants it. The adapter has a partition of its
+// own, one node, which the suite may fill and take away.
+func system(t *testing.T, bed *testbed.Bed, change func(*slurm.Config)) adaptertest.System {
+	return adaptertest.System{
+		Adapter: open(t, bed, change), Owner: bed.Owner, Dir: bed.Dir(t),
+		Patience: time.Minute, Parallel: true, MemoryMB: 50, NoOOM: true,
+		Requeue: func(t adaptertest.TB, id string) {
+			mustAdmin(t, bed, "update", "JobId="+id, "Requeue=1")
+			mustAdmin(t, bed, "requeue", id)
+		},
+		SystemHold: func(t adaptertest.TB, id string) { mustAdmin(t, bed, "hold", id) },
+		KillNode: func(t adaptertest.TB, host string) {
+			mustAdmin(t, bed, "update", "NodeName="+host, "State=DOWN", "Reason=test")
+			t.Cleanup(func() { nodeUp(t, bed, host) })
+		},
+		Bin:      bed.Bin,
+		Commands: []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"},
+		WithBin: func(t adaptertest.TB, bin string) adapters.Adapter {
+			return open(t, bed, func(c *slurm.Config) { change(c); c.Bin = bin })
+		},
+	}
+}
+
+// nodeUp waits until a node takes jobs again. It may come back by itself.
+func nodeUp(t adaptertest.TB, bed *testbed.Bed, host string) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		out := admin(t, bed, "-o", "show", "node", host)
+		if strings.Contains(string(out.Stdout), "State=IDLE ") {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("node %s does not come back: %s", host, out.Stdout)
+		}
+		admin(t, bed, "update", "NodeName="+host, "State=RESUME")
+	}
+}
+
+func TestConformance_Sbatch(t *testing.T) {
+	bed := testbed.Start(t, "slurm")
+	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
+		s := system(t, bed, func(c *slurm.Config) { c.Queue = "two" })
+		s.Submits = "sbatch"
+		return s
+	})
+}
+
+// The suite is the same with REST, with fewer jobs: only Submit is another.
+func TestConformance_Rest(t *testing.T) {
+	bed := testbed.Start(t, "slurm")
+	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
+		s := system(t, bed, func(c *slurm.Config) { c.Queue, c.Rest = "three", bed.Vars["REST_UNIX"] })
+		s.Commands = nil // it submits with none of them
+		s.Jobs = 40
+		return s
+	})
+}
+
+// TestRest_ATokenOverTCP submits once with a token that the controller gave.
+func TestRest_ATokenOverTCP(t *testing.T) {
+	bed := testbed.Start(t, "slurm")
+	a := probed(t, open(t, bed, func(c *slurm.Config) { c.Rest = bed.Vars["REST_TCP"] }))
+	b := bulk(t, bed, 2, "exit 0")
+	r := submit(t, a, b)
+	if f := present(t, a, b); len(f.IDs) != 1 || f.IDs[0] != r.ID {
+		t.Errorf("found %+v, the receipt has %s", f, r.ID)
+	}
+}

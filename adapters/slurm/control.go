@@ -1,0 +1,253 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// Control looks first which of the jobs exist and carry their tag, acts on
+// those with few commands, and looks again: the exit code of scancel tells
+// nothing.
+func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
+	answers, err := a.control(ctx, owner, op, jobs)
+	if err != nil {
+		return nil, fmt.Errorf("slurm: %v %d jobs of %s: %w", op, len(jobs), owner.User, err)
+	}
+	return answers, nil
+}
+
+func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, jjm.Errorf(jjm.Busy, "%w", err)
+	}
+	answers := make([]error, len(jobs))
+	_, tags, _ := sought(jobs)
+	if len(tags) == 0 {
+		return answers, nil
+	}
+	before, err := a.look(ctx, owner, tags)
+	if err != nil {
+		return nil, err
+	}
+	d := decide(op, jobs, before, answers)
+	if len(d.targets) == 0 {
+		return answers, nil
+	}
+	var trouble error
+	for _, argv := range commands(op, d, before) {
+		if err := a.act(ctx, argv); err != nil {
+			trouble = err
+		}
+	}
+	after, err := a.look(ctx, owner, tags)
+	if err != nil {
+		return nil, err
+	}
+	for i, k := range d.targets {
+		was, is := before[k], after[k]
+		answers[i] = outcome(op, was, is, trouble)
+		if op == adapters.Cancel && waits(was) && is.State == jjm.BatchUnknown {
+			a.witness(owner, was)
+		}
+	}
+	return answers, nil
+}
+
+// look gives what squeue shows of the tags.
+func (a *Adapter) look(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (map[key]jjm.Report, error) {
+	rows, err := a.squeue(ctx, owner, tags)
+	if err != nil {
+		return nil, err
+	}
+	found := map[key]jjm.Report{}
+	for _, r := range reports(rows, jjm.At(a.env.Now()), 0) {
+		found[keyOf(&r)] = r
+	}
+	return found, nil
+}
+
+// act runs a command that changes something. What it says goes into the error.
+func (a *Adapter) act(ctx context.Context, argv []string) error {
+	out, err := a.timed.Run(ctx, nil, argv...)
+	if err != nil {
+		return adapters.AsBusy(err)
+	}
+	text := adapters.Brief(out.Stderr)
+	switch {
+	case out.Exit == 0:
+		return nil
+	case strings.Contains(text, "Access/permission denied"):
+		return jjm.Errorf(jjm.Denied, "%s: exit %d: %s", argv[0], out.Exit, text)
+	}
+	return jjm.Errorf(jjm.Busy, "%s: exit %d: %s", argv[0], out.Exit, text)
+}
+
+func waits(r jjm.Report) bool { return r.State == jjm.BatchQueued || r.State == jjm.BatchHold }
+
+// decision is what there is to do: the jobs by their place among the answers,
+// and by their arrays.
+type decision struct {
+	targets map[int]key
+	arrays  map[string][]int32
+}
+
+// decide picks the jobs to act on and answers for the others.
+func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answers []error) decision {
+	d := decision{map[int]key{}, map[string][]int32{}}
+	for i, ref := range jobs {
+		array, indices, err := refID(ref)
+		if err != nil || len(indices) != 1 {
+			continue // no such id can exist
+		}
+		k := key{ref.Tag, jobID(array, indices[0]), indices[0]}
+		r, alive := seen[k]
+		alive = alive && r.State.Alive()
+		switch {
+		case !alive: // gone, over, or a stranger's by now
+		case op == adapters.HoldJobs && !waits(r):
+			answers[i] = jjm.Errorf(jjm.Conflict, "job %s runs already: only a waiting job can be held", r.ID)
+		case op == adapters.HoldJobs && r.State == jjm.BatchHold, op == adapters.Release && r.State != jjm.BatchHold:
+		default:
+			d.targets[i] = k
+			d.arrays[array] = append(d.arrays[array], indices[0])
+		}
+	}
+	return d
+}
+
+// splitAtOnce is how many waiting jobs of an array one scontrol command may
+// change. Each that still waits inside its array gets a record of its own,
+// which took the controller 150 ms; all other commands wait meanwhile, and 100
+// of them exceed their MessageTimeout.
+const splitAtOnce = 20
+
+// commands are those that do what was decided. An array of which all jobs that
+// live are meant is named as a whole: that is quick, and Slurm keeps a record
+// of each.
+func commands(op adapters.Op, d decision, seen map[key]jjm.Report) [][]string {
+	alive := map[string]int{}
+	for k, r := range seen {
+		if r.State.Alive() {
+			alive[strings.TrimSuffix(k.id, "_"+strconv.Itoa(int(k.index)))]++
+		}
+	}
+	verb := map[adapters.Op][]string{
+		adapters.Cancel: {"scancel"}, adapters.HoldJobs: {"scontrol", "hold"}, adapters.Release: {"scontrol", "release"},
+	}[op]
+	var words []string
+	for _, array := range slices.Sorted(maps.Keys(d.arrays)) {
+		indices := slices.Compact(slices.Sorted(slices.Values(d.arrays[array])))
+		size := splitAtOnce
+		if op == adapters.Cancel {
+			size = 1000
+		}
+		if len(indices) == alive[array] {
+			words = append(words, array)
+			continue
+		}
+		for some := range slices.Chunk(indices, size) {
+			words = append(words, array+"_["+ranges(some)+"]")
+		}
+	}
+	var out [][]string
+	size := 1
+	if op == adapters.Cancel {
+		size = 100
+	}
+	for some := range slices.Chunk(words, size) {
+		out = append(out, append(slices.Clone(verb), some...))
+	}
+	return out
+}
+
+// ranges writes sorted numbers as "0-2,5".
+func ranges(n []int32) string {
+	var parts []string
+	for i := 0; i < len(n); {
+		k := i
+		for k+1 < len(n) && n[k+1] == n[k]+1 {
+			k++
+		}
+		part := strconv.Itoa(int(n[i]))
+		if k > i {
+			part += "-" + strconv.Itoa(int(n[k]))
+		}
+		parts = append(parts, part)
+		i = k + 1
+	}
+	return strings.Join(parts, ",")
+}
+
+// outcome judges one job by what it was and what it is; the zero report is one
+// that is gone.
+func outcome(op adapters.Op, was, is jjm.Report, trouble error) error {
+	failed := func(what string) error {
+		if trouble != nil {
+			return trouble
+		}
+		return jjm.Errorf(jjm.Busy, "job %s: %s after the command said nothing", was.ID, what)
+	}
+	switch {
+	case !is.State.Alive():
+		return nil
+	case op == adapters.Cancel && waits(is):
+		return failed("it still waits")
+	case op == adapters.Cancel: // it has its signal, or the command complained
+		return trouble
+	case op == adapters.HoldJobs && is.State == jjm.BatchQueued:
+		return failed("it is not held")
+	case op == adapters.HoldJobs && is.State != jjm.BatchHold:
+		return jjm.Errorf(jjm.Conflict, "job %s started before it could be held", was.ID)
+	case op == adapters.Release && is.State == jjm.BatchHold && is.Hold == "JobHeldAdmin":
+		return jjm.Errorf(jjm.Denied, "job %s: it is held by an administrator", was.ID)
+	case op == adapters.Release && is.State == jjm.BatchHold:
+		return failed("it is still held")
+	}
+	return nil
+}
+
+// witness notes a job that waited inside its array, was cancelled, and is gone:
+// Slurm keeps no record of those, neither in squeue nor in sacct.
+func (a *Adapter) witness(owner jjm.Owner, was jjm.Report) {
+	r := jjm.Report{
+		Tag: was.Tag, Index: was.Index, ID: was.ID, State: jjm.BatchCancelled, Submitted: was.Submitted,
+		Ended: jjm.At(a.env.Now()), Source: "scancel", Reason: "cancelled while it waited; Slurm keeps no record of that",
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.witnessed[keyOf(&r)] = witnessed{owner.User, r}
+}
+
+// witnessed is a cancellation of which only this process knows.
+type witnessed struct {
+	user   string
+	report jjm.Report
+}
+
+// witnessAge is how long cancellations are told of.
+const witnessAge = 24 * time.Hour
+
+// witnesses gives the cancellations of an owner's jobs after since.
+func (a *Adapter) witnesses(owner jjm.Owner, since jjm.Time) []jjm.Report {
+	old := jjm.At(a.env.Now()).Add(-witnessAge)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []jjm.Report
+	for k, w := range a.witnessed {
+		switch {
+		case w.report.Ended < old:
+			delete(a.witnessed, k)
+		case w.user == owner.User && w.report.Ended > since:
+			out = append(out, w.report)
+		}
+	}
+	return out
+}

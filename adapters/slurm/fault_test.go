@@ -1,0 +1,252 @@
+package slurm_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/adapters/slurm"
+	"jjm/adapters/testbed"
+)
+
+// ownBed is a Slurm that only this test uses: without accounting, impatient,
+// and forgetful.
+func ownBed(t *testing.T) *testbed.Bed {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "jjm-bed-slurm-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for name, value := range map[string]string{
+		"JJM_TESTBED": dir, "JJM_SLURM_PORT": strconv.Itoa(freePorts(t)), "JJM_SLURM_ACCOUNTING": "0",
+		"JJM_SLURM_REST": "0", "JJM_SLURM_TIMEOUT": "2", "JJM_SLURM_MINJOBAGE": "600",
+	} {
+		t.Setenv(name, value)
+	}
+	bed := testbed.Start(t, "slurm")
+	t.Cleanup(func() { bed.Do(t, "down", "--wipe") })
+	return bed
+}
+
+// freePorts finds ten ports in a row, below those that the kernel gives out.
+func freePorts(t *testing.T) int {
+	t.Helper()
+	for first := 20000 + os.Getpid()%500*20; first < 32000; first += 10 {
+		free := 0
+		for port := first; port < first+10; port++ {
+			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+			if err != nil {
+				break
+			}
+			_ = l.Close()
+			free++
+		}
+		if free == 10 {
+			return first
+		}
+	}
+	t.Fatal("no ten free ports in a row")
+	return 0
+}
+
+func bulk(t *testing.T, bed *testbed.Bed, n int, script string) adapters.Bulk {
+	t.Helper()
+	tag, err := jjm.NewTag("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return adapters.Bulk{Tag: tag, Owner: bed.Owner, N: n, Dir: "/", Argv: []string{"/bin/sh", "-c", script}}
+}
+
+// TestFaults breaks the controller. The steps share a bed, and each leaves it
+// well.
+func TestFaults(t *testing.T) {
+	bed := ownBed(t)
+	a := probed(t, open(t, bed, func(*slurm.Config) {}))
+	if c := a.Capabilities(); c.Guarantee != "window 600 s: MinJobAge, no accounting" || c.Accounting || c.Settle != 4*time.Second {
+		t.Errorf("%+v", c)
+	}
+	t.Run("a frozen controller takes the bulk when it wakes", func(t *testing.T) { frozen(t, bed, a) })
+	t.Run("a killed sbatch leaves a bulk behind", func(t *testing.T) { killedSbatch(t, bed, a) })
+	t.Run("a controller that is down makes no empty listing", func(t *testing.T) { down(t, bed, a) })
+	t.Run("without munge nothing was sent", func(t *testing.T) { noMunge(t, bed, a) })
+	t.Run("an id that is given out again is a stranger's", func(t *testing.T) { recycled(t, bed, a) })
+	t.Run("a job cancelled out of its array is remembered", func(t *testing.T) { outOfArray(t, bed, a) })
+}
+
+// present waits for a tag to be found.
+func present(t *testing.T, a *slurm.Adapter, b adapters.Bulk) adapters.Found {
+	t.Helper()
+	var found []adapters.Found
+	var err error
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		found, err = a.Find(t.Context(), b.Owner, []jjm.Tag{b.Tag})
+		if err == nil && found[0].Presence == adapters.Present {
+			return found[0]
+		}
+	}
+	t.Fatalf("found %+v, error %v", found, err)
+	return adapters.Found{}
+}
+
+func wantKind(t *testing.T, what string, err error, kind jjm.Kind) {
+	t.Helper()
+	if err == nil || jjm.KindOf(err) != kind {
+		t.Errorf("%s: error %v of kind %v, want %v", what, err, jjm.KindOf(err), kind)
+	}
+}
+
+func frozen(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
+	b := bulk(t, bed, 2, "exit 0")
+	bed.Do(t, "freeze", "slurmctld")
+	_, err := a.Submit(t.Context(), b)
+	bed.Do(t, "thaw", "slurmctld")
+	wantKind(t, "submit", err, jjm.Ambiguous)
+	if f := present(t, a, b); len(f.IDs) != 1 {
+		t.Errorf("found %+v", f)
+	}
+}
+
+func killedSbatch(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
+	b := bulk(t, bed, 1, "exit 0")
+	bed.Do(t, "freeze", "slurmctld")
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, err := a.Submit(ctx, b)
+	_, errList := a.List(ctx, bed.Owner, time.Now())
+	bed.Do(t, "thaw", "slurmctld")
+	wantKind(t, "submit", err, jjm.Ambiguous)
+	wantKind(t, "list", errList, jjm.Busy)
+	present(t, a, b)
+}
+
+func down(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
+	bed.Do(t, "stop", "slurmctld")
+	defer bed.Do(t, "start", "slurmctld")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	wantKind(t, "probe", a.Probe(ctx), jjm.Busy)
+	if ctx.Err() != nil {
+		t.Error("the probe did not see at once that nobody answers")
+	}
+	l, err := a.List(ctx, bed.Owner, time.Now())
+	wantKind(t, "list", err, jjm.Busy)
+	if len(l.Reports) > 0 {
+		t.Errorf("%+v", l)
+	}
+	found, err := a.Find(ctx, bed.Owner, []jjm.Tag{"jtest"})
+	wantKind(t, "find", err, jjm.Busy)
+	if len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+func noMunge(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
+	bed.Do(t, "stop", "munged")
+	b := bulk(t, bed, 1, "exit 0")
+	_, err := a.Submit(t.Context(), b)
+	bed.Do(t, "start", "munged")
+	wantKind(t, "submit", err, jjm.Busy)
+	found, err := a.Find(t.Context(), bed.Owner, []jjm.Tag{b.Tag})
+	if err != nil || found[0].Presence != adapters.Absent {
+		t.Errorf("found %+v, error %v", found, err)
+	}
+}
+
+// recycled kills the controller at once after it acknowledged a bulk: it
+// forgets it, and gives the id to the next one.
+func recycled(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
+	var lost, other adapters.Bulk
+	var was, is adapters.Receipt
+	for try := 0; ; try++ {
+		lost, other = bulk(t, bed, 1, "sleep 60"), bulk(t, bed, 1, "sleep 60")
+		was = submit(t, a, lost)
+		bed.Do(t, "kill", "slurmctld")
+		bed.Do(t, "start", "slurmctld")
+		is = submit(t, a, other)
+		if is.ID == was.ID {
+			break
+		}
+		if try == 3 {
+			t.Skipf("the controller does not give ids out again: %s, then %s", was.ID, is.ID)
+		}
+	}
+	found, err := a.Find(t.Context(), bed.Owner, []jjm.Tag{lost.Tag, other.Tag})
+	if err != nil || found[0].Presence != adapters.Absent || found[1].Presence != adapters.Present {
+		t.Errorf("found %+v, error %v", found, err)
+	}
+	ref := adapters.Ref{Tag: lost.Tag, ID: was.ID, Index: 0}
+	for _, op := range []adapters.Op{adapters.HoldJobs, adapters.Cancel} {
+		answers, err := a.Control(t.Context(), bed.Owner, op, []adapters.Ref{ref})
+		if err != nil || answers[0] != nil {
+			t.Errorf("%v: answers %v, error %v", op, answers, err)
+		}
+	}
+	if r := listed(t, a, other)[0]; !r.State.Alive() || r.State == jjm.BatchHold {
+		t.Errorf("the stranger's job was touched: %+v", r)
+	}
+	if got, err := a.Account(t.Context(), bed.Owner, []adapters.Ref{ref}); err != nil || len(got) != 0 {
+		t.Errorf("accounted %+v, error %v", got, err)
+	}
+}
+
+// outOfArray cancels some jobs that wait inside their array. Slurm itself
+// forgets them at once.
+func outOfArray(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
+	b := bulk(t, bed, 6, "sleep 60")
+	b.Request.Queue = "closed" // takes jobs and runs none
+	r := submit(t, a, b)
+	refs := []adapters.Ref{{Tag: b.Tag, ID: r.ID, Index: 1}, {Tag: b.Tag, ID: r.ID + "_4", Index: -1}}
+	answers, err := a.Control(t.Context(), bed.Owner, adapters.Cancel, refs)
+	if err != nil || answers[0] != nil || answers[1] != nil {
+		t.Fatalf("answers %v, error %v", answers, err)
+	}
+	all := listed(t, a, b)
+	for i := range int32(6) {
+		want := jjm.BatchQueued
+		if i == 1 || i == 4 {
+			want = jjm.BatchCancelled
+		}
+		if all[i].State != want || all[i].ID == "" || all[i].Submitted == 0 {
+			t.Errorf("job %d: %+v, want %v", i, all[i], want)
+		}
+	}
+	got, err := a.Account(t.Context(), bed.Owner, refs)
+	if err != nil || len(got) != 2 || got[0].State != jjm.BatchCancelled {
+		t.Errorf("accounted %+v, error %v", got, err)
+	}
+}
+
+func submit(t *testing.T, a *slurm.Adapter, b adapters.Bulk) adapters.Receipt {
+	t.Helper()
+	r, err := a.Submit(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// listed gives the reports of a bulk by index.
+func listed(t *testing.T, a *slurm.Adapter, b adapters.Bulk) map[int32]jjm.Report {
+	t.Helper()
+	l, err := a.List(t.Context(), b.Owner, time.Now().Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[int32]jjm.Report{}
+	for _, r := range l.Reports {
+		if r.Tag == b.Tag {
+			found[r.Index] = r
+		}
+	}
+	return found
+}

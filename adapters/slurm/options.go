@@ -1,0 +1,157 @@
+package slurm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// requestOptions are the options of sbatch(1) for what a job asks for.
+func requestOptions(r jjm.Request, c Config) []string {
+	var opts []string
+	add := func(name, value string) {
+		if value != "" {
+			opts = append(opts, "--"+name+"="+value)
+		}
+	}
+	number := func(n int64, unit string) string {
+		if n <= 0 {
+			return ""
+		}
+		return strconv.FormatInt(n, 10) + unit
+	}
+	add("partition", or(r.Queue, c.Queue))
+	add("account", or(r.Account, c.Account))
+	add("wckey", or(r.Project, c.Project))
+	add("qos", or(r.QOS, c.QOS))
+	add("cpus-per-task", number(int64(r.Cores), ""))
+	add("mem", number(r.MemoryMB, "M"))
+	add("tmp", number(r.ScratchMB, "M"))
+	if r.GPUs > 0 {
+		add("gres", "gpu:"+strconv.Itoa(r.GPUs)) // older than --gpus, and the same on one node
+	}
+	if r.Walltime > 0 {
+		add("time", clock(r.Walltime.D()))
+	}
+	return opts
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// clock writes a limit as DAYS-HH:MM:SS, which sbatch reads; Slurm itself
+// rounds it up to minutes.
+func clock(d time.Duration) string {
+	s := int64((d + time.Second - 1) / time.Second)
+	return fmt.Sprintf("%d-%02d:%02d:%02d", s/86400, s/3600%24, s/60%60, s%60)
+}
+
+// ownOptions are jjm's. They come last, where they win.
+func ownOptions(b adapters.Bulk) []string {
+	return []string{
+		"--array=0-" + strconv.Itoa(b.N-1), "--job-name=" + string(b.Tag), "--no-requeue",
+		// The script redirects its output itself: an output file that cannot be
+		// opened would fail the job without a word.
+		"--output=/dev/null", "--error=/dev/null", "--input=/dev/null",
+		// In a folder that does not exist Slurm runs the job in /tmp and calls
+		// it a success; the script changes into it itself.
+		"--chdir=/",
+	}
+}
+
+// sbatchArgs is the whole command: one process on one node unless the site says
+// otherwise, the request, the job's and the site's own options, and jjm's.
+func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
+	args := append([]string{"sbatch", "--parsable", "--nodes=1", "--ntasks=1"}, requestOptions(b.Request, c)...)
+	for line := range strings.Lines(b.Request.Directives) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		opt, err := directive(line)
+		if err != nil {
+			return nil, jjm.Errorf(jjm.Invalid, "request.directives: %w", err)
+		}
+		args = append(args, opt)
+	}
+	for _, line := range append(append([]string{}, c.Directives...), extra...) {
+		opt, err := directive(line)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, opt)
+	}
+	return append(args, ownOptions(b)...), nil
+}
+
+// reserved are the options that jjm must own, or that would make sbatch do
+// something else than submit one array.
+func reserved() []string {
+	return []string{
+		"array", "chdir", "clusters", "error", "export", "export-file", "gid", "help", "hold", "ignore-pbs", "input",
+		"job-name", "no-requeue", "open-mode", "output", "parsable", "quiet", "requeue", "test-only", "uid", "usage",
+		"version", "wait", "workdir", "wrap",
+	}
+}
+
+// The short options: those of jjm, and those without a value, behind which
+// others could hide.
+const (
+	reservedShort = "aDehHiJMoQuVW"
+	bareShort     = "kOsv"
+)
+
+// directive checks one option, as "--constraint=avx2", "--constraint avx2" or
+// "-C avx2", with or without "#SBATCH" before it, and gives it as one word.
+func directive(line string) (string, error) {
+	word := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#SBATCH"))
+	bad := func(format string, args ...any) (string, error) {
+		return "", jjm.Errorf(jjm.Invalid, "option %.100q: "+format, append([]any{line}, args...)...)
+	}
+	if strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return bad("it holds a control character")
+	}
+	if long, isLong := strings.CutPrefix(word, "--"); isLong {
+		name, value, has := cutOption(long)
+		if name == "" {
+			return bad("want --NAME=VALUE")
+		}
+		// sbatch takes every beginning of a name that is unique.
+		for _, own := range reserved() {
+			if strings.HasPrefix(own, name) {
+				return bad("--%s is jjm's own", own)
+			}
+		}
+		if !has {
+			return "--" + name, nil
+		}
+		return "--" + name + "=" + value, nil
+	}
+	if len(word) < 2 || word[0] != '-' {
+		return bad("want --NAME=VALUE or -X VALUE, one option a line")
+	}
+	letter, value := word[1:2], strings.TrimSpace(word[2:])
+	switch {
+	case strings.Contains(reservedShort, letter):
+		return bad("-%s is jjm's own", letter)
+	case strings.Contains(bareShort, letter) && value != "":
+		return bad("-%s has no value", letter)
+	}
+	return "-" + letter + value, nil
+}
+
+// cutOption splits "name=value" and "name value".
+func cutOption(s string) (name, value string, has bool) {
+	i := strings.IndexAny(s, "= \t")
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], strings.TrimSpace(s[i+1:]), true
+}

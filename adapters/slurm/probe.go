@@ -1,0 +1,308 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// site is what the controller tells of itself. It is not changed once made.
+type site struct {
+	version      string
+	maxArray     int // greatest index + 1 (slurm.conf(5), MaxArraySize)
+	maxJobs      int // jobs that the controller keeps at once (MaxJobCount)
+	minJobAge    time.Duration
+	timeout      time.Duration // MessageTimeout
+	accounting   bool
+	enforced     bool // limits of associations are
+	maxSubmit    int  // of the account, 0 for none
+	partitions   map[string]partition
+	defaultQueue string
+}
+
+// partition is what one job, and all of them, can get of a partition.
+type partition struct {
+	cpus         int // of the nodes that are up
+	maxCores     int
+	maxMemoryMB  int64
+	maxScratchMB int64
+	maxGPUs      int
+	maxWalltime  time.Duration // 0: no limit
+}
+
+// Before the controller has answered: the defaults of slurm.conf(5) that allow
+// least, and the longest MessageTimeout that it does not warn of.
+const (
+	safeBulk   = 1000
+	safeSettle = 2 * 100 * time.Second
+)
+
+// lag is how long the controller may take to hear of the end of a job.
+const lag = time.Second
+
+// Probe asks whether the controller answers (in 14 ms where it does not run,
+// unlike every other command), and then for its settings and partitions.
+func (a *Adapter) Probe(ctx context.Context) error {
+	out, err := a.timed.Run(ctx, nil, "scontrol", "ping")
+	if err != nil {
+		return fmt.Errorf("slurm: probe: %w", adapters.AsBusy(err))
+	}
+	if !answers(string(out.Stdout)) {
+		return jjm.Errorf(jjm.Busy, "slurm: probe: no controller answers: scontrol ping: exit %d: %s",
+			out.Exit, adapters.Brief(append(out.Stdout, out.Stderr...)))
+	}
+	s, err := a.ask(ctx)
+	if err != nil {
+		return fmt.Errorf("slurm: probe: %w", err)
+	}
+	a.mu.Lock()
+	a.site = s
+	a.mu.Unlock()
+	return nil
+}
+
+// known gives what the controller told; it asks if it has not yet.
+func (a *Adapter) known(ctx context.Context) (*site, error) {
+	a.mu.Lock()
+	s := a.site
+	a.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := a.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.site == nil {
+		a.site = s
+	}
+	return a.site, nil
+}
+
+func (a *Adapter) ask(ctx context.Context) (*site, error) {
+	text, err := command(ctx, a.timed, "scontrol", "show", "config")
+	if err != nil {
+		return nil, err
+	}
+	s, err := parseConfig(string(text))
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Busy, "scontrol show config: %w", err)
+	}
+	text, err = command(ctx, a.timed, "sinfo", "-h", "-a", "-e", "-o", sinfoFormat)
+	if err != nil {
+		return nil, err
+	}
+	if s.partitions, s.defaultQueue, err = parseSinfo(string(text)); err != nil {
+		return nil, jjm.Errorf(jjm.Busy, "sinfo: %w", err)
+	}
+	if s.enforced && s.accounting {
+		s.maxSubmit = a.maxSubmit(ctx)
+	}
+	return s, nil
+}
+
+// maxSubmit is the most jobs that the association of jjm's own account allows;
+// 0 where there is no limit or accounting does not say.
+func (a *Adapter) maxSubmit(ctx context.Context) int {
+	u, err := user.Current()
+	if err != nil {
+		return 0
+	}
+	text, err := command(ctx, a.timed, "sacctmgr", "-n", "-P", "show", "assoc", "where", "user="+u.Username, "format=Account,MaxSubmit")
+	if err != nil {
+		return 0
+	}
+	return parseMaxSubmit(string(text), a.config.Account)
+}
+
+// parseMaxSubmit gives the least limit of the account, or of all if there is no
+// account.
+func parseMaxSubmit(text, account string) int {
+	least := 0
+	for line := range strings.Lines(text) {
+		name, limit, _ := strings.Cut(strings.TrimSpace(line), "|")
+		n, err := strconv.Atoi(limit)
+		if err != nil || n <= 0 || account != "" && name != account {
+			continue
+		}
+		if least == 0 || n < least {
+			least = n
+		}
+	}
+	return least
+}
+
+// answers reads "Slurmctld(primary) at host is UP", one line a controller.
+func answers(ping string) bool {
+	for line := range strings.Lines(ping) {
+		if strings.HasPrefix(line, "Slurmctld(") && strings.HasSuffix(strings.TrimSpace(line), " is UP") {
+			return true
+		}
+	}
+	return false
+}
+
+// parseConfig reads "scontrol show config".
+func parseConfig(text string) (*site, error) {
+	values := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, found := strings.Cut(line, "="); found {
+			values[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	s := &site{version: values["SLURM_VERSION"]}
+	number := func(name string) int {
+		word, _, _ := strings.Cut(values[name], " ") // "300 sec"
+		n, err := strconv.ParseInt(word, 10, 32)
+		if err != nil || n < 0 {
+			return -1
+		}
+		return int(n)
+	}
+	s.maxArray, s.maxJobs = number("MaxArraySize"), number("MaxJobCount")
+	age, timeout := number("MinJobAge"), number("MessageTimeout")
+	if s.maxArray < 1 || s.maxJobs < 1 || age < 0 || timeout < 1 || values["AccountingStorageType"] == "" {
+		return nil, fmt.Errorf("MaxArraySize, MaxJobCount, MinJobAge, MessageTimeout or AccountingStorageType is missing")
+	}
+	s.minJobAge, s.timeout = time.Duration(age)*time.Second, time.Duration(timeout)*time.Second
+	s.accounting = values["AccountingStorageType"] == "accounting_storage/slurmdbd"
+	for word := range strings.SplitSeq(values["AccountingStorageEnforce"], ",") {
+		s.enforced = s.enforced || word == "limits" || word == "safe"
+	}
+	return s, nil
+}
+
+// sinfoFormat: partition with a star for the default, availability, CPUs of a
+// node, memory in MB, wall-time limit, CPUs allocated/idle/other/total,
+// scratch in MB, generic resources (sinfo(1)). With -e nodes that differ have
+// lines of their own.
+const sinfoFormat = "%P|%a|%c|%m|%l|%C|%d|%G"
+
+func parseSinfo(text string) (parts map[string]partition, first string, err error) {
+	parts = map[string]partition{}
+	for line := range strings.Lines(text) {
+		f := strings.SplitN(strings.TrimSpace(line), "|", 8)
+		if len(f) != 8 {
+			return nil, "", fmt.Errorf("line %.200q", line)
+		}
+		name, isDefault := strings.CutSuffix(f[0], "*")
+		if isDefault {
+			first = name
+		}
+		var n [4]int
+		for i, word := range strings.SplitN(f[5], "/", 4) {
+			if n[i], err = strconv.Atoi(word); err != nil {
+				return nil, "", fmt.Errorf("line %.200q: CPUs %q", line, f[5])
+			}
+		}
+		p := parts[name]
+		cores, memory, scratch := plain(f[2]), plain(f[3]), plain(f[6])
+		p.maxCores, p.maxMemoryMB, p.maxScratchMB = max(p.maxCores, int(cores)), max(p.maxMemoryMB, memory), max(p.maxScratchMB, scratch)
+		p.maxGPUs = max(p.maxGPUs, gpus(f[7]))
+		p.maxWalltime = parseLimit(f[4])
+		if f[1] == "up" {
+			p.cpus += n[0] + n[1]
+		}
+		parts[name] = p
+	}
+	return parts, first, nil
+}
+
+// plain reads a number that may end with "+".
+func plain(s string) int64 {
+	n, err := strconv.ParseInt(strings.TrimSuffix(s, "+"), 10, 48)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// gpus counts those in "gpu:tesla:2(S:0-1),gpu:1,shard:4".
+func gpus(gres string) int {
+	total := 0
+	for word := range strings.SplitSeq(gres, ",") {
+		word, _, _ = strings.Cut(word, "(")
+		f := strings.Split(word, ":")
+		if f[0] != "gpu" {
+			continue
+		}
+		if n, err := strconv.ParseUint(f[len(f)-1], 10, 16); err == nil {
+			total += int(n)
+		}
+	}
+	return total
+}
+
+// parseLimit reads [DAYS-][[HOURS:]MINUTES:]SECONDS; 0 for "infinite".
+func parseLimit(s string) time.Duration {
+	return time.Duration(parseCPU(s)) * time.Millisecond
+}
+
+// beyond finds what no node of the queue has.
+func (s *site) beyond(r jjm.Request, queue string) jjm.Problems {
+	p, known := s.partitions[or(queue, s.defaultQueue)]
+	if !known {
+		return nil // sbatch will tell: it may be new, or a list
+	}
+	var ps jjm.Problems
+	bad := func(field string, want, most any) {
+		ps = append(ps, jjm.Problem{Field: "request." + field,
+			Text: fmt.Sprintf("%v: partition %s has at most %v", want, or(queue, s.defaultQueue), most)})
+	}
+	if p.maxCores > 0 && r.Cores > p.maxCores {
+		bad("cores", r.Cores, p.maxCores)
+	}
+	if p.maxMemoryMB > 0 && r.MemoryMB > p.maxMemoryMB {
+		bad("memory_mb", r.MemoryMB, p.maxMemoryMB)
+	}
+	if p.maxWalltime > 0 && r.Walltime.D() > p.maxWalltime {
+		bad("walltime", r.Walltime, p.maxWalltime)
+	}
+	if r.GPUs > p.maxGPUs {
+		bad("gpus", r.GPUs, p.maxGPUs)
+	}
+	if r.ScratchMB > p.maxScratchMB {
+		bad("scratch_mb", r.ScratchMB, p.maxScratchMB)
+	}
+	return ps
+}
+
+// capabilities makes jjm's view of a site.
+func capabilities(s *site, c Config) adapters.Capabilities {
+	out := adapters.Capabilities{
+		MaxBulk: safeBulk, SharedFS: true, Settle: safeSettle, Lag: lag,
+		Guarantee: "not known: the controller has not been asked yet",
+	}
+	if s != nil {
+		p := s.partitions[or(c.Queue, s.defaultQueue)]
+		out.MaxBulk, out.MaxQueued = min(s.maxArray, s.maxJobs), s.maxJobs
+		if s.maxSubmit > 0 {
+			out.MaxBulk, out.MaxQueued = min(out.MaxBulk, s.maxSubmit), min(out.MaxQueued, s.maxSubmit)
+		}
+		out.Accounting, out.Guarantee = s.accounting, guarantee(s)
+		out.Slots, out.MaxCores, out.MaxMemoryMB, out.MaxWalltime = p.cpus, p.maxCores, p.maxMemoryMB, p.maxWalltime
+		// A controller that was frozen takes, when it wakes, what lies in its
+		// socket: as old as the client's patience. A look at the same moment
+		// missed it once in twelve, so twice that.
+		out.Settle = 2 * s.timeout
+	}
+	if c.MaxBulk > 0 {
+		out.MaxBulk = min(out.MaxBulk, c.MaxBulk)
+	}
+	return out
+}
+
+func guarantee(s *site) string {
+	if s.accounting {
+		return "strong: slurmdbd"
+	}
+	return fmt.Sprintf("window %.0f s: MinJobAge, no accounting", s.minJobAge.Seconds())
+}

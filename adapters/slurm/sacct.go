@@ -1,0 +1,222 @@
+package slurm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+)
+
+// sacctFields is what is asked of sacct (sacct(1), option -o), with -P. The
+// name comes last, as it may hold the delimiter. The line of column names is
+// wanted, as with squeue.
+const sacctFields = "JobID,JobIDRaw,State,ExitCode,Submit,Start,End,TotalCPU,MaxRSS,NodeList,User,JobName"
+
+const sacctColumns = 12
+
+// record is a job, or a step of one, as sacct shows it.
+type record struct {
+	tag     jjm.Tag // of a job; its steps have names of their own
+	array   string
+	indices []int32 // none for a job that is no array's
+	step    string  // "batch", "0"; "" for the job itself
+	state   jjm.BatchState
+	// exit is modulo 128: sacct takes 128 from greater ones, so 137 is shown as
+	// 9 and 128 as 0.
+	exit, signal       int
+	submit, start, end jjm.Time
+	cpuMS, rssKB       int64
+	host               string
+}
+
+// parseSacct reads what sacct printed. Lines that have not the form of a record
+// are left out: a job's name may hold newlines. A record that has the form and
+// cannot be read is an error if it is ours.
+func parseSacct(text string) ([]record, error) {
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		return nil, fmt.Errorf("the last line is cut: %.80q", text[max(0, len(text)-80):])
+	}
+	text, found := strings.CutPrefix(text, strings.ReplaceAll(sacctFields, ",", "|")+"\n")
+	if !found {
+		return nil, fmt.Errorf("it begins with %.200q, not with the names of the columns", text)
+	}
+	var out []record
+	for line := range strings.Lines(text) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "|", sacctColumns)
+		if len(f) < sacctColumns {
+			continue
+		}
+		r, ours, err := readRecord(f)
+		if err != nil {
+			return nil, fmt.Errorf("line %.200q: %w", line, err)
+		}
+		if ours {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func readRecord(f []string) (r record, ours bool, err error) {
+	r.tag = jjm.Tag(f[11])
+	id, step, isStep := strings.Cut(f[0], ".")
+	if isStep {
+		r.tag, r.step = "", step
+	} else if !r.tag.Valid() {
+		return r, false, nil
+	}
+	if r.array, r.indices, err = parseJobID(id); err != nil {
+		return r, false, err
+	}
+	word, _, _ := strings.Cut(f[2], " ") // "CANCELLED by 61001"
+	var known bool
+	if r.state, known = stateOf(strings.TrimSuffix(word, "+")); !known {
+		return r, false, fmt.Errorf("unknown job state %.40q", f[2])
+	}
+	if r.exit, r.signal, err = parseExit(f[3]); err != nil {
+		return r, false, err
+	}
+	for i, t := range []*jjm.Time{&r.submit, &r.start, &r.end} {
+		if *t, err = parseTime(f[4+i]); err != nil {
+			return r, false, err
+		}
+	}
+	r.cpuMS, r.rssKB = parseCPU(f[7]), parseSize(f[8])
+	r.host = unless(f[9], "None assigned")
+	return r, true, nil
+}
+
+// maxIndices bounds what a short text may unfold to.
+const maxIndices = 1 << 22
+
+// parseJobID reads "42", "42_7", and the remains of an array that never split,
+// "42_[0-2,5%4]".
+func parseJobID(s string) (array string, indices []int32, err error) {
+	bad := func() (string, []int32, error) { return "", nil, fmt.Errorf("job id %.40q", s) }
+	array, rest, isArray := strings.Cut(s, "_")
+	if !digits(array) {
+		return bad()
+	}
+	if !isArray {
+		return array, nil, nil
+	}
+	if rest, found := strings.CutPrefix(rest, "["); found {
+		rest, _, _ = strings.Cut(strings.TrimSuffix(rest, "]"), "%")
+		for part := range strings.SplitSeq(rest, ",") {
+			first, last, ok := parseRange(part)
+			if !ok || len(indices)+int(last-first) > maxIndices {
+				return bad()
+			}
+			for i := first; ; i++ {
+				indices = append(indices, i)
+				if i == last {
+					break
+				}
+			}
+		}
+		return array, indices, nil
+	}
+	n, last, ok := parseRange(rest)
+	if !ok || n != last {
+		return bad()
+	}
+	return array, []int32{n}, nil
+}
+
+func parseRange(s string) (first, last int32, ok bool) {
+	a, b, ranged := strings.Cut(s, "-")
+	if !ranged {
+		b = a
+	}
+	x, err1 := strconv.ParseUint(a, 10, 31)
+	y, err2 := strconv.ParseUint(b, 10, 31)
+	return int32(x), int32(y), err1 == nil && err2 == nil && x <= y
+}
+
+func parseExit(s string) (exit, signal int, err error) {
+	if s == "" {
+		return 0, 0, nil // steps of a node that failed
+	}
+	a, b, found := strings.Cut(s, ":")
+	x, err1 := strconv.ParseUint(a, 10, 8)
+	y, err2 := strconv.ParseUint(b, 10, 8)
+	if !found || err1 != nil || err2 != nil {
+		return 0, 0, fmt.Errorf("exit code %.40q", s)
+	}
+	return int(x), int(y), nil
+}
+
+// parseCPU reads [DAYS-[HOURS:]]MINUTES:SECONDS[.MS] in milliseconds; 0 for
+// what it cannot read.
+func parseCPU(s string) int64 {
+	days, rest, found := strings.Cut(s, "-")
+	if !found {
+		days, rest = "0", s
+	}
+	d, err := strconv.ParseUint(days, 10, 20)
+	if err != nil {
+		return 0
+	}
+	total := time.Duration(d) * 24 * time.Hour
+	parts := strings.Split(rest, ":")
+	unit := time.Second
+	for i := len(parts) - 1; i >= 0 && len(parts) <= 3; i-- {
+		n, err := strconv.ParseFloat(parts[i], 64)
+		if err != nil || n < 0 || n > 1e6 {
+			return 0
+		}
+		total += time.Duration(n * float64(unit))
+		unit *= 60
+	}
+	return total.Milliseconds()
+}
+
+// parseSize reads "3268K" in KiB; a bare number is bytes.
+func parseSize(s string) int64 {
+	units := map[byte]float64{'K': 1, 'M': 1 << 10, 'G': 1 << 20, 'T': 1 << 30}
+	if s == "" {
+		return 0
+	}
+	unit, has := units[s[len(s)-1]]
+	if has {
+		s = s[:len(s)-1]
+	} else {
+		unit = 1.0 / 1024
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil || n < 0 || n*unit > 1e15 || n != n {
+		return 0
+	}
+	return int64(n * unit)
+}
+
+// reports gives a report for each job of a record that tells of ended jobs.
+func (r record) reports() []jjm.Report {
+	if r.step != "" || !r.state.Ended() {
+		return nil
+	}
+	base := jjm.Report{
+		Tag: r.tag, State: r.state, Host: r.host, Source: "sacct", Submitted: r.submit, Ended: r.end, CPUms: r.cpuMS, RSSKB: r.rssKB,
+	}
+	if r.host != "" {
+		base.Started = r.start
+	}
+	switch {
+	case r.state != jjm.BatchEndedFailed:
+	case r.signal != 0:
+		base.Exit, base.Signal = 128+r.signal, r.signal
+	case r.exit == 0:
+		base.Exit = 128 // a failure that sacct calls 0
+	default:
+		base.Exit = r.exit
+		base.Reason = fmt.Sprintf("exit %d or %d: sacct gives it modulo 128", r.exit, r.exit+128)
+	}
+	out := make([]jjm.Report, len(r.indices))
+	for i, n := range r.indices {
+		out[i] = base
+		out[i].Index, out[i].ID = n, jobID(r.array, n)
+	}
+	return out
+}

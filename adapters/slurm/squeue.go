@@ -1,0 +1,143 @@
+package slurm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+)
+
+// squeueFields is what is asked of squeue (squeue(1), option -O). Names of
+// other people's jobs may hold anything, newlines too, so the name comes near
+// the end between marks of its own; a field name that this Slurm does not know
+// would drop a column and say so on standard error. The line of column names is
+// wanted: without it an answer of no jobs could not be told from no answer.
+const squeueFields = "JobID:.|,ArrayJobID:.|,ArrayTaskID:.|,State:.|,exit_code:.|,RestartCnt:.|," +
+	"SubmitTime:.|,StartTime:.|,EndTime:.|,BatchHost:.|,Name:.|n|,Reason:.|r|"
+
+// squeueLead is the number of fields before the name.
+const squeueLead = 10
+
+// row is one job of ours as squeue shows it.
+type row struct {
+	tag    jjm.Tag
+	array  string
+	index  int32 // -1: the remains of an array, or a job that is none
+	state  jjm.BatchState
+	status int // as of wait(2)
+	// split jobs have left their array's record: they have an id of their own.
+	split              bool
+	restarts           int
+	submit, start, end jjm.Time
+	host, reason       string
+}
+
+func jobID(array string, index int32) string { return array + "_" + strconv.Itoa(int(index)) }
+
+// parseSqueue reads what squeue printed with squeueFields. Jobs whose name is
+// no tag are left out; anything else that cannot be read is an error, as it may
+// stand for a job of ours.
+func parseSqueue(text string) ([]row, error) {
+	head, text, _ := strings.Cut(text, "\n")
+	if !strings.HasPrefix(head, "JOBID|") || strings.Count(head, "|") != strings.Count(squeueFields, "|") ||
+		!strings.HasSuffix(head, "|NAME|n|REASON|r|") {
+		return nil, fmt.Errorf("it begins with %.200q, not with the names of the columns", head)
+	}
+	var rows []row
+	for n := 1; text != ""; n++ {
+		record, rest, whole := strings.Cut(text, "|r|\n")
+		if !whole {
+			return nil, fmt.Errorf("record %d: %.80q has no end", n, text)
+		}
+		text = rest
+		r, ours, err := parseRecord(record)
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %.200q: %w", n, record, err)
+		}
+		if ours {
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
+func parseRecord(record string) (r row, ours bool, err error) {
+	f := strings.SplitN(record, "|", squeueLead+1)
+	if len(f) <= squeueLead {
+		return row{}, false, fmt.Errorf("it has %d fields, want %d", len(f), squeueLead+2)
+	}
+	if !digits(f[0]) {
+		return row{}, false, fmt.Errorf("job id %.40q", f[0])
+	}
+	mark := strings.LastIndex(f[squeueLead], "|n|")
+	if mark < 0 {
+		return row{}, false, fmt.Errorf("the name has no end")
+	}
+	r.tag, r.reason = jjm.Tag(f[squeueLead][:mark]), f[squeueLead][mark+len("|n|"):]
+	if !r.tag.Valid() {
+		return row{}, false, nil
+	}
+	err = r.read(f)
+	return r, err == nil, err
+}
+
+// read fills in the fields before the name.
+func (r *row) read(f []string) error {
+	var known bool
+	if r.state, known = stateOf(f[3]); !known {
+		return fmt.Errorf("unknown job state %.40q", f[3])
+	}
+	if !digits(f[1]) {
+		return fmt.Errorf("array id %.40q", f[1])
+	}
+	r.array, r.index, r.split = f[1], -1, f[0] != f[1]
+	if f[2] != "N/A" {
+		n, err := strconv.ParseUint(f[2], 10, 31)
+		if err != nil {
+			return fmt.Errorf("array index %.40q", f[2])
+		}
+		r.index = int32(n)
+	}
+	var err1, err2 error
+	r.status, err1 = strconv.Atoi(f[4])
+	r.restarts, err2 = strconv.Atoi(f[5])
+	if err1 != nil || err2 != nil || r.restarts < 0 {
+		return fmt.Errorf("exit code %.40q, restarts %.40q", f[4], f[5])
+	}
+	for i, t := range []*jjm.Time{&r.submit, &r.start, &r.end} {
+		var err error
+		if *t, err = parseTime(f[6+i]); err != nil {
+			return err
+		}
+	}
+	r.host = unless(f[9], "n/a")
+	return nil
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// parseTime reads seconds since 1970, which SLURM_TIME_FORMAT=%s asks for, or
+// local time as Slurm writes it without; words for "none" give 0.
+func parseTime(s string) (jjm.Time, error) {
+	switch s {
+	case "", "N/A", "n/a", "NONE", "None", "Unknown":
+		return 0, nil
+	}
+	if n, err := strconv.ParseInt(s, 10, 40); err == nil && n >= 0 {
+		return jjm.Time(n * 1000), nil
+	}
+	t, err := time.ParseInLocation("2006-01-02T15:04:05", s, time.Local)
+	if err != nil || t.Year() < 1970 || t.Year() > 9999 {
+		return 0, fmt.Errorf("time %.40q", s)
+	}
+	return jjm.At(t), nil
+}
