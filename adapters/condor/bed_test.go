@@ -1,0 +1,561 @@
+package condor_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/adapters/adaptertest"
+	"jjm/adapters/condor"
+	"jjm/adapters/testbed"
+	"jjm/run"
+)
+
+// open makes the adapter of a bed with quick settings.
+func open(t testing.TB, bed *testbed.Bed, change func(c *condor.Config)) *condor.Adapter {
+	t.Helper()
+	env := adapters.Env{State: t.TempDir(), Now: time.Now}
+	a, err := condor.New("condor", env, func(config any) error {
+		c := config.(*condor.Config)
+		c.Bin, c.Env = bed.Bin, bed.Env
+		c.Grace = jjm.Duration(time.Second)
+		if change != nil {
+			change(c)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.(*condor.Adapter)
+}
+
+// command runs one of HTCondor's as the owner of the jobs, or as root.
+func command(t adaptertest.TB, bed *testbed.Bed, asRoot bool, argv ...string) string {
+	t.Helper()
+	env := os.Environ()
+	if asRoot {
+		env = append(env, "JJM_AS_ROOT=1")
+	}
+	argv[0] = filepath.Join(bed.Bin, argv[0])
+	out, err := run.Run(context.Background(), run.Cmd{Argv: argv, Env: env, Deadline: time.Minute})
+	if err != nil || out.Exit != 0 {
+		t.Fatalf("%v: exit %d, error %v: %s", argv, out.Exit, err, out.Stderr)
+	}
+	return string(out.Stdout)
+}
+
+// together lets checks that run at the same time share listings: eight that poll
+// with all their might would leave HTCondor no CPU to run the jobs they wait
+// for. A listing is shared only by those who asked before it began.
+type together struct {
+	*condor.Adapter
+	shared *listings
+}
+
+type listings struct {
+	mu   sync.Mutex // held while a listing is made
+	wait sync.Mutex // guards next
+	next *shared
+}
+
+type shared struct {
+	once    sync.Once
+	listing adapters.Listing
+	err     error
+}
+
+// List lists from a time before all checks, and leaves out what the caller did
+// not ask for.
+func (a together) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
+	if owner.User == "nobody" || ctx.Err() != nil {
+		return a.Adapter.List(ctx, owner, since)
+	}
+	a.shared.wait.Lock()
+	if a.shared.next == nil {
+		a.shared.next = &shared{}
+	}
+	mine := a.shared.next
+	a.shared.wait.Unlock()
+
+	a.shared.mu.Lock()
+	mine.once.Do(func() {
+		a.shared.wait.Lock()
+		a.shared.next = nil // who comes now gets the next one
+		a.shared.wait.Unlock()
+		mine.listing, mine.err = a.Adapter.List(context.WithoutCancel(ctx), owner, time.Now().Add(-time.Hour))
+	})
+	a.shared.mu.Unlock()
+	l := mine.listing
+	l.Reports = slices.DeleteFunc(slices.Clone(l.Reports), func(r jjm.Report) bool {
+		return r.State.Ended() && r.Ended < jjm.At(since)
+	})
+	return l, mine.err
+}
+
+func TestConformance(t *testing.T) {
+	bed := testbed.StartAlone(t, "condor") // a node is lost in it
+	other := bed.Owner
+	other.User, other.UID = "nobody", 65534
+	all := &listings{}
+	// All exit codes, at 90 ms of CPU a job, and a lost node, at 30 s, are for CI.
+	jobs := 100
+	var killNode func(tb adaptertest.TB, host string)
+	if os.Getenv("CI") == "true" {
+		jobs = 0
+		killNode = func(tb adaptertest.TB, _ string) {
+			tb.Cleanup(func() { bed.Do(t, "start", "startd") })
+			bed.Do(t, "kill", "startd")
+			bed.Do(t, "start", "startd")
+		}
+	}
+	// HTCondor looks for a lost node until the job's lease ends, 40 minutes by
+	// default.
+	lease := func(c *condor.Config) { c.Directives = []string{"job_lease_duration = 20"} }
+	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
+		return adaptertest.System{
+			Adapter: together{open(t, bed, lease), all}, Owner: bed.Owner, Other: &other, Dir: bed.Dir(t), Walltime: 3 * time.Second,
+			Parallel: true, Patience: 3 * time.Minute, Jobs: jobs,
+			Bin: bed.Bin, Submits: "condor_submit",
+			Commands: []string{"condor_q", "condor_history", "condor_submit", "condor_rm", "condor_hold", "condor_release", "condor_config_val", "condor_status"},
+			WithBin: func(tb adaptertest.TB, bin string) adapters.Adapter {
+				return open(t, bed, func(c *condor.Config) { c.Bin = bin })
+			},
+			Requeue:  func(tb adaptertest.TB, id string) { command(tb, bed, true, "condor_vacate_job", "-fast", id) },
+			KillNode: killNode,
+			SystemHold: func(tb adaptertest.TB, id string) {
+				command(tb, bed, true, "condor_hold", id, "-reason", "disk is full", "-subcode", "7")
+			},
+			LoseHistory: func(tb adaptertest.TB, id string) { command(tb, bed, true, "condor_qedit", id, "JJMTag", "undefined") },
+		}
+	})
+}
+
+// site is a bed with an adapter and a folder.
+type site struct {
+	*testing.T
+	bed *testbed.Bed
+	*condor.Adapter
+	dir string
+}
+
+func newSite(t *testing.T, bed *testbed.Bed, change func(c *condor.Config)) *site {
+	return &site{T: t, bed: bed, Adapter: open(t, bed, change), dir: bed.Dir(t)}
+}
+
+func (s *site) bulk(n int, script string) adapters.Bulk {
+	s.Helper()
+	tag, err := jjm.NewTag("cond")
+	if err != nil {
+		s.Fatal(err)
+	}
+	return adapters.Bulk{Tag: tag, Owner: s.bed.Owner, N: n, Dir: s.dir, Argv: []string{"/bin/sh", "-c", script}}
+}
+
+func (s *site) submit(b adapters.Bulk) string {
+	s.Helper()
+	r, err := s.Submit(s.Context(), b)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _, _ = s.Control(context.Background(), b.Owner, adapters.Cancel, refs(b, r.ID)) })
+	return r.ID
+}
+
+func refs(b adapters.Bulk, id string) []adapters.Ref {
+	all := make([]adapters.Ref, b.N)
+	for i := range all {
+		all[i] = adapters.Ref{Tag: b.Tag, ID: id, Index: int32(i)}
+	}
+	return all
+}
+
+func (s *site) control(op adapters.Op, jobs ...adapters.Ref) {
+	s.Helper()
+	answers, err := s.Control(s.Context(), s.bed.Owner, op, jobs)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, err := range answers {
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// patience bounds every wait.
+const patience = 3 * time.Minute
+
+// until lists until ok accepts job 0 of a bulk.
+func (s *site) until(what string, b adapters.Bulk, ok func(r jjm.Report) bool) jjm.Report {
+	s.Helper()
+	var last jjm.Report
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		l, err := s.List(s.Context(), b.Owner, time.Now().Add(-time.Hour))
+		if err != nil {
+			s.Fatal(err)
+		}
+		for _, r := range l.Reports {
+			if r.Tag == b.Tag && r.Index == 0 {
+				if last = r; ok(r) {
+					return r
+				}
+			}
+		}
+	}
+	s.Fatalf("job 0 was not %s within %v: %+v", what, patience, last)
+	return last
+}
+
+func runs(r jjm.Report) bool { return r.State == jjm.BatchRunning }
+func over(r jjm.Report) bool { return r.State.Ended() }
+
+// queued gives what condor_q itself says of a tag.
+func (s *site) queued(tag jjm.Tag, attributes ...string) string {
+	s.Helper()
+	argv := append([]string{"condor_q", "-allusers", "-constraint", `JJMTag == "` + string(tag) + `"`, "-af:V"}, attributes...)
+	return strings.TrimSpace(command(s, s.bed, false, argv...))
+}
+
+func (s *site) lines(name string) int {
+	text, _ := os.ReadFile(filepath.Join(s.dir, name))
+	return strings.Count(string(text), "\n")
+}
+
+func (s *site) busy(what string, err error) {
+	s.Helper()
+	if jjm.KindOf(err) != jjm.Busy {
+		s.Errorf("%s: error %v of kind %v, want busy", what, err, jjm.KindOf(err))
+	}
+}
+
+// soon is the deadline of calls to a frozen schedd.
+func (s *site) soon() context.Context {
+	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Second)
+	s.Cleanup(cancel)
+	return ctx
+}
+
+func TestFaults(t *testing.T) {
+	bed := testbed.StartAlone(t, "condor")
+	t.Run("a frozen schedd", func(t *testing.T) { frozen(newSite(t, bed, nil)) })
+	t.Run("a killed schedd", func(t *testing.T) { killed(newSite(t, bed, nil)) })
+}
+
+// frozen: condor_submit hangs, and what it sent may or may not arrive. Find
+// tells, once the schedd lives again.
+func frozen(s *site) {
+	thaw := func() { s.bed.Do(s, "thaw", "schedd") }
+	s.Cleanup(thaw)
+	s.bed.Do(s, "freeze", "schedd")
+	b := s.bulk(2, "echo x >> ran")
+	_, err := s.Submit(s.soon(), b)
+	if jjm.KindOf(err) != jjm.Ambiguous {
+		s.Errorf("submit: error %v, want an ambiguous one", err)
+	}
+	ctx := s.soon()
+	_, err = s.List(ctx, b.Owner, time.Now().Add(-time.Hour))
+	s.busy("list", err)
+	_, err = s.Control(ctx, b.Owner, adapters.Cancel, refs(b, "1"))
+	s.busy("cancel", err)
+	s.busy("probe", s.Probe(ctx))
+	thaw()
+	s.resolved(b)
+	if s.lines("ran") != 0 {
+		s.Error("a held bulk has run")
+	}
+}
+
+// resolved wants Find to say what condor_q says.
+func (s *site) resolved(b adapters.Bulk) {
+	s.Helper()
+	var found []adapters.Found
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		var err error
+		if found, err = s.Find(s.Context(), b.Owner, []jjm.Tag{b.Tag}); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			s.Fatalf("find: %v", err)
+		}
+	}
+	jobs := strings.Fields(s.queued(b.Tag, "ClusterId"))
+	s.Logf("found %+v; condor_q has %q", found[0], jobs)
+	switch {
+	case found[0].Presence == adapters.Absent && len(jobs) == 0:
+	case found[0].Presence == adapters.Present && len(jobs) == b.N && found[0].IDs[0] == jobs[0]:
+		s.control(adapters.Cancel, refs(b, jobs[0])...)
+	default:
+		s.Errorf("found %+v; condor_q has %q", found[0], jobs)
+	}
+}
+
+// killed: nothing is known while the schedd is down; acknowledged jobs and
+// running ones are there when it is back.
+func killed(s *site) {
+	waits, works := s.bulk(3, "echo x >> ran.$JJM_INDEX"), s.bulk(1, "echo x >> works; while [ ! -e go ]; do sleep 0.2; done; exit 3")
+	id := s.submit(waits)
+	s.control(adapters.Release, refs(works, s.submit(works))...)
+	s.until("running", works, runs)
+	start := func() { s.bed.Do(s, "start", "schedd") }
+	s.Cleanup(start)
+	s.bed.Do(s, "kill", "schedd")
+	l, err := s.List(s.Context(), waits.Owner, time.Now().Add(-time.Hour))
+	if s.busy("list", err); len(l.Reports) != 0 {
+		s.Errorf("%d reports", len(l.Reports))
+	}
+	_, err = s.Find(s.Context(), waits.Owner, []jjm.Tag{waits.Tag})
+	s.busy("find", err)
+	_, err = s.Control(s.Context(), waits.Owner, adapters.Release, refs(waits, id))
+	s.busy("release", err)
+	_, err = s.Account(s.Context(), waits.Owner, refs(waits, id))
+	s.busy("account", err)
+	s.busy("probe", s.Probe(s.Context()))
+	_, err = s.Submit(s.Context(), s.bulk(1, "true"))
+	s.busy("submit", err)
+	start()
+	s.control(adapters.Release, refs(waits, id)...)
+	if r := s.until("over", waits, over); r.State != jjm.BatchEndedOK {
+		s.Errorf("acknowledged before the kill: %+v", r)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o666); err != nil {
+		s.Fatal(err)
+	}
+	if r := s.until("over", works, over); r.Exit != 3 || r.Restarts != 0 || s.lines("works") != 1 {
+		s.Errorf("running through the kill: %+v, %d runs", r, s.lines("works"))
+	}
+}
+
+func TestTraps(t *testing.T) {
+	bed := testbed.Start(t, "condor")
+	traps := map[string]func(s *site){
+		"a completed job is not turned into a removed one":   cancelCompleted,
+		"a job put on hold by its limit leaves as a timeout": timeLimit,
+		"an eviction is no second run":                       evicted,
+		"hold codes are told":                                holdCodes,
+		"a running job is not held, as that kills it":        holdRunning,
+		"root's jobs are denied":                             rootDenied,
+		"the request reaches HTCondor":                       requested,
+		"a submit requirement refuses for good":              siteRefuses,
+		"a listing begins where it was asked to":             sinceCounts,
+	}
+	for name, trap := range traps {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trap(newSite(t, bed, nil))
+		})
+	}
+	t.Run("a job that left the queue is in the history", func(t *testing.T) {
+		t.Parallel()
+		leaves(newSite(t, bed, func(c *condor.Config) { c.Keep = 0 }))
+	})
+	t.Run("the event log pokes", func(t *testing.T) {
+		t.Parallel()
+		pokes(newSite(t, bed, func(c *condor.Config) { c.EventLog = bed.Vars["EVENT_LOG"] }))
+	})
+	t.Run("a limit of the schedd is met", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t, bed, func(c *condor.Config) { c.MaxBulk = 50_000 })
+		if err := s.Probe(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if c := s.Capabilities(); c.MaxBulk != 20_000 || c.MaxQueued != 200_000 || c.Slots < 1 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// cancelCompleted: condor_rm of a completed job that is still in the queue makes
+// a removed job of it.
+func cancelCompleted(s *site) {
+	b := s.bulk(1, "exit 4")
+	id := s.submit(b)
+	s.control(adapters.Release, refs(b, id)...)
+	s.until("over", b, over)
+	s.control(adapters.Cancel, refs(b, id)...)
+	if got := s.queued(b.Tag, "JobStatus", "ExitCode"); got != "4 4" {
+		s.Errorf("condor_q says %q, want the completed job", got)
+	}
+}
+
+// timeLimit: the job goes on hold with code 46, removes itself, and stays a
+// timeout.
+func timeLimit(s *site) {
+	b := s.bulk(1, "exec sleep 100")
+	b.Request.Walltime = jjm.Duration(time.Second)
+	s.control(adapters.Release, refs(b, s.submit(b))...)
+	s.until("over", b, func(r jjm.Report) bool {
+		if r.State.Ended() && r.State != jjm.BatchTimeout {
+			s.Fatalf("%+v", r)
+		}
+		return r.State.Ended() && r.Source == "condor_history"
+	})
+	if got := s.queued(b.Tag, "JobStatus"); got != "" {
+		s.Errorf("it is still in the queue: %q", got)
+	}
+}
+
+// evicted: HTCondor would run the job again by itself.
+func evicted(s *site) {
+	b := s.bulk(1, "echo x >> ran; exec sleep 100")
+	id := s.submit(b)
+	s.control(adapters.Release, refs(b, id)...)
+	s.until("running", b, func(r jjm.Report) bool { return runs(r) && s.lines("ran") == 1 })
+	command(s, s.bed, true, "condor_vacate_job", "-fast", id+".0")
+	if r := s.until("over", b, over); r.State != jjm.BatchAborted || !strings.Contains(r.Reason, "taken off its machine") {
+		s.Errorf("%+v", r)
+	}
+	if n := s.lines("ran"); n != 1 {
+		s.Errorf("%d runs", n)
+	}
+}
+
+func holdCodes(s *site) {
+	b := s.bulk(1, "exit 0")
+	id := s.submit(b)
+	if r := s.until("listed", b, func(jjm.Report) bool { return true }); r.State != jjm.BatchHold || r.Hold != "15/0" || r.Reason == "" {
+		s.Errorf("at first: %+v", r)
+	}
+	s.control(adapters.Release, refs(b, id)...)
+	s.until("over", b, over)
+	waits := s.bulk(1, "exit 0")
+	waits.Request.Cores = 1000 // no machine has them
+	id = s.submit(waits)
+	s.control(adapters.Release, refs(waits, id)...)
+	if r := s.until("told why it waits", waits, func(r jjm.Report) bool { return r.Reason != "" }); r.State != jjm.BatchQueued {
+		s.Errorf("%+v", r)
+	}
+	command(s, s.bed, false, "condor_hold", id, "-reason", "disk is full", "-subcode", "99")
+	r := s.until("held", waits, func(r jjm.Report) bool { return r.State == jjm.BatchHold })
+	if r.Hold != "1/99" || !strings.HasPrefix(r.Reason, "disk is full") {
+		s.Errorf("%+v", r)
+	}
+}
+
+func holdRunning(s *site) {
+	b := s.bulk(1, "exec sleep 100")
+	id := s.submit(b)
+	s.control(adapters.Release, refs(b, id)...)
+	s.until("running", b, runs)
+	answers, err := s.Control(s.Context(), b.Owner, adapters.HoldJobs, refs(b, id))
+	if err != nil || jjm.KindOf(answers[0]) != jjm.Conflict {
+		s.Errorf("%v, error %v", answers, err)
+	}
+	if got := s.queued(b.Tag, "JobStatus"); got != "2" {
+		s.Errorf("JobStatus %q", got)
+	}
+}
+
+func rootDenied(s *site) {
+	root := open(s, s.bed, func(c *condor.Config) {
+		c.Env = map[string]string{"JJM_AS_ROOT": "1", "CONDOR_CONFIG": s.bed.Env["CONDOR_CONFIG"]}
+	})
+	b := s.bulk(1, "true")
+	_, err := root.Submit(s.Context(), b)
+	if jjm.KindOf(err) != jjm.Denied || !strings.Contains(err.Error(), "run the daemon as the jobs' owner") {
+		s.Errorf("error %v", err)
+	}
+	if got := s.queued(b.Tag, "ClusterId"); got != "" {
+		s.Errorf("it is in the queue: %q", got)
+	}
+}
+
+func requested(s *site) {
+	s.Adapter = open(s, s.bed, func(c *condor.Config) {
+		c.Queues = map[string]string{"long": `TARGET.Kind =?= "long"`}
+		c.ProjectAttribute, c.Account = "ProjectName", "physics"
+	})
+	b := s.bulk(1, "true")
+	b.Request = jjm.Request{
+		Cores: 2, MemoryMB: 300, ScratchMB: 5, GPUs: 1, Walltime: jjm.Duration(time.Hour), Queue: "long", Project: "atlas",
+	}
+	s.submit(b)
+	got := s.queued(b.Tag, "RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "AllowedJobDuration", "ProjectName", "AcctGroup", "JobMaxVacateTime")
+	if want := `2 300 5120 1 3600 "atlas" "physics" 1`; got != want {
+		s.Errorf("condor_q says %s, want %s", got, want)
+	}
+}
+
+func siteRefuses(s *site) {
+	refused := open(s, s.bed, func(c *condor.Config) {
+		c.Hook = filepath.Join(s.dir, "hook")
+	})
+	if err := os.WriteFile(filepath.Join(s.dir, "hook"), []byte("#!/bin/sh\necho '+Refuse = true'\n"), 0o755); err != nil {
+		s.Fatal(err)
+	}
+	b := s.bulk(3, "true")
+	_, err := refused.Submit(s.Context(), b)
+	if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "this site takes no jobs with Refuse") {
+		s.Errorf("error %v", err)
+	}
+	if got := s.queued(b.Tag, "ClusterId"); got != "" {
+		s.Errorf("it is in the queue: %q", got)
+	}
+}
+
+// sinceCounts holds both for the queue and for the history.
+func sinceCounts(s *site) {
+	b := s.bulk(2, "exit 0")
+	id := s.submit(b)
+	s.control(adapters.Cancel, refs(b, id)[1])
+	s.control(adapters.Release, refs(b, id)[0])
+	r := s.until("over", b, over)
+	for age, want := range map[time.Duration]int{-time.Minute: 2, time.Hour: 0} {
+		l, err := s.List(s.Context(), b.Owner, r.Ended.Time().Add(age))
+		if err != nil {
+			s.Fatal(err)
+		}
+		n := 0
+		for _, r := range l.Reports {
+			if r.Tag == b.Tag {
+				n++
+			}
+		}
+		if n != want {
+			s.Errorf("%d jobs that ended since %v, want %d", n, age, want)
+		}
+	}
+}
+
+// leaves: without Keep the end is in the history alone.
+func leaves(s *site) {
+	b := s.bulk(1, "exit 6")
+	id := s.submit(b)
+	s.control(adapters.Release, refs(b, id)...)
+	r := s.until("in the history", b, func(r jjm.Report) bool { return r.Source == "condor_history" })
+	if r.State != jjm.BatchEndedFailed || r.Exit != 6 {
+		s.Errorf("%+v", r)
+	}
+	got, err := s.Account(s.Context(), b.Owner, []adapters.Ref{{Tag: b.Tag, ID: id + ".0", Index: -1}})
+	if err != nil || len(got) != 1 || got[0] != r {
+		s.Errorf("accounted %+v, error %v, listed %+v", got, err, r)
+	}
+	found, err := s.Find(s.Context(), b.Owner, []jjm.Tag{b.Tag})
+	if err != nil || found[0].Presence != adapters.Present || found[0].IDs[0] != id {
+		s.Errorf("found %+v, error %v", found, err)
+	}
+	s.control(adapters.Cancel, refs(b, id)...)
+}
+
+func pokes(s *site) {
+	ctx, cancel := context.WithCancel(s.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Adapter.Run(ctx) }()
+	s.submit(s.bulk(1, "true"))
+	select {
+	case <-s.Changed():
+	case <-time.After(patience):
+		s.Error("no poke")
+	}
+	cancel()
+	if err := <-done; err != nil {
+		s.Error(err)
+	}
+}

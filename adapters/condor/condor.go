@@ -1,0 +1,255 @@
+// Package condor is the adapter of HTCondor, through its command-line tools.
+//
+// # Submission
+//
+// A bulk is one cluster of jobs, submitted on hold by one condor_submit that
+// reads the description on standard input. Every job carries the bulk's tag as
+// the attribute JJMTag. The engine stores the cluster's id, then releases the
+// jobs: a submission whose answer was lost never runs. The jobs' requirements
+// bar a second start, and a job that HTCondor took off its machine removes
+// itself: a new run is jjm's to decide.
+//
+// # Listing
+//
+// Ended jobs stay in the queue for Config.Keep, so that condor_q alone tells how
+// they ended; condor_history adds those that left it. condor_q goes first: a job
+// that leaves between the two is in the history by then.
+//
+// Both commands print nothing and exit with 0 when no job matches. They are
+// asked for a heading, which they print in any case: an answer without it is no
+// answer.
+//
+// Figures in comments were measured on HTCondor 23.9.6.
+package condor
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// Config is the section of a cluster of kind "condor".
+type Config struct {
+	adapters.CLI
+	// Keep is how long ended jobs stay in the queue, where condor_q shows them.
+	// They count for MAX_JOBS_PER_OWNER there.
+	Keep jjm.Duration `toml:"keep"`
+	// History is whether condor_history of this machine knows the jobs that
+	// left the queue.
+	History bool `toml:"history"`
+	// Grace is the time between TERM and KILL for a job that is removed
+	// (job_max_vacate_time). The machines may allow less.
+	Grace jjm.Duration `toml:"grace"`
+	// MaxBulk is the most jobs in one cluster. The schedd's own limit, where it
+	// is lower, is found by Probe.
+	MaxBulk int `toml:"max_bulk"`
+	// MaxCores, MaxMemoryMB and MaxWalltime are the most that one job may ask
+	// for; 0 means no bound. A pool does not say: its machines come and go.
+	MaxCores    int          `toml:"max_cores"`
+	MaxMemoryMB int64        `toml:"max_memory_mb"`
+	MaxWalltime jjm.Duration `toml:"max_walltime"`
+	// Queues maps the names that a job file may give as request.queue to an
+	// expression that the job's machine must fulfil; Queue is the one of jobs
+	// that name none.
+	Queues map[string]string `toml:"queues"`
+	Queue  string            `toml:"queue"`
+	// Requirements is an expression that every job's machine must fulfil.
+	Requirements string `toml:"requirements"`
+	// Account is the accounting group of jobs that name none.
+	Account string `toml:"account"`
+	// ProjectAttribute and QOSAttribute name the job attributes that carry
+	// request.project and request.qos; "" refuses such requests. Project and QOS
+	// are those of jobs that name none.
+	ProjectAttribute string `toml:"project_attribute"`
+	QOSAttribute     string `toml:"qos_attribute"`
+	Project          string `toml:"project"`
+	QOS              string `toml:"qos"`
+	// Directives are lines of a submit description that the site always adds.
+	Directives []string `toml:"directives"`
+	// AllowDirectives takes those of job files too.
+	AllowDirectives bool `toml:"allow_directives"`
+	// Hook is the absolute path of a program that is run before each submission;
+	// see hook.go.
+	Hook string `toml:"hook"`
+	// EventLog is the absolute path of the schedd's EVENT_LOG; "" for none. Its
+	// growth makes jjm list at once.
+	EventLog string `toml:"event_log"`
+}
+
+// DefaultConfig gives the defaults.
+func DefaultConfig() Config {
+	return Config{
+		Keep: jjm.Duration(time.Hour), History: true, Grace: jjm.Duration(30 * time.Second), MaxBulk: 5000,
+	}
+}
+
+// settle is how long after a doubtful submission the schedd may still commit
+// it: what a killed condor_submit had sent is handled within a second, once the
+// schedd handles anything.
+const settle = 15 * time.Second
+
+// Adapter is one schedd.
+type Adapter struct {
+	name    string
+	config  Config
+	env     adapters.Env
+	changed chan struct{} // the event log has grown
+
+	mu    sync.Mutex // guards what follows
+	found limits
+}
+
+var (
+	_ adapters.Adapter = (*Adapter)(nil)
+	_ adapters.Prober  = (*Adapter)(nil)
+	_ adapters.Checker = (*Adapter)(nil)
+	_ adapters.Runner  = (*Adapter)(nil)
+	_ adapters.Watcher = (*Adapter)(nil)
+)
+
+// New makes the adapter of a cluster. It asks HTCondor nothing.
+func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
+	c := DefaultConfig()
+	if err := decode(&c); err != nil {
+		return nil, err
+	}
+	if err := c.check(name); err != nil {
+		return nil, err
+	}
+	if env.Now == nil {
+		env.Now = time.Now
+	}
+	if env.Warn == nil {
+		env.Warn = func(string, ...any) {}
+	}
+	return &Adapter{name: name, config: c, env: env, changed: make(chan struct{}, 1)}, nil
+}
+
+// attributeName is a ClassAd attribute's.
+var attributeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+func (c Config) check(name string) error {
+	var ps jjm.Problems
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: fmt.Sprintf(format, args...)})
+	}
+	if err := c.CLI.Check(); err != nil {
+		ps = append(ps, jjm.Problem{Where: "cluster " + name, Text: err.Error()})
+	}
+	if c.Keep < 0 || c.Keep > jjm.Duration(30*24*time.Hour) {
+		bad("keep", "%v: want at most 720h", c.Keep)
+	}
+	if !c.History && c.Keep < jjm.Duration(time.Hour) {
+		bad("keep", "%v: want at least 1h without the history, so that jjm sees how jobs ended", c.Keep)
+	}
+	if c.Grace < jjm.Duration(time.Second) || c.Grace > jjm.Duration(time.Hour) {
+		bad("grace", "%v: want 1s to 1h", c.Grace)
+	}
+	if c.MaxBulk < 1 || c.MaxBulk > 100_000 {
+		bad("max_bulk", "%d: want 1 to 100000", c.MaxBulk)
+	}
+	if c.MaxCores < 0 || c.MaxMemoryMB < 0 || c.MaxWalltime < 0 {
+		bad("max_cores", "max_cores, max_memory_mb and max_walltime: want at least 0, which means no bound")
+	}
+	for field, path := range map[string]string{"hook": c.Hook, "event_log": c.EventLog} {
+		if path != "" && !filepath.IsAbs(path) {
+			bad(field, "%q: want an absolute path", path)
+		}
+	}
+	return append(ps, c.checkWords(name)...).Err()
+}
+
+// checkWords checks what goes into the submit description.
+func (c Config) checkWords(name string) (ps jjm.Problems) {
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: fmt.Sprintf(format, args...)})
+	}
+	for field, text := range map[string]string{"project_attribute": c.ProjectAttribute, "qos_attribute": c.QOSAttribute} {
+		if text != "" && !attributeName.MatchString(text) {
+			bad(field, "%q: want the name of an attribute, such as ProjectName", text)
+		}
+	}
+	if c.Project != "" && c.ProjectAttribute == "" {
+		bad("project", "%q: set project_attribute too", c.Project)
+	}
+	if c.QOS != "" && c.QOSAttribute == "" {
+		bad("qos", "%q: set qos_attribute too", c.QOS)
+	}
+	for field, text := range map[string]string{"account": c.Account, "project": c.Project, "qos": c.QOS} {
+		if text != "" && !plainWord.MatchString(text) {
+			bad(field, "%q: want a word of letters, digits and . _ - @", text)
+		}
+	}
+	if _, known := c.Queues[c.Queue]; c.Queue != "" && !known {
+		bad("queue", "%q: is not among queues", c.Queue)
+	}
+	expressions := maps.Clone(c.Queues)
+	if expressions == nil {
+		expressions = map[string]string{}
+	}
+	for queue, text := range expressions {
+		if problem := oddExpression(text); problem != "" {
+			bad("queues."+queue, "%q: %s", text, problem)
+		}
+	}
+	if problem := oddExpression(c.Requirements); c.Requirements != "" && problem != "" {
+		bad("requirements", "%q: %s", c.Requirements, problem)
+	}
+	for _, line := range c.Directives {
+		if problem := oddDirective(line); problem != "" {
+			bad("directives", "%q: %s", line, problem)
+		}
+	}
+	return ps
+}
+
+// oddExpression says what keeps a text from being an expression on one line of
+// a submit description.
+func oddExpression(text string) string {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "want an expression, such as TARGET.HasGlidein"
+	case strings.ContainsAny(text, "\n\r\x00") || strings.HasSuffix(text, `\`):
+		return "want one line"
+	case strings.Count(text, "(") != strings.Count(text, ")"):
+		return "the parentheses do not match"
+	}
+	return ""
+}
+
+// Name is the cluster's name.
+func (a *Adapter) Name() string { return a.name }
+
+// Capabilities says what HTCondor can do here.
+func (a *Adapter) Capabilities() adapters.Capabilities {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := adapters.Capabilities{
+		MaxBulk: a.config.MaxBulk, MaxQueued: a.found.queued, TwoPhase: true, SharedFS: true,
+		Accounting: a.config.History, Guarantee: guarantee, Slots: a.found.slots,
+		MaxCores: a.config.MaxCores, MaxMemoryMB: a.config.MaxMemoryMB, MaxWalltime: a.config.MaxWalltime.D(),
+		Settle: settle,
+	}
+	if a.found.bulk > 0 {
+		c.MaxBulk = min(c.MaxBulk, a.found.bulk)
+	}
+	return c
+}
+
+const guarantee = "strong: bulks arrive on hold under their tag and run only after their id is stored; " +
+	"HTCondor starts no job a second time"
+
+// Changed tells when the event log has grown.
+func (a *Adapter) Changed() <-chan struct{} { return a.changed }
+
+// fail adds to an error what was tried, on which cluster.
+func (a *Adapter) fail(what string, err error) error {
+	return fmt.Errorf("%s: %s: %w", a.name, what, err)
+}

@@ -1,0 +1,120 @@
+package condor
+
+import (
+	"context"
+	"slices"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// verbs are the commands that act, and the states in which jobs are acted on:
+// the schedd itself leaves alone what changed since jjm looked. condor_rm would
+// make a removed job of a completed one that is still in the queue.
+var verbs = map[adapters.Op]struct{ command, guard, reason string }{
+	adapters.Cancel:   {"condor_rm", "JobStatus =!= 3 && JobStatus =!= 4", "cancelled through jjm"},
+	adapters.HoldJobs: {"condor_hold", "JobStatus =?= 1", "held through jjm"},
+	adapters.Release:  {"condor_release", "JobStatus =?= 5", "released through jjm"},
+}
+
+// Control looks at the jobs, acts on those that need it by one command, and
+// looks again if that command is in doubt: it exits with 0 if any job matched,
+// and with 1 both when none did and when the schedd is down.
+func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
+	verb, ok := verbs[op]
+	if !ok {
+		return nil, a.fail("control", jjm.Errorf(jjm.Invalid, "operation %d: want cancel, hold or release", int(op)))
+	}
+	seen, err := a.look(ctx, jobs)
+	if err != nil {
+		return nil, a.fail(op.String(), err)
+	}
+	answers, todo := decide(op, owner, jobs, seen)
+	if len(todo) == 0 {
+		return answers, nil
+	}
+	doubt := false
+	for _, constraint := range jobSet(todo).constraints() {
+		constraint = ownedBy(owner) + " && " + verb.guard + " && (" + constraint + ")"
+		out, err := a.config.Run(ctx, nil, verb.command, "-constraint", constraint, "-reason", verb.reason)
+		if err != nil {
+			return nil, a.fail(op.String(), adapters.AsBusy(err))
+		}
+		doubt = doubt || out.Exit != 0
+	}
+	if !doubt {
+		return answers, nil
+	}
+	if seen, err = a.look(ctx, jobs); err != nil {
+		return nil, a.fail(op.String(), err)
+	}
+	answers, todo = decide(op, owner, jobs, seen)
+	for i, ref := range jobs {
+		if slices.Contains(todo, ref) {
+			answers[i] = jjm.Errorf(jjm.Busy, "%s: %s had no effect on job %s of tag %s", a.name, verb.command, ref.ID, ref.Tag)
+		}
+	}
+	return answers, nil
+}
+
+// look finds what is in the queue of the tags that jobs have.
+func (a *Adapter) look(ctx context.Context, jobs []adapters.Ref) (map[tagged]record, error) {
+	var tags []jjm.Tag
+	for _, j := range jobs {
+		if j.Tag.Valid() {
+			tags = append(tags, j.Tag)
+		}
+	}
+	slices.Sort(tags)
+	seen := map[tagged]record{}
+	for some := range slices.Chunk(slices.Compact(tags), tagsAtOnce) {
+		records, err := a.query(ctx, queueArgs(taggedWith(some)))
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range records {
+			seen[tagged{r.tag, r.jobID}] = r
+		}
+	}
+	return seen, nil
+}
+
+// decide answers for what needs no action, and gives the rest.
+func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagged]record) (answers []error, todo []adapters.Ref) {
+	answers = make([]error, len(jobs))
+	for i, ref := range jobs {
+		id, ok := jobOf(ref)
+		r, there := seen[tagged{ref.Tag, id}]
+		if !ok || !there {
+			continue // gone
+		}
+		if r.owner != owner.User {
+			answers[i] = jjm.Errorf(jjm.Denied, "job %v: it belongs to %s, not to %s", id, r.owner, owner.User)
+			continue
+		}
+		act := false
+		if act, answers[i] = needs(op, r); act {
+			todo = append(todo, ref)
+		}
+	}
+	return answers, todo
+}
+
+// needs reports whether a job has to be acted on. HTCondor can hold a running
+// job, by killing it: that is not what jjm means by a hold.
+func needs(op adapters.Op, r record) (bool, error) {
+	over := r.status == completed || r.status == removed
+	switch {
+	case over:
+		return false, nil
+	case op == adapters.Cancel:
+		return true, nil
+	case op == adapters.Release:
+		return r.status == held && byLimit(r.hold) == jjm.BatchUnknown, nil
+	case r.status == held:
+		return false, nil
+	case r.status != idle:
+		return false, jjm.Errorf(jjm.Conflict, "job %v: it runs already; only a waiting job can be held", r.jobID)
+	}
+	return true, nil
+}

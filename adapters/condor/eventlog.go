@@ -1,0 +1,96 @@
+package condor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+)
+
+// lookEvery is how often the event log is looked at. Inotify does not see what
+// other hosts write to a shared file system.
+const lookEvery = 250 * time.Millisecond
+
+// Run follows the schedd's event log, if there is one. It is only a hint that a
+// listing would differ: nothing is concluded from its content.
+func (a *Adapter) Run(ctx context.Context) error {
+	if a.config.EventLog == "" {
+		<-ctx.Done()
+		return nil
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	tail := &follower{path: a.config.EventLog}
+	trouble := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		news, err := tail.news()
+		if now := errorText(err); now != trouble {
+			trouble = now
+			if err != nil {
+				a.env.Warn("the event log cannot be read; jobs are listed as often as without it", "file", a.config.EventLog, "error", err)
+			}
+		}
+		if news {
+			select {
+			case a.changed <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// follower reads what is appended to a file that may be rotated away.
+type follower struct {
+	path string
+	last os.FileInfo // of the file that was read
+	at   int64
+}
+
+// mark is in every event of a job of jjm if the schedd's
+// EVENT_LOG_JOB_AD_INFORMATION_ATTRS names it.
+const mark = "JJMTag"
+
+// maxNews is how much is read at a time; more counts as news unread.
+const maxNews = 1 << 20
+
+// news reports whether the file has grown by something about jobs of jjm, or
+// was replaced.
+func (f *follower) news() (bool, error) {
+	file, err := os.Open(f.path)
+	if errors.Is(err, os.ErrNotExist) && f.last == nil {
+		return false, err
+	}
+	if err != nil {
+		f.last = nil
+		return false, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	if f.last == nil || !os.SameFile(f.last, info) || info.Size() < f.at || info.Size() > f.at+maxNews {
+		grown := f.last == nil || info.Size() != f.at || !os.SameFile(f.last, info)
+		f.last, f.at = info, info.Size()
+		return grown, nil
+	}
+	text, err := io.ReadAll(io.NewSectionReader(file, f.at, info.Size()-f.at))
+	// An event that is only half written is read again.
+	whole := bytes.LastIndexByte(text, '\n') + 1
+	f.at += int64(whole)
+	return bytes.Contains(text[:whole], []byte(mark)), err
+}

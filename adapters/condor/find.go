@@ -1,0 +1,170 @@
+package condor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// tagsAtOnce bounds the tags in one constraint: 500 of 15 characters are 8 KiB.
+const tagsAtOnce = 500
+
+// Find looks for bulks in the queue, then in the history.
+func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
+	var all []record
+	for some := range slices.Chunk(tags, tagsAtOnce) {
+		constraint := ownedBy(owner) + " && " + taggedWith(some)
+		records, err := a.query(ctx, queueArgs(constraint))
+		if err != nil {
+			return nil, a.fail("find", err)
+		}
+		all = append(all, records...)
+		if !a.config.History {
+			continue // a bulk in doubt is on hold, and does not leave the queue
+		}
+		if records, err = a.query(ctx, historyArgs(constraint, "")); err != nil {
+			return nil, a.fail("find", err)
+		}
+		all = append(all, records...)
+	}
+	return found(tags, all), nil
+}
+
+// found answers for each tag, in order.
+func found(tags []jjm.Tag, records []record) []adapters.Found {
+	ids := map[jjm.Tag][]int64{}
+	for _, r := range records {
+		ids[r.tag] = append(ids[r.tag], r.cluster)
+	}
+	out := make([]adapters.Found, len(tags))
+	for i, tag := range tags {
+		out[i] = adapters.Found{Tag: tag, Presence: adapters.Absent}
+		clusters := ids[tag]
+		slices.Sort(clusters)
+		for _, c := range slices.Compact(clusters) {
+			out[i].Presence = adapters.Present
+			out[i].IDs = append(out[i].IDs, strconv.FormatInt(c, 10))
+		}
+	}
+	return out
+}
+
+// Account gives the ends of jobs, from the queue where they are still there.
+func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
+	var reports []jjm.Report
+	wanted := jobSet(jobs)
+	for _, constraint := range wanted.constraints() {
+		constraint = ownedBy(owner) + " && (" + constraint + ")"
+		records, err := a.query(ctx, queueArgs(constraint))
+		if err != nil {
+			return nil, a.fail("account", err)
+		}
+		var history []record
+		if a.config.History && len(records) < len(wanted) {
+			argv := append(historyArgs(constraint, ""), "-match", strconv.Itoa(len(wanted)))
+			if history, err = a.query(ctx, argv); err != nil {
+				return nil, a.fail("account", err)
+			}
+		}
+		for _, r := range merge(records, history) {
+			if r.State.Ended() {
+				reports = append(reports, r)
+			}
+		}
+	}
+	return reports, nil
+}
+
+// tagged is a job together with the tag that it must carry.
+type tagged struct {
+	tag jjm.Tag
+	jobID
+}
+
+// taggedJobs is a set of jobs.
+type taggedJobs []tagged
+
+// jobSet gives the jobs that refs name, in order, without those that cannot
+// exist.
+func jobSet(refs []adapters.Ref) taggedJobs {
+	var set taggedJobs
+	for _, ref := range refs {
+		if id, ok := jobOf(ref); ok && ref.Tag.Valid() {
+			set = append(set, tagged{ref.Tag, id})
+		}
+	}
+	slices.SortFunc(set, tagged.compare)
+	return slices.Compact(set)
+}
+
+func (a tagged) compare(b tagged) int {
+	for _, c := range []int{compare(a.tag, b.tag), compare(a.cluster, b.cluster), compare(a.proc, b.proc)} {
+		if c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func compare[T string | jjm.Tag | int64 | int32](a, b T) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// maxConstraint bounds an argument well below the 128 KiB of execve(2).
+const maxConstraint = 60 << 10
+
+// constraints match the jobs of a set, in as few texts as may be. Ids are
+// recycled: each job must carry its tag.
+func (set taggedJobs) constraints() []string {
+	var all []string
+	text := ""
+	for part := range set.bulks() {
+		var procs []int32
+		for _, j := range part {
+			procs = append(procs, j.proc)
+		}
+		one := fmt.Sprintf("(JJMTag =?= %s && %s)", quoteString(string(part[0].tag)), jobIDs(part[0].cluster, procs))
+		switch {
+		case text == "":
+			text = one
+		case len(text)+len(one) > maxConstraint:
+			all = append(all, text)
+			text = one
+		default:
+			text += " || " + one
+		}
+	}
+	if text != "" {
+		all = append(all, text)
+	}
+	return all
+}
+
+// procsAtOnce bounds the positions in one term: 2000 scattered ones are 36 KiB.
+const procsAtOnce = 2000
+
+// bulks gives the jobs of each bulk, at most procsAtOnce at a time.
+func (set taggedJobs) bulks() func(yield func(taggedJobs) bool) {
+	return func(yield func(taggedJobs) bool) {
+		for i := 0; i < len(set); {
+			k := i
+			for k < len(set) && k-i < procsAtOnce && set[k].tag == set[i].tag && set[k].cluster == set[i].cluster {
+				k++
+			}
+			if !yield(set[i:k]) {
+				return
+			}
+			i = k
+		}
+	}
+}

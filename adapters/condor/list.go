@@ -1,0 +1,64 @@
+package condor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// List asks the queue, then the history.
+func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
+	at := a.env.Now()
+	mine := "JJMTag =!= undefined && " + ownedBy(owner)
+	from := since.Unix()
+	// Not CompletionDate: for a moment a completed job has none.
+	queue, err := a.query(ctx, queueArgs(fmt.Sprintf("%s && (JobStatus =!= %d || EnteredCurrentStatus >= %d)", mine, completed, from)))
+	if err != nil {
+		return adapters.Listing{}, a.fail("list", err)
+	}
+	var history []record
+	if a.config.History {
+		history, err = a.query(ctx, historyArgs(fmt.Sprintf("%s && EnteredCurrentStatus >= %d", mine, from), a.stop(mine, from)))
+		if err != nil {
+			return adapters.Listing{}, a.fail("list", err)
+		}
+	}
+	return adapters.Listing{At: at, Reports: merge(queue, history)}, nil
+}
+
+// late is for how long a job may be in the queue beyond Keep before the schedd
+// looks again whether it may leave.
+const late = time.Hour
+
+// stop ends the search in the history at a job that surely left the queue before
+// from. Ended jobs stay in the queue for up to Keep, so the history is in order
+// of leaving, not of ending; only jobs of jjm are known to leave in time.
+func (a *Adapter) stop(mine string, from int64) string {
+	return fmt.Sprintf("%s && EnteredCurrentStatus < %d", mine, from-int64((a.config.Keep.D()+late).Seconds()))
+}
+
+// merge makes reports of both answers. The history is the younger one.
+func merge(queue, history []record) []jjm.Report {
+	reports := make([]jjm.Report, 0, len(queue)+len(history))
+	type key struct {
+		jobID
+		tag jjm.Tag
+	}
+	left := make(map[key]bool, len(history))
+	for _, r := range history {
+		k := key{r.jobID, r.tag}
+		if r.tag.Valid() && !left[k] {
+			left[k] = true
+			reports = append(reports, report(r, sourceHistory))
+		}
+	}
+	for _, r := range queue {
+		if r.tag.Valid() && !left[key{r.jobID, r.tag}] {
+			reports = append(reports, report(r, sourceQueue))
+		}
+	}
+	return reports
+}

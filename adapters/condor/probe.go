@@ -1,0 +1,92 @@
+package condor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// limits are what Probe learns; 0 is what it does not know.
+type limits struct {
+	bulk   int // jobs of one submission
+	queued int // jobs of one owner in the queue
+	slots  int // cores in the pool
+}
+
+// limitNames are settings of the schedd, in the order of limitsOf.
+var limitNames = []string{"MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_PER_OWNER", "MAX_JOBS_SUBMITTED"}
+
+// Probe asks the schedd for its limits and the collector for the pool's size.
+// Without a collector the schedd still takes jobs, so that the size alone
+// stays as it was.
+func (a *Adapter) Probe(ctx context.Context) error {
+	out, err := a.config.Run(ctx, nil, append([]string{"condor_config_val", "-schedd"}, limitNames...)...)
+	if err != nil {
+		return a.fail("probe", adapters.AsBusy(err))
+	}
+	if complaint := complaints(out.Stderr); out.Exit != 0 || complaint != "" {
+		return a.fail("probe", jjm.Errorf(jjm.Busy, "condor_config_val -schedd: exit %d: %s", out.Exit, complaint))
+	}
+	found, err := limitsOf(string(out.Stdout))
+	if err != nil {
+		return a.fail("probe", jjm.Errorf(jjm.Busy, "condor_config_val -schedd: %w", err))
+	}
+	slots, known := a.countSlots(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !known {
+		slots = a.found.slots
+	}
+	found.slots = slots
+	a.found = found
+	return nil
+}
+
+// limitsOf reads one line for each limit: a number, or that it is not defined.
+func limitsOf(text string) (limits, error) {
+	var values []int
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		n, err := strconv.Atoi(line)
+		switch {
+		case line == "":
+			continue
+		case strings.HasPrefix(line, "Not defined"), err == nil && (n <= 0 || n >= 1<<31-1):
+			n = 0
+		case err != nil:
+			return limits{}, fmt.Errorf("%.80q is no limit", line)
+		}
+		values = append(values, n)
+	}
+	if len(values) != len(limitNames) {
+		return limits{}, fmt.Errorf("%d values for %v: %.200q", len(values), limitNames, text)
+	}
+	queued := values[1]
+	if all := values[2]; queued == 0 || all > 0 && all < queued {
+		queued = all
+	}
+	return limits{bulk: values[0], queued: queued}, nil
+}
+
+// countSlots sums the cores of the pool's machines. Dynamic slots are parts of
+// partitionable ones, whose TotalSlotCpus counts them.
+func (a *Adapter) countSlots(ctx context.Context) (n int, known bool) {
+	out, err := a.config.Run(ctx, nil, "condor_status", "-constraint", `SlotType =!= "Dynamic"`, "-af:ht", "TotalSlotCpus")
+	if err != nil || out.Exit != 0 {
+		return 0, false
+	}
+	heading, values, ok := strings.Cut(string(out.Stdout), "\n")
+	if !ok || strings.TrimSpace(heading) != "TotalSlotCpus" {
+		return 0, false
+	}
+	for _, text := range strings.Fields(values) {
+		if v, err := strconv.Atoi(text); err == nil && v > 0 && v < 1<<20 {
+			n += v
+		}
+	}
+	return n, true
+}

@@ -1,0 +1,135 @@
+package condor
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"jjm"
+)
+
+// plainWord is what may name an account, a project, a QOS: it needs no quoting.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`)
+
+// The most that a request may name: HTCondor takes greater numbers, and no
+// machine ever matches.
+const (
+	mostCores    = 1 << 16
+	mostMemoryMB = 1 << 30
+	mostGPUs     = 1 << 10
+	mostWalltime = 10 * 365 * 24 * time.Hour
+)
+
+// Check finds what HTCondor, as configured, cannot express.
+func (a *Adapter) Check(r jjm.Request) error { return a.config.checkRequest(r).Err() }
+
+func (c Config) checkRequest(r jjm.Request) (ps jjm.Problems) {
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
+	}
+	atMost := func(field string, n, most, limit int64) {
+		if limit > 0 {
+			most = min(most, limit)
+		}
+		if n < 0 || n > most {
+			bad(field, "%d: this cluster gives one job at most %d", n, most)
+		}
+	}
+	atMost("cores", int64(r.Cores), mostCores, int64(c.MaxCores))
+	atMost("memory_mb", r.MemoryMB, mostMemoryMB, c.MaxMemoryMB)
+	atMost("scratch_mb", r.ScratchMB, math.MaxInt64>>20, 0)
+	atMost("gpus", int64(r.GPUs), mostGPUs, 0)
+	most := mostWalltime
+	if c.MaxWalltime > 0 {
+		most = c.MaxWalltime.D()
+	}
+	if r.Walltime < 0 || r.Walltime.D() > most {
+		bad("walltime", "%v: this cluster gives one job at most %v", r.Walltime, most)
+	}
+	if _, known := c.Queues[r.Queue]; r.Queue != "" && !known {
+		bad("queue", "%.40q: this cluster has %s", r.Queue, listed(c.Queues))
+	}
+	word := func(field, text, attribute, key string) {
+		switch {
+		case text == "":
+		case attribute == "":
+			bad(field, "%.40q: this cluster has none; its %s is not set", text, key)
+		case !plainWord.MatchString(text):
+			bad(field, "%.40q: want a word of letters, digits and . _ - @", text)
+		}
+	}
+	word("account", r.Account, "accounting_group", "")
+	word("project", r.Project, c.ProjectAttribute, "project_attribute")
+	word("qos", r.QOS, c.QOSAttribute, "qos_attribute")
+	if r.Directives != "" && !c.AllowDirectives {
+		bad("directives", "this cluster takes none; its allow_directives is false")
+		return ps
+	}
+	for _, line := range directiveLines(r.Directives) {
+		if problem := oddDirective(line); problem != "" {
+			bad("directives", "%.80q: %s", line, problem)
+		}
+	}
+	return ps
+}
+
+func listed(queues map[string]string) string {
+	if len(queues) == 0 {
+		return "no queues"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(queues)), ", ")
+}
+
+// requested gives the lines of a submit description for a request that passed
+// checkRequest.
+func (c Config) requested(r jjm.Request) []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if r.Cores > 0 {
+		add("request_cpus = %d", r.Cores)
+	}
+	if r.MemoryMB > 0 {
+		add("request_memory = %d", r.MemoryMB) // MiB
+	}
+	if r.ScratchMB > 0 {
+		add("request_disk = %d", r.ScratchMB*1024) // KiB
+	}
+	if r.GPUs > 0 {
+		add("request_gpus = %d", r.GPUs)
+	}
+	if r.Walltime > 0 {
+		add("allowed_job_duration = %d", int64(math.Ceil(r.Walltime.D().Seconds())))
+	}
+	if account := or(r.Account, c.Account); account != "" {
+		add("accounting_group = %s", account)
+	}
+	if project := or(r.Project, c.Project); project != "" {
+		add("+%s = %s", c.ProjectAttribute, quoteString(project))
+	}
+	if qos := or(r.QOS, c.QOS); qos != "" {
+		add("+%s = %s", c.QOSAttribute, quoteString(qos))
+	}
+	return append(out, "requirements = "+c.requirements(r))
+}
+
+// requirements bars a second start, and adds the site's and the queue's.
+func (c Config) requirements(r jjm.Request) string {
+	all := []string{"(NumJobStarts == 0)"}
+	for _, text := range []string{c.Requirements, c.Queues[or(r.Queue, c.Queue)]} {
+		if text != "" {
+			all = append(all, "("+text+")")
+		}
+	}
+	return strings.Join(all, " && ")
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,172 @@
+package condor
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/run"
+)
+
+// Submit hands over a bulk, on hold. A frozen schedd lets condor_submit wait for
+// ever (135 s and more were seen), so ctx or the default deadline of package run
+// ends it, and the bulk is then in doubt.
+func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
+	what := fmt.Sprintf("submit bulk of %d (tag %.20s)", b.N, b.Tag)
+	text, err := a.describe(ctx, b)
+	if err != nil {
+		return adapters.Receipt{}, a.fail(what, err)
+	}
+	out, err := a.config.Run(ctx, []byte(text), "condor_submit", "-terse", "-")
+	if err != nil {
+		if adapters.Stopped(err) && jjm.KindOf(err) != jjm.Busy {
+			err = jjm.Errorf(jjm.Ambiguous, "%w", err)
+		}
+		return adapters.Receipt{}, a.fail(what, err)
+	}
+	cluster, err := verdict(out, b.N)
+	if err != nil {
+		return adapters.Receipt{}, a.fail(what, err)
+	}
+	return adapters.Receipt{ID: cluster}, nil
+}
+
+// describe checks a bulk and writes its submit description.
+func (a *Adapter) describe(ctx context.Context, b adapters.Bulk) (string, error) {
+	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
+		return "", err
+	}
+	if err := a.Check(b.Request); err != nil {
+		return "", err
+	}
+	script := encode(adapters.JobScript(b, `"$JJM_INDEX"`, `"$JJM_BATCH_ID"`))
+	if len(script) > maxScript {
+		return "", jjm.Errorf(jjm.Invalid, "the command is too long: %d bytes when encoded, want at most %d", len(script), maxScript)
+	}
+	extra, err := a.askHook(ctx, b)
+	if err != nil {
+		return "", err
+	}
+	lines := append([]string{}, a.config.Directives...)
+	lines = append(lines, directiveLines(b.Request.Directives)...)
+	lines = append(lines, extra...)
+	return a.config.description(b, script, lines), nil
+}
+
+// maxScript bounds one argument of a command: execve(2) allows 128 KiB.
+const maxScript = 120 << 10
+
+// description writes the submit description of a bulk. What others add comes
+// first: of two lines for one command the last one counts.
+func (c Config) description(b adapters.Bulk, script string, extra []string) string {
+	lines := append([]string{}, extra...)
+	lines = append(lines, c.requested(b.Request)...)
+	lines = append(lines,
+		"universe = vanilla",
+		"executable = /bin/sh",
+		"transfer_executable = false",
+		"should_transfer_files = NO",
+		"initialdir = /",
+		// The shell decodes its script, so that nothing of it can mean anything
+		// to HTCondor: $(X), $$(X), quotes, line ends.
+		`arguments = "-c 'eval ""`+"`printf %b $1`"+`""' jjm `+script+`"`,
+		`environment = "PATH=/usr/local/bin:/usr/bin:/bin JJM_INDEX=$(Process) JJM_BATCH_ID=$(Cluster).$(Process)"`,
+		"hold = true",
+		"batch_name = jjm-"+string(b.Tag),
+		"+JJMTag = "+quoteString(string(b.Tag)),
+		// The wrapper gets TERM, and time to report, when its job is removed.
+		"want_graceful_removal = true",
+		fmt.Sprintf("job_max_vacate_time = %d", int64(c.Grace.D().Seconds())),
+		fmt.Sprintf("leave_in_queue = (JobStatus == 4) && (time() - EnteredCurrentStatus < %d)", int64(c.Keep.D().Seconds())),
+		// What started once and is not running any more, and what a limit put on
+		// hold, is over. Both are evaluated by the schedd, every minute by default.
+		fmt.Sprintf("periodic_remove = (JobStatus == 1 && NumJobStarts > 0) || (JobStatus == 5 && "+
+			"(HoldReasonCode =?= %d || HoldReasonCode =?= %d || HoldReasonCode =?= %d))", holdMemory, holdJobTime, holdRunTime),
+		`+PeriodicRemoveReason = ifThenElse(JobStatus == 5, strcat("over its limit: ", HoldReason), "taken off its machine")`,
+		fmt.Sprintf("queue %d", b.N), "")
+	return strings.Join(lines, "\n")
+}
+
+// encode writes a text in letters that no language here gives a meaning, as
+// printf(1) %b reads it: "\0ooo" for all other bytes.
+func encode(text string) string {
+	var s strings.Builder
+	for _, c := range []byte(text) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("_/.,:=+@-", c) >= 0:
+			s.WriteByte(c)
+		default:
+			fmt.Fprintf(&s, `\0%03o`, c)
+		}
+	}
+	return s.String()
+}
+
+// clusterLine is what condor_submit -terse prints of a cluster: "119.0 - 119.7".
+var clusterLine = regexp.MustCompile(`(?m)^(\d+)\.(\d+) - (\d+)\.(\d+)\s*$`)
+
+// verdict says what became of a submission of n jobs.
+func verdict(out run.Output, n int) (cluster string, err error) {
+	found := clusterLine.FindAllStringSubmatch(string(out.Stdout), -1)
+	complaint := complaints(out.Stderr)
+	if out.Exit == 0 && len(found) == 1 {
+		m := found[0]
+		last, err := strconv.Atoi(m[4])
+		if err == nil && m[1] == m[3] && m[2] == "0" && last == n-1 {
+			return m[1], nil
+		}
+	}
+	told := fmt.Sprintf("condor_submit: exit %d: %s", out.Exit, complaint)
+	if complaint == "" {
+		told += fmt.Sprintf("%.200q", out.Stdout)
+	}
+	if out.Exit == 0 || out.Signal != 0 || len(found) > 0 || strings.Contains(string(out.Stdout), "submitted to cluster") {
+		return "", jjm.Errorf(jjm.Ambiguous, "%s", told)
+	}
+	for _, r := range refusals {
+		if strings.Contains(complaint, r.says) {
+			if r.remedy != "" {
+				told += ": " + r.remedy
+			}
+			return "", jjm.Errorf(r.kind, "%s", told)
+		}
+	}
+	return "", jjm.Errorf(jjm.Ambiguous, "%s", told)
+}
+
+// asOwner is the remedy for an account whose jobs HTCondor does not take.
+const asOwner = "HTCondor takes no jobs from this account (never from root): run the daemon as the jobs' owner"
+
+// refusals are complaints of condor_submit after which surely nothing is in the
+// queue, the first match counts. What is not among them is in doubt.
+var refusals = []struct {
+	says   string
+	kind   jjm.Kind
+	remedy string
+}{
+	{"is not permitted", jjm.Denied, asOwner},
+	{"Cannot allocate a cluster id", jjm.Denied, asOwner},
+	{"Failed to authenticate", jjm.Denied, "see SEC_CLIENT_AUTHENTICATION_METHODS and the schedd's log"},
+	{`Received "DENIED"`, jjm.Denied, "the schedd allows this account no WRITE"},
+	{"MAX_JOBS_PER_SUBMISSION", jjm.Invalid, "set max_bulk of this cluster below it"},
+	{"MAX_JOBS_PER_OWNER", jjm.Busy, ""},
+	{"MAX_JOBS_SUBMITTED", jjm.Busy, ""},
+	{"MAX_JOBS_RUNNING", jjm.Busy, ""},
+	{"Can't find address of", jjm.Busy, "the schedd is down or not in the collector"},
+	{"Failed to connect to", jjm.Busy, ""},
+	{"Parse error in expression", jjm.Invalid, ""},
+	{"Failed to parse command file", jjm.Invalid, ""},
+	{"invalid Queue statement", jjm.Invalid, ""},
+	{"Executable file", jjm.Invalid, ""},
+	{"No 'executable' parameter", jjm.Invalid, ""},
+	{"I don't know about the", jjm.Invalid, ""},
+	{"Unterminated double-quote", jjm.Invalid, ""},
+	{"Unexpected characters following", jjm.Invalid, ""},
+	// With a reason behind it the schedd has refused the whole transaction
+	// (SUBMIT_REQUIREMENT); without one the connection may have broken.
+	{"Failed to commit job submission into the queue.; ERROR: ", jjm.Invalid, ""},
+}

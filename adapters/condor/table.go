@@ -1,0 +1,189 @@
+package condor
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"jjm"
+)
+
+// record is one job as condor_q and condor_history print it. Times are in
+// seconds since 1970; 0 is what is not defined.
+type record struct {
+	jobID
+	tag                                 jjm.Tag
+	owner                               string
+	status                              int
+	queued, started, completed, entered int64
+	bySignal                            bool
+	exit, signal                        int
+	starts                              int
+	hold, holdSub, lastHold             int // -1 where there is none
+	cpu                                 float64
+	rssKB                               int64
+	// host is where it is attached now, lastHost where it was last.
+	host, lastHost string
+	// text is why it is held, is pending, or was removed.
+	text string
+}
+
+// The values of JobStatus.
+const (
+	idle         = 1
+	running      = 2
+	removed      = 3
+	completed    = 4
+	held         = 5
+	transferring = 6 // of output; it runs, to us
+	suspended    = 7
+)
+
+// parseTable reads the answer to tableArgs. Lines that carry no mark of ours -
+// a banner - do not matter; a line that carries one and cannot be read, and an
+// answer without the heading, are errors.
+func parseTable(out []byte) ([]record, error) {
+	var records []record
+	headed := false
+	if len(out) > 0 && out[len(out)-1] != '\n' {
+		return nil, fmt.Errorf("cut off after %.200q", out[max(0, len(out)-200):])
+	}
+	rest := string(out)
+	for rest != "" {
+		line, after, _ := strings.Cut(rest, "\n")
+		rest = after
+		if !strings.Contains(line, markBegin) && !strings.Contains(line, markEnd) {
+			continue
+		}
+		fields := strings.Split(line, "\t")
+		if !headed {
+			if !isHeading(fields) {
+				return nil, fmt.Errorf("a job before the heading: %.200q", line)
+			}
+			headed = true
+			continue
+		}
+		r, err := parseRecord(fields)
+		if err != nil {
+			return nil, fmt.Errorf("%w in %.300q", err, line)
+		}
+		records = append(records, r)
+	}
+	if !headed {
+		return nil, fmt.Errorf("no heading, so no answer, but %.200q", bytes.TrimSpace(out))
+	}
+	return records, nil
+}
+
+func isHeading(fields []string) bool {
+	if len(fields) != len(columns) {
+		return false
+	}
+	for i, f := range fields {
+		if strings.TrimSpace(f) != columns[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// parseRecord reads one job. The free text may hold tabs.
+func parseRecord(fields []string) (record, error) {
+	n := len(columns)
+	if len(fields) < n || fields[0] != markBegin || strings.TrimSpace(fields[len(fields)-1]) != markEnd {
+		return record{}, fmt.Errorf("%d fields, want %d between %s and %s", len(fields), n, markBegin, markEnd)
+	}
+	p := &fieldReader{fields: fields[1 : n-2]}
+	r := record{jobID: jobID{cluster: p.must(), proc: int32(p.must())}, status: int(p.must())}
+	r.owner, r.tag = p.text(), jjm.Tag(p.text())
+	r.queued, r.started, r.completed, r.entered = p.number(0), p.number(0), p.number(0), p.number(0)
+	r.bySignal = p.next() == "true"
+	r.exit, r.signal, r.starts = int(p.number(0)), int(p.number(0)), int(p.number(0))
+	r.hold, r.holdSub, r.lastHold = int(p.number(-1)), int(p.number(-1)), int(p.number(-1))
+	r.cpu = p.real() + p.real()
+	r.rssKB = p.number(0)
+	r.host, r.lastHost = machine(p.text()), machine(p.text())
+	r.text = strings.TrimSpace(unquote(strings.Join(fields[n-2:len(fields)-1], "\t")))
+	switch {
+	case p.err != nil:
+		return record{}, p.err
+	case r.cluster < 0 || r.proc < 0:
+		return record{}, fmt.Errorf("job %v", r.jobID)
+	case r.status < idle || r.status > suspended:
+		return record{}, fmt.Errorf("JobStatus %d", r.status)
+	}
+	return r, nil
+}
+
+// fieldReader takes fields one by one and keeps the first error.
+type fieldReader struct {
+	fields []string
+	err    error
+}
+
+func (p *fieldReader) next() string {
+	f := strings.TrimRight(p.fields[0], " ")
+	p.fields = p.fields[1:]
+	return f
+}
+
+// must is a whole number that has to be there.
+func (p *fieldReader) must() int64 {
+	f := p.next()
+	n, err := strconv.ParseInt(f, 10, 32)
+	if err != nil && p.err == nil {
+		p.err = fmt.Errorf("%.40q where a number should be", f)
+	}
+	return n
+}
+
+// number is a whole number, or none where nothing is defined. Some attributes
+// are real numbers in some versions.
+func (p *fieldReader) number(none int64) int64 {
+	f := p.next()
+	if f == "undefined" || f == "error" {
+		return none
+	}
+	if n, err := strconv.ParseInt(f, 10, 64); err == nil {
+		return n
+	}
+	v, err := strconv.ParseFloat(f, 64)
+	if err != nil || math.IsNaN(v) || math.Abs(v) > 1<<53 {
+		if p.err == nil {
+			p.err = fmt.Errorf("%.40q where a number should be", f)
+		}
+		return none
+	}
+	return int64(v)
+}
+
+// real is a number of seconds; 0 for anything else.
+func (p *fieldReader) real() float64 {
+	v, err := strconv.ParseFloat(p.next(), 64)
+	if err != nil || math.IsNaN(v) || v < 0 || v > 1<<40 {
+		return 0
+	}
+	return v
+}
+
+func (p *fieldReader) text() string { return unquote(p.next()) }
+
+// unquote reads a printed string; "" for what is none. Only quotes are escaped:
+// HTCondor prints strings in the old syntax of ClassAds.
+func unquote(f string) string {
+	f = strings.TrimRight(f, " ")
+	if len(f) < 2 || f[0] != '"' || f[len(f)-1] != '"' {
+		return ""
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(f[1:len(f)-1], `\"`, `"`), "?")
+}
+
+// machine is the host of a slot: "slot1_4@host" -> "host".
+func machine(slot string) string {
+	if _, host, ok := strings.Cut(slot, "@"); ok {
+		return host
+	}
+	return slot
+}
