@@ -1,0 +1,45 @@
+package sge
+
+import (
+	"testing"
+	"time"
+
+	"jjm/adapters"
+	"jjm/adapters/adaptertest"
+	"jjm/adapters/testbed"
+)
+
+// onBed makes an adapter for the Grid Engine of the test bed. Change may alter
+// its section.
+func onBed(t testing.TB, bed *testbed.Bed, bin string, change ...func(*Config)) *Adapter {
+	t.Helper()
+	env := adapters.Env{State: t.TempDir(), Now: time.Now, Warn: func(msg string, args ...any) { t.Log(append([]any{msg}, args...)...) }}
+	a, err := New("bed", env, func(c any) error {
+		cfg := c.(*Config)
+		cfg.Bin, cfg.Env, cfg.PE, cfg.Accounting = bin, bed.Env, "smp", bed.Vars["ACCOUNTING"]
+		for _, f := range change {
+			f(cfg)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.(*Adapter)
+}
+
+func TestConformance(t *testing.T) {
+	bed := testbed.Start(t, "sge")
+	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
+		return adaptertest.System{
+			Adapter: onBed(t, bed, bed.Bin), Owner: bed.Owner, Dir: bed.Dir(t),
+			// On a machine of two cores that other tests load.
+			Patience: 2 * time.Minute,
+			Walltime: 2 * time.Second, Parallel: true,
+			Bin: bed.Bin, Commands: []string{"qsub", "qstat", "qdel", "qhold", "qrls", "qmod", "qconf", "qhost"}, Submits: "qsub",
+			WithBin:    func(t adaptertest.TB, bin string) adapters.Adapter { return onBed(t.(testing.TB), bed, bin) },
+			Requeue:    func(t adaptertest.TB, id string) { bed.Do(t.(testing.TB), "reschedule", id) },
+			SystemHold: func(t adaptertest.TB, id string) { bed.Do(t.(testing.TB), "hold", id) },
+		}
+	})
+}

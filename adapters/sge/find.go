@@ -1,0 +1,29 @@
+package sge
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// found answers for each tag, with the arrays in order of their numbers.
+func found(tags []jjm.Tag, bulks map[bulkKey]bool) []adapters.Found {
+	byTag := map[jjm.Tag][]int64{}
+	for k := range bulks {
+		byTag[k.tag] = append(byTag[k.tag], k.num)
+	}
+	out := make([]adapters.Found, len(tags))
+	for i, tag := range tags {
+		out[i] = adapters.Found{Tag: tag, Presence: adapters.Absent}
+		nums := byTag[tag]
+		slices.SortFunc(nums, cmp.Compare[int64])
+		for _, n := range nums {
+			out[i].Presence = adapters.Present
+			out[i].IDs = append(out[i].IDs, strconv.FormatInt(n, 10))
+		}
+	}
+	return out
+}

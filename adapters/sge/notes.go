@@ -1,0 +1,170 @@
+package sge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"jjm"
+)
+
+// notes remembers the cancels that jjm made, because Grid Engine does not tell
+// them: a task that waited leaves no record at all, and the record of one that
+// ran looks like that of a job that killed itself. A note is written and synced
+// before qdel runs. It alone proves nothing: it counts once the task is neither
+// listed nor recorded, or its record says that a signal ended it.
+type notes struct {
+	path string
+	keep time.Duration
+
+	mu   sync.Mutex
+	made map[key]note
+}
+
+// note is one cancel.
+type note struct {
+	user      string
+	at        jjm.Time
+	submitted jjm.Time
+	// started is 0 if the task waited when it was cancelled.
+	started jjm.Time
+}
+
+// noteLine is a line of the file: tasks of one array that were cancelled at once.
+type noteLine struct {
+	At        jjm.Time `json:"at"`
+	User      string   `json:"user"`
+	Tag       jjm.Tag  `json:"tag"`
+	Job       int64    `json:"job"`
+	Tasks     string   `json:"tasks"`
+	Submitted jjm.Time `json:"submitted,omitempty"`
+	Started   jjm.Time `json:"started,omitempty"`
+}
+
+// openNotes reads the file, and writes it anew without what is older than keep.
+func openNotes(path string, keep time.Duration) (*notes, error) {
+	n := &notes{path: path, keep: keep, made: map[key]note{}}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the notes of cancels: %w", err)
+	}
+	oldest := jjm.At(time.Now().Add(-keep))
+	var kept []byte
+	for line := range bytes.Lines(text) {
+		l, err := parseNote(line)
+		if err != nil || l.At < oldest { // a torn line is one whose qdel never ran
+			continue
+		}
+		n.take(l)
+		kept = append(append(kept, bytes.TrimSpace(line)...), '\n')
+	}
+	if !bytes.Equal(kept, text) {
+		if err := replace(path, kept); err != nil {
+			return nil, fmt.Errorf("shorten the notes of cancels: %w", err)
+		}
+	}
+	return n, nil
+}
+
+// replace writes a file anew, whole or not at all.
+func replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".cancels-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+func parseNote(line []byte) (noteLine, error) {
+	var l noteLine
+	if err := json.Unmarshal(line, &l); err != nil {
+		return l, err
+	}
+	if !l.Tag.Valid() || l.Job < 1 {
+		return l, fmt.Errorf("no tag or no job")
+	}
+	_, err := parseTasks(l.Tasks)
+	return l, err
+}
+
+func (n *notes) take(l noteLine) {
+	spans, err := parseTasks(l.Tasks)
+	if err != nil {
+		return
+	}
+	each(spans, func(task int32) {
+		k := key{l.Tag, l.Job, task}
+		if _, had := n.made[k]; !had { // the first cancel counts
+			n.made[k] = note{l.User, l.At, l.Submitted, l.Started}
+		}
+	})
+}
+
+// add writes notes down. They are on disk when it returns without an error.
+func (n *notes) add(lines []noteLine) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	text := []byte{'\n'} // ends what a full disk may have cut
+	for _, l := range lines {
+		line, err := json.Marshal(l)
+		if err != nil {
+			return err
+		}
+		text = append(append(text, line...), '\n')
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f, err := os.OpenFile(n.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	for _, l := range lines {
+		n.take(l)
+	}
+	return nil
+}
+
+// all gives the notes of a user, and forgets those that are older than keep.
+func (n *notes) all(user string, now time.Time) map[key]note {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	oldest := jjm.At(now.Add(-n.keep))
+	maps.DeleteFunc(n.made, func(_ key, t note) bool { return t.at < oldest })
+	out := map[key]note{}
+	for k, t := range n.made {
+		if t.user == user {
+			out[k] = t
+		}
+	}
+	return out
+}
+
+// report is the end of a task that was cancelled and left no record.
+func (t note) report(k key) jjm.Report {
+	return jjm.Report{
+		Tag: k.tag, Index: k.task - 1, ID: k.id(), State: jjm.BatchCancelled, Source: "jjm", Reason: "cancelled by jjm",
+		Submitted: t.submitted, Started: t.started, Ended: t.at,
+	}
+}

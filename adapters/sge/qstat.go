@@ -1,0 +1,178 @@
+package sge
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// entry is one line of qstat: tasks of one array in one state.
+type entry struct {
+	tag       jjm.Tag
+	bulk      int64
+	tasks     []span
+	letters   string
+	state     jjm.BatchState
+	host      string
+	submitted jjm.Time // of waiting tasks only: qstat tells one time
+	started   jjm.Time // of others only
+}
+
+// xmlJob is a job_list of qstat -xml.
+type xmlJob struct {
+	Number    int64  `xml:"JB_job_number"`
+	Name      string `xml:"JB_name"`
+	Owner     string `xml:"JB_owner"`
+	State     string `xml:"state"`
+	Submitted string `xml:"JB_submission_time"`
+	Started   string `xml:"JAT_start_time"`
+	Queue     string `xml:"queue_name"`
+	Tasks     string `xml:"tasks"`
+}
+
+// parseListing reads qstat -xml of one user, printed in UTC. Jobs whose name is
+// no tag, or that are no arrays, are not jjm's and left out. Anything that is
+// not a whole listing is an error.
+func parseListing(text []byte, user string) ([]entry, error) {
+	var doc struct {
+		XMLName xml.Name `xml:"job_info"`
+		Running []xmlJob `xml:"queue_info>job_list"`
+		Pending []xmlJob `xml:"job_info>job_list"`
+	}
+	if err := decodeXML(text, "job_info", &doc); err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for _, j := range append(doc.Running, doc.Pending...) {
+		tag := jjm.Tag(strings.TrimSpace(j.Name))
+		if !tag.Valid() || strings.TrimSpace(j.Tasks) == "" || j.Owner != user || strings.TrimSpace(j.State) == "z" {
+			continue
+		}
+		e, err := toEntry(tag, j)
+		if err != nil {
+			return nil, fmt.Errorf("job %d (%s): %w", j.Number, tag, err)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func toEntry(tag jjm.Tag, j xmlJob) (entry, error) {
+	e := entry{tag: tag, bulk: j.Number, letters: strings.TrimSpace(j.State)}
+	if j.Number < 1 {
+		return e, fmt.Errorf("no number")
+	}
+	var err error
+	if e.tasks, err = parseTasks(strings.TrimSpace(j.Tasks)); err != nil {
+		return e, err
+	}
+	if e.state, err = batchState(e.letters); err != nil {
+		return e, err
+	}
+	if _, host, ok := strings.Cut(strings.TrimSpace(j.Queue), "@"); ok {
+		e.host = host
+	}
+	if e.submitted, err = parseTime(j.Submitted); err != nil {
+		return e, err
+	}
+	e.started, err = parseTime(j.Started)
+	return e, err
+}
+
+// parseTime reads a time of qstat -xml in UTC; "" is none.
+func parseTime(text string) (jjm.Time, error) {
+	if text = strings.TrimSpace(text); text == "" {
+		return 0, nil
+	}
+	t, err := time.Parse("2006-01-02T15:04:05", text)
+	if err != nil {
+		return 0, fmt.Errorf("time %.40q: want 2006-01-02T15:04:05", text)
+	}
+	return jjm.At(t), nil
+}
+
+// decodeXML reads a whole document with the given root. A banner around it, or
+// an end that is missing, is an error.
+func decodeXML(text []byte, root string, doc any) error {
+	text = bytes.TrimSpace(text)
+	if !bytes.HasPrefix(text, []byte("<?xml")) || !bytes.HasSuffix(text, []byte("</"+root+">")) {
+		return fmt.Errorf("not a whole XML document of %s: %.200q", root, text)
+	}
+	if err := xml.Unmarshal(printable(text), doc); err != nil {
+		return fmt.Errorf("XML of %s: %w", root, err)
+	}
+	return nil
+}
+
+// printable replaces what XML forbids: names of jobs may hold any byte, and
+// Grid Engine prints them as they are.
+func printable(text []byte) []byte {
+	clean := utf8.Valid(text)
+	for _, c := range text {
+		if c < ' ' && c != '\n' && c != '\t' && c != '\r' {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return text
+	}
+	return bytes.Map(func(r rune) rune {
+		if r == utf8.RuneError || r < ' ' && r != '\n' && r != '\t' && r != '\r' {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// unescape undoes Grid Engine's own escape of "<" in XML.
+func unescape(text string) string { return strings.ReplaceAll(text, "%lt;", "<") }
+
+// qstat lists the living jobs of a user, whole arrays and parts.
+func (a *Adapter) qstat(ctx context.Context, owner jjm.Owner) ([]entry, error) {
+	text, err := a.show(ctx, "qstat", "-xml", "-u", owner.User)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := parseListing(text, owner.User)
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Busy, "qstat -xml -u %s: %w", owner.User, err)
+	}
+	return entries, nil
+}
+
+// show runs a command that changes nothing and gives what it printed. Any sign
+// of trouble is an error of kind Busy. Times are printed in UTC: local ones
+// happen twice on one night of the year.
+func (a *Adapter) show(ctx context.Context, argv ...string) ([]byte, error) {
+	cli := adapters.CLI{Bin: a.cfg.Bin, Env: maps.Clone(a.cfg.Env)}
+	if cli.Env == nil {
+		cli.Env = map[string]string{}
+	}
+	cli.Env["TZ"] = "UTC"
+	out, err := cli.Run(ctx, nil, argv...)
+	switch {
+	case err != nil:
+		return nil, adapters.AsBusy(err)
+	case out.Exit != 0 || len(bytes.TrimSpace(out.Stderr)) != 0:
+		return nil, jjm.Errorf(jjm.Busy, "%s: exit %d: %s", strings.Join(argv, " "), out.Exit, brief(out.Stderr, out.Stdout))
+	}
+	return out.Stdout, nil
+}
+
+// wrap says what was tried, on which cluster; the kind stays.
+func (a *Adapter) wrap(err error, format string, args ...any) error {
+	kind := jjm.KindOf(err)
+	if kind == jjm.Unclassified {
+		kind = jjm.Internal
+	}
+	return jjm.Errorf(kind, "sge %s: %s: %w", a.name, fmt.Sprintf(format, args...), err)
+}

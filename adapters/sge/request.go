@@ -1,0 +1,85 @@
+package sge
+
+import (
+	"fmt"
+	"time"
+
+	"jjm"
+)
+
+// Check finds what cannot be said to this Grid Engine.
+func (a *Adapter) Check(r jjm.Request) error { return a.cfg.problems(r).Err() }
+
+func (c Config) problems(r jjm.Request) jjm.Problems {
+	var ps jjm.Problems
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
+	}
+	if r.Cores > 1 && c.PE == "" {
+		bad("cores", "%d: this cluster has no parallel environment for jobs of several cores (setting pe)", r.Cores)
+	}
+	if r.MemoryMB > 0 && c.MemoryResource == "" {
+		bad("memory_mb", "this cluster limits no memory (setting memory_resource)")
+	}
+	if r.GPUs > 0 && c.GPUResource == "" {
+		bad("gpus", "this cluster has no GPUs to ask for (setting gpu_resource)")
+	}
+	if r.ScratchMB > 0 && c.ScratchResource == "" {
+		bad("scratch_mb", "this cluster has no scratch space to ask for (setting scratch_resource)")
+	}
+	if r.QOS != "" {
+		bad("qos", "Grid Engine has no quality of service: use project or queue")
+	}
+	for _, f := range []struct{ field, value string }{
+		{"queue", r.Queue}, {"account", r.Account}, {"project", r.Project},
+	} {
+		if f.value != "" && !name.MatchString(f.value) {
+			bad(f.field, "%.80q: want a name of Grid Engine: letters, digits, _ . @ * ? + / -", f.value)
+		}
+	}
+	if r.Directives != "" {
+		if _, err := words(lines(r.Directives)); err != nil {
+			bad("directives", "%v", err)
+		} else if !c.AllowDirectives {
+			bad("directives", "this cluster takes none from job files (setting allow_directives)")
+		}
+	}
+	return ps
+}
+
+// options say a request in the words of qsub(1). The request has been checked.
+func (c Config) options(r jjm.Request) []string {
+	var opts []string
+	add := func(words ...string) { opts = append(opts, words...) }
+	slots := int64(max(1, r.Cores))
+	if slots > 1 {
+		add("-pe", c.PE, fmt.Sprint(slots))
+	}
+	if r.MemoryMB > 0 {
+		mb := r.MemoryMB
+		if c.MemoryPerSlot {
+			mb = (mb + slots - 1) / slots
+		}
+		add("-l", fmt.Sprintf("%s=%dM", c.MemoryResource, mb))
+	}
+	if r.Walltime > 0 {
+		add("-l", fmt.Sprintf("h_rt=%d", (r.Walltime.D()+time.Second-1)/time.Second))
+	}
+	if r.GPUs > 0 {
+		add("-l", fmt.Sprintf("%s=%d", c.GPUResource, r.GPUs))
+	}
+	if r.ScratchMB > 0 {
+		add("-l", fmt.Sprintf("%s=%dM", c.ScratchResource, r.ScratchMB))
+	}
+	for _, f := range []struct{ option, asked, site string }{
+		{"-q", r.Queue, c.Queue}, {"-A", r.Account, c.Account}, {"-P", r.Project, c.Project},
+	} {
+		if f.asked == "" {
+			f.asked = f.site
+		}
+		if f.asked != "" {
+			add(f.option, f.asked)
+		}
+	}
+	return opts
+}

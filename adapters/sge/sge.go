@@ -1,0 +1,228 @@
+// Package sge is the adapter for Grid Engine: Son of Grid Engine 8.1.9, and by
+// the same commands its relatives (Open Grid Scheduler, Sun Grid Engine 6.2).
+//
+// A bulk is one array job, submitted held (qsub -h -terse -t 1-N) and released
+// once its id is stored, so a submission whose answer was lost never runs. Its
+// name is jjm's tag. The living are listed by one "qstat -xml" of the account;
+// the dead are read from the accounting file, the same that qacct(1) reads, from
+// where the last look ended: qacct reads all of it each time, prints 1.4 kB for
+// each job, and tells times in local time only.
+//
+// Grid Engine writes no record of a job that was deleted while it waited, and
+// the record of one that was killed does not say that qdel did it. The adapter
+// therefore notes the cancels that it makes itself in a file of its state (see
+// notes). All else that it remembers is lost without harm.
+package sge
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// Config is the section of a Grid Engine cluster.
+type Config struct {
+	// Bin is often /usr/lib/gridengine: Debian's /usr/bin/qsub is a script that
+	// takes ten times as long. Env then needs SGE_ROOT and SGE_CELL.
+	adapters.CLI
+	// Queue, Account and Project are used where a request names none.
+	Queue   string `toml:"queue"`
+	Account string `toml:"account"`
+	Project string `toml:"project"`
+	// Directives are options of qsub(1) that the site always adds, each with its
+	// value in the same text: "-l os=el9".
+	Directives []string `toml:"directives"`
+	// AllowDirectives takes request.directives of job files.
+	AllowDirectives bool `toml:"allow_directives"`
+	// Hook is the absolute path of a program that is asked for further options
+	// before each submission; "" for none.
+	Hook string `toml:"hook"`
+	// SharedFS says that workers see the work area under the same path.
+	SharedFS bool `toml:"shared_fs"`
+	// PE is the parallel environment that gives several slots of one host
+	// (allocation_rule $pe_slots); "" refuses requests of several cores.
+	PE string `toml:"pe"`
+	// MemoryResource is the resource that limits memory; "" refuses requests.
+	// MemoryPerSlot is false where the resource counts whole jobs (consumable
+	// JOB).
+	MemoryResource string `toml:"memory_resource"`
+	MemoryPerSlot  bool   `toml:"memory_per_slot"`
+	// GPUResource and ScratchResource are resources that count whole jobs; ""
+	// refuses requests. Scratch is asked for in MiB ("100M").
+	GPUResource     string `toml:"gpu_resource"`
+	ScratchResource string `toml:"scratch_resource"`
+	// MaxBulk is the most jobs of one bulk; 0 takes max_aj_tasks of the site.
+	MaxBulk int `toml:"max_bulk"`
+	// Accounting is the accounting file; "" is below $SGE_ROOT.
+	Accounting string `toml:"accounting"`
+	// Keep is how long ends and cancels are remembered.
+	Keep jjm.Duration `toml:"keep"`
+}
+
+// defaults are what a section leaves out. 72 h bridge a weekend: jjm asks for
+// the end of a job within minutes unless it was down itself.
+func defaults() Config {
+	return Config{
+		SharedFS: true, MemoryResource: "h_vmem", MemoryPerSlot: true, GPUResource: "gpu",
+		Keep: jjm.Duration(72 * time.Hour),
+	}
+}
+
+// name matches words that Grid Engine takes as names of queues, projects,
+// accounts, resources and environments, with the wildcards of queues and hosts.
+// ":" is refused by qsub and would break the accounting file's lines.
+var name = regexp.MustCompile(`^[A-Za-z0-9_.@*?][A-Za-z0-9_.@*?+/-]*$`)
+
+func (c Config) check() error {
+	if err := c.CLI.Check(); err != nil {
+		return err
+	}
+	for _, f := range []struct{ key, value string }{
+		{"queue", c.Queue}, {"account", c.Account}, {"project", c.Project}, {"pe", c.PE},
+		{"memory_resource", c.MemoryResource}, {"gpu_resource", c.GPUResource}, {"scratch_resource", c.ScratchResource},
+	} {
+		if f.value != "" && !name.MatchString(f.value) {
+			return jjm.Errorf(jjm.Invalid, "%s: %q: want a name of Grid Engine", f.key, f.value)
+		}
+	}
+	for _, f := range []struct{ key, value string }{{"hook", c.Hook}, {"accounting", c.Accounting}} {
+		if f.value != "" && !filepath.IsAbs(f.value) {
+			return jjm.Errorf(jjm.Invalid, "%s: %q: want an absolute path", f.key, f.value)
+		}
+	}
+	if c.MaxBulk < 0 {
+		return jjm.Errorf(jjm.Invalid, "max_bulk: %d: want a number of jobs, or 0 for the site's max_aj_tasks", c.MaxBulk)
+	}
+	if c.Keep.D() < time.Hour {
+		return jjm.Errorf(jjm.Invalid, "keep: %v: want at least 1h, or ends are forgotten before they are read", c.Keep)
+	}
+	if _, err := words(c.Directives); err != nil {
+		return jjm.Errorf(jjm.Invalid, "directives: %w", err)
+	}
+	return nil
+}
+
+// accounting gives the path of the accounting file.
+func (c Config) accounting() string {
+	if c.Accounting != "" {
+		return c.Accounting
+	}
+	setting := func(name, otherwise string) string {
+		if v := c.Env[name]; v != "" {
+			return v
+		}
+		if v := os.Getenv(name); v != "" {
+			return v
+		}
+		return otherwise
+	}
+	// The defaults are Debian's.
+	return filepath.Join(setting("SGE_ROOT", "/var/lib/gridengine"), setting("SGE_CELL", "default"), "common", "accounting")
+}
+
+// Adapter is one Grid Engine.
+type Adapter struct {
+	name string
+	cfg  Config
+	env  adapters.Env
+
+	history *history
+	notes   *notes
+	memory  *memory
+
+	mu    sync.Mutex
+	site  site // what Probe learned
+	known bool // Probe has succeeded
+}
+
+var (
+	_ adapters.Adapter = (*Adapter)(nil)
+	_ adapters.Prober  = (*Adapter)(nil)
+	_ adapters.Checker = (*Adapter)(nil)
+)
+
+// New makes an adapter of its section of the configuration. It runs nothing.
+func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
+	cfg := defaults()
+	if err := decode(&cfg); err != nil {
+		return nil, err
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if env.Now == nil {
+		env.Now = time.Now
+	}
+	if env.Warn == nil {
+		env.Warn = func(string, ...any) {}
+	}
+	notes, err := openNotes(filepath.Join(env.State, "cancels"), cfg.Keep.D())
+	if err != nil {
+		return nil, fmt.Errorf("sge %s: %w", name, err)
+	}
+	return &Adapter{
+		name: name, cfg: cfg, env: env, notes: notes, memory: newMemory(),
+		history: newHistory(cfg.accounting(), cfg.Keep.D(), env.Warn),
+	}, nil
+}
+
+// Name is the cluster's.
+func (a *Adapter) Name() string { return a.name }
+
+// Capabilities are careful until Probe has succeeded.
+func (a *Adapter) Capabilities() adapters.Capabilities {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.site
+	c := adapters.Capabilities{
+		MaxBulk: s.maxTasks, TwoPhase: true, SharedFS: a.cfg.SharedFS, Accounting: s.accounting || !a.known,
+		Slots: s.slots, MaxCores: s.maxCores, Guarantee: guarantee(a.cfg, s, a.known),
+		Settle: settle + s.flush(), Lag: s.flush() + slack,
+	}
+	if c.MaxBulk == 0 {
+		c.MaxBulk = unprobedBulk
+	}
+	if a.cfg.MaxBulk > 0 {
+		c.MaxBulk = min(c.MaxBulk, a.cfg.MaxBulk)
+	}
+	if a.cfg.PE == "" {
+		c.MaxCores = 1
+	}
+	return c
+}
+
+// settle is how long a request may lie in the sockets of a qmaster that was
+// stopped and goes on: measured under 1 s on 8.1.9, taken times sixty.
+const settle = time.Minute
+
+// slack is added to the flush: a network file system shows the end of a file
+// late, with the usual attribute caching after 3 s and more (nfs(5)).
+const slack = 10 * time.Second
+
+// unprobedBulk is a bulk that every Grid Engine takes: max_aj_tasks is 75000 by
+// default (sge_conf(5)), and sites lower it.
+const unprobedBulk = 1000
+
+// guarantee says how exactly once a submission is.
+func guarantee(cfg Config, s site, known bool) string {
+	var g strings.Builder
+	g.WriteString("strong: arrays are submitted held and released once their id is stored; jobs are not rerunnable (-r n)")
+	switch {
+	case !known:
+		g.WriteString("; not probed yet")
+	default:
+		fmt.Fprintf(&g, "; ends from %s, written up to %v late: a crash of the qmaster loses what was not written",
+			cfg.accounting(), s.flush())
+	}
+	if !s.forbids() {
+		g.WriteString("; exit codes 99 and 100, which rerun or block a job here, are kept from Grid Engine by the job script")
+	}
+	return g.String()
+}

@@ -1,0 +1,39 @@
+package sge
+
+import (
+	"fmt"
+	"strings"
+
+	"jjm"
+)
+
+// batchState gives the meaning of qstat's letters (qstat(1), "state"): they
+// stand together, as in hRwq, Eqw, dr, and the gravest counts. A job that is
+// being deleted (d) is still what it was.
+func batchState(letters string) (jjm.BatchState, error) {
+	if letters == "" || strings.Trim(letters, "dEhqwRtrsSTNPx") != "" {
+		return jjm.BatchUnknown, fmt.Errorf("state %.20q is none of qstat(1)", letters)
+	}
+	has := func(set string) bool { return strings.ContainsAny(letters, set) }
+	switch {
+	case has("E"):
+		return jjm.BatchHold, nil
+	case has("q") && has("h"):
+		return jjm.BatchHold, nil
+	case has("q"):
+		return jjm.BatchQueued, nil
+	case has("sSTNP"):
+		return jjm.BatchSuspended, nil
+	case has("t"):
+		return jjm.BatchStarting, nil
+	case has("rx"):
+		return jjm.BatchRunning, nil
+	}
+	return jjm.BatchUnknown, fmt.Errorf("state %.20q is none of qstat(1)", letters)
+}
+
+// inError, isHeld, isDying and isRerun read single letters of a state.
+func inError(letters string) bool { return strings.Contains(letters, "E") }
+func isHeld(letters string) bool  { return strings.Contains(letters, "h") }
+func isDying(letters string) bool { return strings.Contains(letters, "d") }
+func isRerun(letters string) bool { return strings.Contains(letters, "R") }
