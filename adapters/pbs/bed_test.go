@@ -1,0 +1,150 @@
+package pbs
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/run"
+)
+
+// onReal runs the suite on the PBS whose commands are on the PATH.
+var onReal = flag.Bool("real", false, "run the suite on the PBS on the PATH, as the account that runs the test")
+
+// fakeDir is where the fake is built; TestMain removes it.
+var fakeDir string
+
+// fakeProgram builds the fake once.
+var fakeProgram = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "fakepbs")
+	if err != nil {
+		return "", err
+	}
+	fakeDir = dir
+	path := filepath.Join(dir, "fakepbs")
+	out, err := run.Run(context.Background(), run.Cmd{
+		Argv: []string{"go", "build", "-o", path, "./fakepbs"}, Env: os.Environ(), Deadline: 5 * time.Minute,
+	})
+	if err == nil && out.Exit != 0 {
+		err = fmt.Errorf("build the fake: exit %d: %s", out.Exit, out.Stderr)
+	}
+	return path, err
+})
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if fakeDir != "" {
+		_ = os.RemoveAll(fakeDir)
+	}
+	os.Exit(code)
+}
+
+// bed is a fake complex of a test's own.
+type bed struct {
+	t     testing.TB
+	bin   string
+	state string
+	env   map[string]string
+	owner jjm.Owner
+}
+
+func newBed(t testing.TB, settings ...string) *bed {
+	t.Helper()
+	program, err := fakeProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	b := &bed{t: t, bin: filepath.Join(dir, "bin"), state: filepath.Join(dir, "state"), owner: self(t)}
+	b.env = map[string]string{"FAKEPBS_DIR": b.state, "FAKEPBS_USER": b.owner.User, "FAKEPBS_SLOTS": "16", "HOME": dir}
+	for _, kv := range settings {
+		name, value, _ := strings.Cut(kv, "=")
+		b.env["FAKEPBS_"+name] = value
+	}
+	b.do(program, "install", b.bin)
+	t.Cleanup(func() { b.do(program, "stop") })
+	return b
+}
+
+// self is the account that runs the test.
+func self(t testing.TB) jjm.Owner {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: u.Username}
+}
+
+// do runs a command to its end, which must be a good one.
+func (b *bed) do(argv ...string) string {
+	b.t.Helper()
+	return b.as(b.owner.User, argv...)
+}
+
+// as runs a command as another account of the complex.
+func (b *bed) as(user string, argv ...string) string {
+	b.t.Helper()
+	if !filepath.IsAbs(argv[0]) {
+		argv[0] = filepath.Join(b.bin, argv[0])
+	}
+	env := []string{"PATH=" + os.Getenv("PATH")}
+	for k, v := range b.env {
+		if k != "FAKEPBS_USER" {
+			env = append(env, k+"="+v)
+		}
+	}
+	out, err := run.Run(context.Background(), run.Cmd{Argv: argv, Env: append(env, "FAKEPBS_USER="+user), Stdin: []byte("sleep 60\n")})
+	if err != nil || out.Exit != 0 {
+		b.t.Fatalf("%v: exit %d, error %v\n%s%s", argv, out.Exit, err, out.Stdout, out.Stderr)
+	}
+	return strings.TrimSpace(string(out.Stdout))
+}
+
+// fault starts or ends a fault of the complex.
+func (b *bed) fault(name string, on bool) {
+	b.t.Helper()
+	path := filepath.Join(b.state, "faults", name)
+	err := os.Remove(path)
+	if on {
+		if err = os.MkdirAll(filepath.Dir(path), 0o777); err == nil {
+			err = os.WriteFile(path, nil, 0o666)
+		}
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// adapter makes an adapter on the complex.
+func (b *bed) adapter(change ...func(*Config)) *Adapter {
+	b.t.Helper()
+	return makeAdapter(b.t, func(c *Config) {
+		c.Bin, c.Env = b.bin, b.env
+		for _, f := range change {
+			f(c)
+		}
+	})
+}
+
+func makeAdapter(t testing.TB, change func(*Config)) *Adapter {
+	t.Helper()
+	a, err := New("site", adapters.Env{State: t.TempDir()}, func(config any) error {
+		change(config.(*Config))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.(*Adapter)
+}

@@ -1,0 +1,85 @@
+package pbs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/adapters/adaptertest"
+)
+
+var commandNames = []string{"qsub", "qstat", "qdel", "qhold", "qrls", "pbsnodes"}
+
+func TestConformance_OpenPBS(t *testing.T) {
+	t.Parallel()
+	adaptertest.Run(t, func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=openpbs") })
+}
+
+func TestConformance_Torque(t *testing.T) {
+	t.Parallel()
+	adaptertest.Run(t, func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=torque") })
+}
+
+// onFake is a complex of the check's own, with all that it can do.
+func onFake(t *testing.T, settings ...string) adaptertest.System {
+	b := newBed(t, settings...)
+	s := adaptertest.System{
+		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true,
+		Other:    &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
+		Walltime: time.Second, MemoryMB: 48, Patience: 2 * time.Minute, // on a busy machine
+		Bin: b.bin, Commands: commandNames, Submits: "qsub",
+		WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter {
+			return b.adapter(func(c *Config) { c.Bin, c.Dialect = bin, b.env["FAKEPBS_DIALECT"] })
+		},
+		Requeue:    func(adaptertest.TB, string) { b.fault("rerun", true); b.do("qstat") },
+		SystemHold: func(_ adaptertest.TB, id string) { b.as("root", "qhold", "-h", "s", id) },
+	}
+	if b.env["FAKEPBS_DIALECT"] == "torque" {
+		s.LoseHistory = func(adaptertest.TB, string) { b.fault("lost-history", true) }
+	} else {
+		s.NoHold = true // not single members of an array; see TestHold
+		s.LoseHistory = func(_ adaptertest.TB, id string) { b.do("qdel", "-x", id) }
+	}
+	return s
+}
+
+// TestConformance_Real is the suite on a real PBS: go test ./adapters/pbs -real.
+// It needs one that keeps history, and a home folder that its nodes see.
+func TestConformance_Real(t *testing.T) {
+	if !*onReal {
+		t.Skip("NOT RUN: -real runs the suite on the PBS on the PATH")
+	}
+	bin := folderOf(t, "qsub")
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
+		dir, err := os.MkdirTemp(home, "jjm-conformance-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		on := func(bin string) *Adapter { return makeAdapter(t, func(c *Config) { c.Bin = bin }) }
+		return adaptertest.System{
+			Adapter: on(bin), Owner: self(t), Dir: dir, Patience: 2 * time.Minute, Parallel: true, NoHold: true,
+			Walltime: 5 * time.Second, Bin: bin, Commands: commandNames, Submits: "qsub",
+			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return on(bin) },
+		}
+	})
+}
+
+// folderOf finds a command on the PATH.
+func folderOf(t *testing.T, name string) string {
+	t.Helper()
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode()&0o111 != 0 {
+			return dir
+		}
+	}
+	t.Fatalf("no %s on the PATH", name)
+	return ""
+}

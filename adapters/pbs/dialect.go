@@ -1,0 +1,61 @@
+package pbs
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// dialect is the family of a PBS.
+type dialect uint8
+
+const (
+	unknownDialect dialect = iota
+	openpbs                // OpenPBS, PBS Pro
+	torque
+)
+
+// dialects are the words of the configuration.
+var dialects = map[string]dialect{"": unknownDialect, "openpbs": openpbs, "torque": torque}
+
+var torqueVersion = regexp.MustCompile(`(?im)^(version|torque version): *[0-9]`)
+
+// dialectOf reads what "qstat --version" printed, on either stream: OpenPBS and
+// PBS Pro print "pbs_version = 23.06.06", Torque "Version: 6.1.2".
+func dialectOf(stdout, stderr []byte) dialect {
+	for _, text := range [][]byte{stdout, stderr} {
+		switch {
+		case bytes.Contains(text, []byte("pbs_version")):
+			return openpbs
+		case torqueVersion.Match(text):
+			return torque
+		}
+	}
+	return unknownDialect
+}
+
+// speak gives the dialect, and asks for it the first time. The command does not
+// speak to the server.
+func (a *Adapter) speak(ctx context.Context) (dialect, error) {
+	a.mu.Lock()
+	d := a.dialect
+	a.mu.Unlock()
+	if d != unknownDialect {
+		return d, nil
+	}
+	out, err := a.config.Run(ctx, nil, "qstat", "--version")
+	if err != nil {
+		return d, adapters.AsBusy(err)
+	}
+	if d = dialectOf(out.Stdout, out.Stderr); d == unknownDialect {
+		return d, jjm.Errorf(jjm.Busy, "qstat --version: exit %d: neither OpenPBS nor Torque says %.100q; set dialect",
+			out.Exit, append(out.Stdout, out.Stderr...))
+	}
+	a.mu.Lock()
+	a.dialect = d
+	a.mu.Unlock()
+	return d, nil
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The ends that were recorded on OpenPBS 23.06.06 (exit_statuses, mem_enforced,
+// unauth_user).
+func TestEnds_AreThoseOfTheTable(t *testing.T) {
+	tests := []struct{ name, qsub, script, then, want string }{
+		{"ok", "", "exit 0", "", "F 92 0"},
+		{"exit 7", "", "exit 7", "", "F 93 7"},
+		{"signal 11", "", "ulimit -c 0; kill -SEGV $$", "", "F 93 139"},
+		{"signal 9", "", "kill -KILL $$", "", "F 93 137"},
+		{"qdel", "", "sleep 60", "qdel ID", "F 91 271"},
+		{"qdel with a trap", "", "trap 'exit 3' TERM; sleep 60 & wait", "qdel ID", "F 91 271"},
+		{"qdel before its start", "-h", "exit 0", "qdel ID", "F 91 "},
+		{"walltime", "-l walltime=1", "sleep 60", "", "F 93 -29"},
+		{"memory", "-l select=1:mem=30mb", "head -c 120m /dev/zero | tail -c 120m | sleep 60", "", "F 93 -27"},
+		{"bad shell", "-S /no/such/shell", "exit 0", "", "F 93 254"},
+		{"CRLF", "", "\r", "", "F 93 127"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, nil)
+			first := "#!/bin/sh\n"
+			if tt.name == "CRLF" {
+				first = "#!/bin/bash\r\n"
+			}
+			if err := os.WriteFile(b.home+"/s", []byte(first+tt.script+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			id := strings.TrimSpace(string(b.sh("jjmuser", "qsub -o /dev/null -e /dev/null "+tt.qsub+" s").Stdout))
+			if tt.then != "" {
+				if tt.qsub != "-h" {
+					b.until("qstat -f "+id, "job_state = R")
+				}
+				b.sh("jjmuser", strings.ReplaceAll(tt.then, "ID", id))
+			}
+			text := b.until("qstat -x -f "+id, "job_state = F")
+			got := fmt.Sprintf("%s %s %s", attribute(text, "job_state"), attribute(text, "substate"), attribute(text, "Exit_status"))
+			if got != tt.want {
+				t.Errorf("it ended %q, recorded %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// attribute takes a value out of qstat -f.
+func attribute(text, name string) string {
+	_, after, _ := strings.Cut(text, "    "+name+" = ")
+	value, _, _ := strings.Cut(after, "\n")
+	if !strings.Contains(text, "    "+name+" = ") {
+		return ""
+	}
+	return value
+}
+
+// What history_timeline recorded.
+func TestHistory_Off(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, map[string]string{"FAKEPBS_HISTORY": "off"})
+	b.sh("jjmuser", "qmgr -c 'set fake next=2000'; echo exit 0 | qsub")
+	b.until("qstat 2000.pbshost 2>&1", "Unknown Job Id 2000.pbshost")
+	for command, want := range map[string]string{
+		"qstat -x 2000.pbshost":         "0 qstat: PBS is not configured to maintain job history 2000.pbshost\n",
+		"qstat -x":                      "0 qstat: PBS is not configured to maintain job history \n",
+		"qselect -x -N STDIN":           "0 qselect: PBS is not configured to maintain job history\n",
+		"qdel 2000.pbshost":             "153 qdel: Unknown Job Id 2000.pbshost\n",
+		"qstat 2000.pbshost":            "153 qstat: Unknown Job Id 2000.pbshost\n",
+		"qstat -f -F json 2000.pbshost": "153 qstat: Unknown Job Id 2000.pbshost\n",
+	} {
+		out := b.sh("jjmuser", command)
+		if got := fmt.Sprintf("%d %s", out.Exit, out.Stderr); got != want {
+			t.Errorf("%s: %q, recorded %q", command, got, want)
+		}
+	}
+}
+
+// Holds of members, and what a deletion does to ended ones, are from OpenPBS's
+// source (req_holdjob.c, req_delete.c, stat_job.c).
+func TestArrays_MembersHaveNoHoldsAndLoseTheirRecord(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, nil)
+	b.sh("jjmuser", `printf '[ $PBS_ARRAY_INDEX = 1 ] && exit 5; sleep 60' | qsub -J 0-2 -o /dev/null -e /dev/null`)
+	b.until("qstat -f '1[1]'", "Exit_status = 5")
+	for command, want := range map[string]int{
+		"qhold '1[2]'": 156, "qrls '1[2]'": 156, "qhold '1[0-2]'": 156, "qdel '1[1]'": 55, "qdel '1[7]'": 153, "qdel 1": 153,
+	} {
+		if out := b.sh("jjmuser", command); out.Exit != want {
+			t.Errorf("%s: exit %d (%s), want %d", command, out.Exit, out.Stderr, want)
+		}
+	}
+	b.sh("jjmuser", "qdel '1[0-1]'")
+	text := b.until("qstat -x -f '1[1]'", "Subjob failed")
+	if attribute(text, "substate") != "70" || strings.Contains(text, "array_index") {
+		t.Errorf("a member without a record shows its array's:\n%s", text)
+	}
+}
+
+func TestOutput_ThatCannotBeDeliveredHoldsTheJobAndIsNotTold(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, map[string]string{"FAKEPBS_STUCK": "500ms"})
+	b.sh("jjmuser", "echo echo out | qsub -o /nonexistent/dir/ -e p/")
+	b.until("qstat -f 1", "job_state = E")
+	text := b.until("qstat -x -f 1", "job_state = F")
+	if attribute(text, "Exit_status") != "0" || attribute(text, "substate") != "92" {
+		t.Errorf("recorded is Exit_status 0:\n%s", text)
+	}
+}
+
+func TestTorque_HasItsOwnWords(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, map[string]string{"FAKEPBS_DIALECT": "torque"})
+	if out := b.sh("jjmuser", "qstat --version; qstat -x; qsub -J 0-1 p/j.sh"); !strings.HasPrefix(string(out.Stdout), "Version: 6") || out.Exit != 2 {
+		t.Errorf("exit %d: %s", out.Exit, out.Stdout)
+	}
+	b.sh("jjmuser", "echo 'exit $PBS_ARRAYID' | qsub -N tag -t 0-1")
+	text := b.until("qstat -x -t", "<exit_status>1</exit_status>")
+	for _, want := range []string{"<Job_Id>1[0].pbshost</Job_Id><Job_Name>tag-0</Job_Name>", "<job_array_id>1</job_array_id>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	jjmrun "jjm/run"
+)
+
+// request is one command as the server sees it.
+type request struct {
+	Verb  string
+	Args  []string
+	Env   map[string]string
+	Dir   string
+	User  string
+	Stdin []byte
+}
+
+// response is what the command prints, and how it ends.
+type response struct {
+	Stdout, Stderr []byte
+	Exit           int
+	// Die makes the client kill itself before it has printed anything.
+	Die bool
+}
+
+// call is a command of PBS: it hands everything to the server.
+func call(verb string, args []string) int {
+	dir := stateDir(os.Args[0])
+	if r, out := offline(dir, verb, args); out {
+		return deliver(r)
+	}
+	q := request{Verb: verb, Args: args, Env: environment(os.Environ()), User: caller()}
+	q.Dir, _ = os.Getwd()
+	if verb == "qsub" && readsStdin(args) {
+		q.Stdin, _ = io.ReadAll(os.Stdin)
+	}
+	r, err := ask(dir, q)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fakepbs: no server:", err)
+		return 99
+	}
+	return deliver(r)
+}
+
+func deliver(r response) int {
+	if r.Die {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	_, _ = os.Stdout.Write(r.Stdout)
+	_, _ = os.Stderr.Write(r.Stderr)
+	return r.Exit
+}
+
+// offline plays the faults that keep a command from its server. Options that
+// only ask for the version need none.
+func offline(dir, verb string, args []string) (response, bool) {
+	if len(args) == 1 && args[0] == "--version" {
+		return response{}, false
+	}
+	for fault(dir, "frozen") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	switch {
+	case fault(dir, "refused"):
+		return refused(verb, args), true
+	case fault(dir, "unauthorized"):
+		return unauthorized(verb), true
+	}
+	return response{}, false
+}
+
+func fault(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, "faults", name))
+	return err == nil
+}
+
+// refused is what commands say when the server does not answer, each in its own
+// words.
+func refused(verb string, args []string) response {
+	const no = "Connection refused\n"
+	switch verb {
+	case "qdel":
+		return response{Exit: 162, Stderr: []byte(no + "Couldn't connect to cluster: " + server + "\n")}
+	case "pbsnodes":
+		return response{Exit: 1, Stderr: []byte(no + "pbsnodes: cannot connect to server " + server + ", error=15010\n")}
+	case "qstat":
+		r := response{Exit: 255, Stderr: []byte(no + "qstat: cannot connect to server " + server + " (errno=15010)\n")}
+		if hasJSON(args) { // healthy to look at, and of no worth
+			r.Stdout = []byte(jsonHead(time.Now()) + "\n}")
+		}
+		return r
+	}
+	return response{Exit: 162, Stderr: fmt.Appendf(nil, "%s%s: cannot connect to server %s (errno=15010)\n", no, verb, server)}
+}
+
+func unauthorized(verb string) response {
+	return response{Exit: 255, Stderr: fmt.Appendf(nil, "pbs_iff: cannot connect to host\npbs_iff: cannot connect to host\n"+
+		"auth: error returned: -1\nauth: Unable to authenticate connection (%s:15001)\n%s: cannot connect to server %s (errno=-1)\n",
+		server, verb, server)}
+}
+
+func hasJSON(args []string) bool { return strings.Contains(strings.Join(args, " "), "-F json") }
+
+func environment(list []string) map[string]string {
+	env := map[string]string{}
+	for _, kv := range list {
+		name, value, _ := strings.Cut(kv, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// caller is the user who asks, as the kernel knows him; FAKEPBS_USER is for
+// tests of several users.
+func caller() string {
+	if name := os.Getenv("FAKEPBS_USER"); name != "" {
+		return name
+	}
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		return u.Username
+	}
+	return "u" + strconv.Itoa(os.Getuid())
+}
+
+// ask hands a request to the server of a folder, and starts one if there is
+// none.
+func ask(dir string, q request) (response, error) {
+	var r response
+	c, err := dial(dir)
+	if err != nil {
+		if c, err = start(dir); err != nil {
+			return r, err
+		}
+	}
+	defer c.Close()
+	if err := gob.NewEncoder(c).Encode(q); err != nil {
+		return r, err
+	}
+	return r, gob.NewDecoder(c).Decode(&r)
+}
+
+// dial reaches a socket through its folder's descriptor, because the path of a
+// socket may have only 107 bytes.
+func dial(dir string) (net.Conn, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/socket", f.Fd()))
+}
+
+// start makes sure that a server runs; the lock sees to it that there is one.
+func start(dir string) (net.Conn, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "starting"), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return nil, err
+	}
+	if c, err := dial(dir); err == nil {
+		return c, nil
+	}
+	if err := launch(dir); err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if c, err := dial(dir); err == nil {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("the server in %s did not come up; see its file log", dir)
+}
+
+func launch(dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	p, err := jjmrun.Detach(jjmrun.Detached{Argv: []string{self, "serve", abs}, Dir: "/", Env: os.Environ(), Stdout: log, Stderr: log})
+	if err != nil {
+		return err
+	}
+	return p.Close()
+}
+
+// stop ends the server of a folder, if there is one, and waits until its jobs
+// are dead.
+func stop(dir string) error {
+	c, err := dial(dir)
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	if err := gob.NewEncoder(c).Encode(request{Verb: "stop"}); err != nil {
+		return err
+	}
+	if err := gob.NewDecoder(c).Decode(&response{}); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}

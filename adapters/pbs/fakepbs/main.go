@@ -1,0 +1,118 @@
+// Command fakepbs plays a PBS complex of one node, for tests and
+// demonstrations where no PBS is installed: qsub, qstat, qselect, qdel, qhold,
+// qrls, pbsnodes and a little of qmgr, chosen by the name under which it is
+// called. Jobs really run, as detached processes.
+//
+// It answers as OpenPBS 23.06.06 did, defects included: exit codes, messages,
+// the odd JSON, what history remembers. FAKEPBS_DIALECT=torque makes it answer
+// as Torque does, whose behaviour is known from its source and manual only.
+//
+//	fakepbs install BIN   puts the commands into the folder BIN
+//	fakepbs stop          ends the server of a folder, and all jobs
+//
+// The complex lives in the folder FAKEPBS_DIR, or in the folder "pbs" beside
+// the command. The first command starts a server there, which holds all state
+// in memory and goes away when it is told to, when the folder is removed, or
+// when nothing has happened for ten minutes.
+//
+// # Settings
+//
+// The server takes them from the environment of the command that starts it.
+//
+//	FAKEPBS_DIALECT   openpbs or torque
+//	FAKEPBS_SLOTS     cores of the node; 8
+//	FAKEPBS_HISTORY   on or off; on (for Torque: keep_completed or nothing)
+//	FAKEPBS_USER      who calls, read anew for every command
+//	FAKEPBS_GRACE     between TERM and KILL of a deleted job; 300ms (10s in PBS)
+//	FAKEPBS_LATE      how late limits are enforced; 200ms (some 8s in PBS)
+//	FAKEPBS_STUCK     how long undeliverable output holds a job in E; 300ms
+//	                  (32s in PBS)
+//
+// # Faults
+//
+// A file of this name in the folder's subfolder "faults" is a fault, for as
+// long as it is there.
+//
+//	refused       the server cannot be reached
+//	unauthorized  pbs_iff cannot authenticate
+//	frozen        commands wait
+//	qsub-killed   qsub creates the job and dies before it prints the id
+//	qsub-cut      the connection is cut: nothing is created, exit 1
+//	lost-id       qsub prints an id, and the job does not exist
+//	lost-history  ended jobs are forgotten
+//	mom-down      the node's daemon cannot be reached
+//	rerun         once: running jobs are killed, queued and run again
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// verbs are the names under which fakepbs is a command of PBS.
+var verbs = []string{"qsub", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes", "qmgr"}
+
+func main() {
+	os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:]))
+}
+
+func run(name string, args []string) int {
+	for _, v := range verbs {
+		if name == v {
+			return call(name, args)
+		}
+	}
+	var err error
+	switch {
+	case len(args) == 2 && args[0] == "install":
+		err = install(args[1])
+	case len(args) == 1 && args[0] == "stop":
+		err = stop(stateDir(os.Args[0]))
+	case len(args) == 2 && args[0] == "serve":
+		err = serve(args[1], os.Environ())
+	default:
+		err = fmt.Errorf("usage: fakepbs install BIN | stop")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fakepbs:", err)
+		return 1
+	}
+	return 0
+}
+
+// install makes the commands, as links to this program.
+func install(bin string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(bin, 0o777); err != nil {
+		return err
+	}
+	for _, v := range verbs {
+		link := filepath.Join(bin, v)
+		if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		if err := os.Symlink(self, link); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stateDir is the folder of the complex that a command belongs to.
+func stateDir(argv0 string) string {
+	if dir := os.Getenv("FAKEPBS_DIR"); dir != "" {
+		return dir
+	}
+	if filepath.Base(argv0) != argv0 {
+		return filepath.Join(filepath.Dir(argv0), "pbs")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "pbs"
+	}
+	return filepath.Join(filepath.Dir(self), "pbs")
+}

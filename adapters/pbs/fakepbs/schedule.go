@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	jjmrun "jjm/run"
+)
+
+// exiting is how long a job is in state E at least.
+const exiting = 10 * time.Millisecond
+
+// schedule starts what can start, in the order of submission; a job that does
+// not fit lets smaller ones pass. The lock is held.
+func (c *complex) schedule() {
+	if c.ended || c.fault("mom-down") {
+		return
+	}
+	for _, j := range c.jobs {
+		if j.done() || j.holds != "" || !c.queue[j.queue].started {
+			continue
+		}
+		if wait := time.Until(j.after); wait > 0 {
+			continue
+		}
+		for _, t := range j.tasks {
+			if c.free == 0 {
+				return
+			}
+			if t.state != 'Q' || t.held {
+				continue
+			}
+			if j.cores > c.free {
+				t.comment = "Not Running: Not enough free nodes available"
+				break
+			}
+			c.start(j, t)
+		}
+	}
+}
+
+// start runs one task.
+func (c *complex) start(j *job, t *task) {
+	now := time.Now()
+	c.free -= j.cores
+	t.state, t.substate, t.began, t.runs = 'R', 42, true, t.runs+1
+	t.stime, t.mtime = now, now
+	t.comment = fmt.Sprintf("Job run at %s on (%s)", now.Format("Mon Jan 02 at 15:04"), j.vnode())
+	p, err := c.launch(j, t)
+	c.all.Add(1)
+	if err != nil {
+		exit := 254
+		if os.IsNotExist(err) {
+			exit = -2
+		}
+		go c.end(j, t, exit, &syscall.Rusage{})
+		return
+	}
+	t.proc = p
+	if j.walltime > 0 {
+		limit := time.Duration(j.walltime)*time.Second + c.late
+		time.AfterFunc(limit, func() { c.exceed(j, t, p, c.wallStatus(), "walltime") })
+	}
+	go c.wait(j, t, p)
+	if j.memory > 0 {
+		go c.watchMemory(j, t, p)
+	}
+}
+
+func (c *complex) wallStatus() int {
+	if c.torque {
+		return -11
+	}
+	return -29
+}
+
+func (c *complex) memStatus() int {
+	if c.torque {
+		return -10
+	}
+	return -27
+}
+
+func (j *job) vnode() string {
+	s := fmt.Sprintf("%s:ncpus=%d", server, j.cores)
+	if j.memory > 0 {
+		s += fmt.Sprintf(":mem=%dkb", j.memory>>10)
+	}
+	return s
+}
+
+// launch starts the script through the job's shell, which is the session's
+// leader, as the login shell is in PBS: a job killed by signal n ends with
+// 128+n, and only a killed shell with 256+n.
+func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
+	if info, err := os.Stat(j.home); err != nil || !info.IsDir() {
+		return nil, os.ErrNotExist
+	}
+	path := filepath.Join(c.dir, "jobs", j.id()+".SC")
+	if _, err := os.Stat(path); err != nil {
+		if err := os.WriteFile(path, j.script, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	out, errs, err := c.openSpool(j, t)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	defer errs.Close()
+	shell := j.shell
+	if shell == "" {
+		shell = "/bin/bash"
+	}
+	return jjmrun.Detach(jjmrun.Detached{
+		Argv: []string{shell, "-c", `"$1" "$2"; exit $?`, "pbs", interpreter(j.script, shell), path},
+		Dir:  j.home, Env: c.jobEnv(j, t), Stdout: out, Stderr: errs,
+	})
+}
+
+// interpreter is that of the first line, or the shell.
+func interpreter(script []byte, shell string) string {
+	line, _, _ := bytes.Cut(script, []byte("\n"))
+	if name, ok := bytes.CutPrefix(line, []byte("#!")); ok {
+		return strings.TrimLeft(string(name), " ")
+	}
+	return shell
+}
+
+func (c *complex) jobEnv(j *job, t *task) []string {
+	env := []string{
+		"HOME=" + j.home, "USER=" + j.owner, "LOGNAME=" + j.owner, "SHELL=/bin/bash",
+		"PATH=/usr/local/bin:/usr/bin:/bin", "PBS_JOBID=" + j.taskID(t), "PBS_JOBNAME=" + c.taskName(j, t),
+		"PBS_QUEUE=" + j.queue, "PBS_ENVIRONMENT=PBS_BATCH", "NCPUS=" + strconv.Itoa(j.cores),
+	}
+	switch {
+	case j.array && c.torque:
+		env = append(env, "PBS_ARRAYID="+strconv.Itoa(t.index))
+	case j.array:
+		env = append(env, "PBS_ARRAY_INDEX="+strconv.Itoa(t.index), "PBS_ARRAY_ID="+j.id())
+	}
+	for _, v := range j.vars {
+		env = append(env, v.name+"="+v.value)
+	}
+	return env
+}
+
+// taskName is what qstat calls a task: Torque numbers the names of elements.
+func (c *complex) taskName(j *job, t *task) string {
+	if c.torque && j.array {
+		return fmt.Sprintf("%s-%d", j.name, t.index)
+	}
+	return j.name
+}
+
+func (c *complex) wait(j *job, t *task, p *jjmrun.Process) {
+	ws, ru, err := p.Wait()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", j.taskID(t), err)
+		ru = &syscall.Rusage{}
+	}
+	c.mu.Lock()
+	dying := t.dying
+	c.mu.Unlock()
+	if dying != nil {
+		<-dying
+	}
+	killSession(p.PID, true) // as MOM does with what a job leaves behind
+	_ = p.Close()
+	c.end(j, t, sigOf(ws), ru)
+}
+
+// exceed kills a task that is over one of its limits.
+func (c *complex) exceed(j *job, t *task, p *jjmrun.Process, status int, what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.proc != p || t.deleted {
+		return
+	}
+	t.limit, t.why = status, what
+	c.terminate(t)
+}
+
+// terminate sends TERM to the session of a task and KILL after the grace. The
+// lock is held.
+func (c *complex) terminate(t *task) {
+	if t.dying != nil {
+		return
+	}
+	t.dying = make(chan struct{})
+	pid, done := t.proc.PID, t.dying
+	go func() {
+		defer close(done)
+		killSession(pid, false)
+		for end := time.Now().Add(c.grace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			if len(sessionOf(pid)) == 0 {
+				return
+			}
+		}
+		killSession(pid, true)
+	}()
+}
+
+// end books the end of a task: E while its output is delivered, then F.
+func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
+	defer c.all.Done()
+	c.mu.Lock()
+	t.proc, t.dying = nil, nil
+	if t.rerun && !t.deleted {
+		// Run again under the same id; the exit status of the lost run stays.
+		t.rerun = false
+		t.state, t.substate, t.exit, t.hasExit = 'Q', 10, -4, true
+		c.free += j.cores
+		c.schedule()
+		c.mu.Unlock()
+		return
+	}
+	t.state, t.substate, t.obit, t.mtime = 'E', 50, time.Now(), time.Now()
+	t.cpu += time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+	t.rss = max(t.rss, ru.Maxrss)
+	c.mu.Unlock()
+
+	time.Sleep(exiting)
+	if !c.copyOut(j, t) {
+		time.Sleep(c.stuck)
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.free += j.cores
+	c.finish(j, t, exit)
+	c.schedule()
+}
+
+// finish gives a task its final state, and its job too if it was the last. The
+// lock is held.
+func (c *complex) finish(j *job, t *task, exit int) {
+	now := time.Now()
+	t.state, t.mtime, t.hasExit, t.exit = 'F', now, true, exit
+	how := ""
+	switch {
+	case t.deleted:
+		t.substate, how = 91, " and terminated"
+		if t.exit < 256 {
+			t.exit = 271
+		}
+	case t.limit != 0:
+		t.substate, t.exit, how = 93, t.limit, " and exceeded resource "+t.why
+	case t.exit == 0:
+		t.substate, how = 92, " and finished"
+	default:
+		t.substate, how = 93, " and failed"
+	}
+	if t.comment != "" {
+		t.comment += how
+	}
+	c.closeJob(j)
+}
+
+// closeJob notices that the last task of a job has ended. Without history the
+// job is gone at once.
+func (c *complex) closeJob(j *job) {
+	for _, t := range j.tasks {
+		if !t.over() {
+			return
+		}
+	}
+	if j.done() {
+		return
+	}
+	j.endedAt, j.mtime = time.Now(), time.Now()
+	_ = os.Remove(filepath.Join(c.dir, "jobs", j.id()+".SC"))
+	if !c.history {
+		c.forget(func(other *job) bool { return other == j })
+	}
+}
+
+// watchMemory enforces mem, as a node with "$enforce mem" does.
+func (c *complex) watchMemory(j *job, t *task, p *jjmrun.Process) {
+	for {
+		time.Sleep(50 * time.Millisecond)
+		c.mu.Lock()
+		over := t.proc != p
+		c.mu.Unlock()
+		if over {
+			return
+		}
+		if resident(p.PID) > j.memory {
+			c.exceed(j, t, p, c.memStatus(), "mem")
+			return
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// server is the name of the only host.
+const server = "pbshost"
+
+// version is the one that was recorded.
+const version = "23.06.06"
+
+// idle is how long a server without work stays.
+const idle = 10 * time.Minute
+
+// settings are what the environment of the first command said.
+type settings struct {
+	torque  bool
+	slots   int
+	history bool
+	grace   time.Duration
+	late    time.Duration
+	stuck   time.Duration
+}
+
+func settingsFrom(env map[string]string) settings {
+	s := settings{torque: env["FAKEPBS_DIALECT"] == "torque", slots: 8, history: env["FAKEPBS_HISTORY"] != "off"}
+	if n, err := strconv.Atoi(env["FAKEPBS_SLOTS"]); err == nil {
+		s.slots = n
+	}
+	for _, d := range []struct {
+		name string
+		into *time.Duration
+		def  time.Duration
+	}{
+		{"FAKEPBS_GRACE", &s.grace, 300 * time.Millisecond},
+		{"FAKEPBS_LATE", &s.late, 200 * time.Millisecond},
+		{"FAKEPBS_STUCK", &s.stuck, 300 * time.Millisecond},
+	} {
+		*d.into = d.def
+		if v, err := time.ParseDuration(env[d.name]); err == nil {
+			*d.into = v
+		}
+	}
+	return s
+}
+
+// complex is the whole PBS complex: its server, scheduler and node.
+type complex struct {
+	settings
+	dir   string
+	queue map[string]*queue
+	// names of queues, in the order of their making
+	queueNames []string
+
+	mu        sync.Mutex // guards what follows
+	next      int
+	jobs      []*job // by sequence number
+	free      int
+	maxArray  int
+	maxQueued int // of one user, in all queues; 0 for no limit
+	busy      time.Time
+	ended     bool
+	all       sync.WaitGroup // of running jobs
+}
+
+// queue has the settings that matter to a client.
+type queue struct {
+	kind      string
+	enabled   bool
+	started   bool
+	maxQueued int // of one user
+	maxWall   int // seconds
+	acl       string
+	to        string // of a routing queue
+}
+
+// newComplex has the queues that were there when the behaviour was recorded.
+func newComplex(dir string, s settings) *complex {
+	return &complex{
+		settings: s, dir: dir, next: 1, free: s.slots, maxArray: 20000, busy: time.Now(),
+		queueNames: []string{"workq", "routeq", "stoppedq", "disabledq", "aclq", "limitq"},
+		queue: map[string]*queue{
+			"workq":     {kind: "Execution", enabled: true, started: true},
+			"routeq":    {kind: "Route", enabled: true, started: true, to: "workq"},
+			"stoppedq":  {kind: "Execution", enabled: true},
+			"disabledq": {kind: "Execution", started: true},
+			"aclq":      {kind: "Execution", enabled: true, started: true, acl: "nobody"},
+			"limitq":    {kind: "Execution", enabled: true, started: true, maxQueued: 2, maxWall: 3600},
+		},
+	}
+}
+
+// serve is the server's process.
+func serve(dir string, env []string) error {
+	if err := os.Chdir(dir); err != nil {
+		return err
+	}
+	for _, sub := range []string{"jobs", "spool", "faults"} {
+		if err := os.MkdirAll(sub, 0o777); err != nil {
+			return err
+		}
+	}
+	_ = os.Remove("socket")
+	l, err := net.Listen("unix", "socket")
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod("socket", 0o777); err != nil {
+		return err
+	}
+	c := newComplex(dir, settingsFrom(environment(env)))
+	go c.watch(l)
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			c.shutdown()
+			if errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			return err
+		}
+		go c.answer(conn, l)
+	}
+}
+
+func (c *complex) answer(conn net.Conn, l net.Listener) {
+	defer conn.Close()
+	var q request
+	if err := gob.NewDecoder(conn).Decode(&q); err != nil {
+		return
+	}
+	if q.Verb == "stop" {
+		c.shutdown()
+		_ = gob.NewEncoder(conn).Encode(response{})
+		_ = l.Close()
+		return
+	}
+	_ = gob.NewEncoder(conn).Encode(c.do(q))
+}
+
+// watch ends a server that nobody needs: its folder is gone, or nothing happens.
+func (c *complex) watch(l net.Listener) {
+	for range time.Tick(500 * time.Millisecond) {
+		_, err := os.Stat(filepath.Join(c.dir, "socket"))
+		c.mu.Lock()
+		quiet := time.Since(c.busy) > idle && c.free == c.slots
+		c.mu.Unlock()
+		if err != nil || quiet {
+			_ = l.Close()
+			return
+		}
+	}
+}
+
+// shutdown kills what runs, and waits for it.
+func (c *complex) shutdown() {
+	c.mu.Lock()
+	c.ended = true
+	for _, j := range c.jobs {
+		for _, t := range j.tasks {
+			if t.proc != nil {
+				killSession(t.proc.PID, true)
+			}
+		}
+	}
+	c.mu.Unlock()
+	c.all.Wait()
+}
+
+// do answers one command.
+func (c *complex) do(q request) response {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = time.Now()
+	c.misbehave()
+	defer c.schedule()
+	if len(q.Args) == 1 && q.Args[0] == "--version" {
+		return c.versionOf()
+	}
+	switch q.Verb {
+	case "qsub":
+		return c.qsub(q)
+	case "qstat":
+		return c.qstat(q)
+	case "qselect":
+		return c.qselect(q)
+	case "qdel":
+		return c.qdel(q)
+	case "qhold", "qrls":
+		return c.qhold(q)
+	case "pbsnodes":
+		return c.pbsnodes(q)
+	case "qmgr":
+		return c.qmgr(q)
+	}
+	return response{Exit: 99, Stderr: fmt.Appendf(nil, "fakepbs: no verb %q\n", q.Verb)}
+}
+
+func (c *complex) versionOf() response {
+	if c.torque {
+		return response{Stdout: []byte("Version: 6.1.2\nCommit: 661e092552de43a785c15d39a3634a541d86898e\n")}
+	}
+	return response{Stdout: []byte("pbs_version = " + version + "\n")}
+}
+
+// misbehave plays the faults that the server itself has.
+func (c *complex) misbehave() {
+	if c.fault("lost-history") {
+		c.forget(func(j *job) bool { return j.done() })
+	}
+	if c.fault("rerun") {
+		_ = os.Remove(filepath.Join(c.dir, "faults", "rerun"))
+		for _, j := range c.jobs {
+			for _, t := range j.tasks {
+				if t.proc != nil {
+					t.rerun = true
+					killSession(t.proc.PID, true)
+				}
+			}
+		}
+	}
+}
+
+func (c *complex) fault(name string) bool { return fault(c.dir, name) }
+
+// forget removes jobs from memory.
+func (c *complex) forget(which func(*job) bool) {
+	kept := c.jobs[:0]
+	for _, j := range c.jobs {
+		if !which(j) {
+			kept = append(kept, j)
+		}
+	}
+	clear(c.jobs[len(kept):])
+	c.jobs = kept
+}
+
+// The errors of the batch protocol that clients meet. Their exit code is the
+// number modulo 256.
+const (
+	errUnknownJob   = 15001
+	errNoAttribute  = 15002
+	errInvalid      = 15004
+	errPermission   = 15007
+	errBadHost      = 15008
+	errBadValue     = 15014
+	errUnknownQueue = 15018
+	errQueueOff     = 15021
+	errResource     = 15035
+	errQueueLimits  = 15036
+	errNoMom        = 15070
+	errArraySize    = 15107
+	errNodesSelect  = 15110
+	errHistory      = 15139
+	errUserLimit    = 15142
+	errSubjobEnded  = 15159
+)
+
+var texts = map[int]string{
+	errUnknownJob:   "Unknown Job Id",
+	errInvalid:      "Invalid request",
+	errPermission:   "Unauthorized Request ",
+	errUnknownQueue: "Unknown queue",
+	errQueueOff:     "Queue is not enabled",
+	errQueueLimits:  "Job violates queue and/or server resource limits",
+	errNoMom:        "Server could not connect to MOM",
+	errArraySize:    "Array job exceeds server or queue size limit",
+	errHistory:      "Job has finished",
+	errSubjobEnded:  "Request invalid for finished array subjob",
+}

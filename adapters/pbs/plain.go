@@ -1,0 +1,45 @@
+package pbs
+
+import (
+	"strings"
+)
+
+// object is a server, a queue or a node as the commands show it in plain text.
+type object struct {
+	name  string
+	attrs map[string]string
+}
+
+// parsePlain reads the output of "qstat -B -f", "qstat -Q -f" and "pbsnodes -a":
+// a line that begins in the first column names an object ("Queue: workq" or
+// "node7"), lines that begin with blanks are "name = value", and those that
+// begin with a tab continue the value before them.
+func parsePlain(text []byte) []object {
+	var out []object
+	last := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case strings.TrimSpace(line) == "":
+			last = ""
+		case line[0] == '\t':
+			if len(out) > 0 && last != "" {
+				out[len(out)-1].attrs[last] += strings.TrimPrefix(line, "\t")
+			}
+		case line[0] == ' ':
+			name, value, ok := strings.Cut(strings.TrimSpace(line), " = ")
+			if ok && len(out) > 0 {
+				last = name
+				out[len(out)-1].attrs[name] = value
+			}
+		default:
+			name := line
+			if _, after, ok := strings.Cut(line, ": "); ok {
+				name = after
+			}
+			out = append(out, object{name: strings.TrimSpace(name), attrs: map[string]string{}})
+			last = ""
+		}
+	}
+	return out
+}

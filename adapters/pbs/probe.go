@@ -1,0 +1,176 @@
+package pbs
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// limits are what a complex said of itself.
+type limits struct {
+	array        int // most members of an array
+	queued       int // most jobs of one account; 0 for no limit
+	slots        int
+	cores        int // of the largest node
+	memoryMB     int64
+	defaultQueue string
+	queues       map[string]queueLimits
+}
+
+// queueLimits are those of one queue.
+type queueLimits struct {
+	walltime time.Duration
+	queued   int
+}
+
+// Probe asks the server, its queues and its nodes.
+func (a *Adapter) Probe(ctx context.Context) error {
+	d, err := a.speak(ctx)
+	if err != nil {
+		return a.wrap("probe", err)
+	}
+	server, err := a.objects(ctx, "qstat", "-B", "-f")
+	if err != nil {
+		return a.wrap("probe", err)
+	}
+	queues, err := a.objects(ctx, "qstat", "-Q", "-f")
+	if err != nil {
+		return a.wrap("probe", err)
+	}
+	// Sites may keep people from looking at nodes: then the size is unknown.
+	out, err := a.config.Run(ctx, nil, "pbsnodes", "-a")
+	if err != nil {
+		return a.wrap("probe", adapters.AsBusy(err))
+	}
+	var nodes []object
+	if out.Exit == 0 {
+		nodes = parsePlain(out.Stdout)
+	}
+	l := limitsOf(server, queues, nodes, a.config.Queue)
+	off := noHistory(d, server, queues, l.defaultQueue)
+	a.mu.Lock()
+	a.limits, a.noHistory = l, off
+	a.mu.Unlock()
+	return nil
+}
+
+// objects runs a command that must print at least one object.
+func (a *Adapter) objects(ctx context.Context, argv ...string) ([]object, error) {
+	out, err := a.config.Run(ctx, nil, argv...)
+	if err != nil {
+		return nil, adapters.AsBusy(err)
+	}
+	if err := clean(out, argv); err != nil {
+		return nil, err
+	}
+	list := parsePlain(out.Stdout)
+	if len(list) == 0 || len(list[0].attrs) == 0 {
+		return nil, jjm.Errorf(jjm.Busy, "%s: nothing that can be read: %.100q", strings.Join(argv, " "), out.Stdout)
+	}
+	return list, nil
+}
+
+// limitsOf reads the limits; use is the queue of the configuration.
+func limitsOf(server, queues, nodes []object, use string) limits {
+	l := limits{array: defaultArray, queues: map[string]queueLimits{}}
+	s := object{attrs: map[string]string{}}
+	if len(server) > 0 {
+		s = server[len(server)-1] // after a banner of the site
+	}
+	for _, name := range []string{"max_array_size", "max_job_array_size"} {
+		if n := number(s.attrs[name]); n > 0 {
+			l.array = n
+		}
+	}
+	l.queued = least(userLimit(s.attrs["max_queued"]), number(s.attrs["max_user_queuable"]))
+	l.defaultQueue = firstOf(use, s.attrs["default_queue"])
+	for _, q := range queues {
+		l.queues[q.name] = queueLimits{
+			walltime: span(firstOf(q.attrs["resources_max.walltime"], "0")),
+			queued:   least(userLimit(q.attrs["max_queued"]), number(q.attrs["max_user_queuable"])),
+		}
+		if n := number(q.attrs["max_array_size"]); n > 0 && q.name == l.defaultQueue {
+			l.array = min(l.array, n)
+		}
+	}
+	l.queued = least(l.queued, l.queues[l.defaultQueue].queued)
+	l.nodes(nodes)
+	return l
+}
+
+func (l *limits) nodes(nodes []object) {
+	for _, n := range nodes {
+		cores := number(firstOf(n.attrs["resources_available.ncpus"], n.attrs["np"]))
+		l.cores = max(l.cores, cores)
+		memory := kilobytes(n.attrs["resources_available.mem"])
+		for item := range strings.SplitSeq(n.attrs["status"], ",") {
+			if kb, ok := strings.CutPrefix(item, "physmem="); ok {
+				memory = kilobytes(kb)
+			}
+		}
+		l.memoryMB = max(l.memoryMB, memory>>10)
+		if usable(n.attrs["state"]) {
+			l.slots += cores
+		}
+	}
+}
+
+// usable reports whether a node takes jobs now or after the present ones.
+func usable(state string) bool {
+	for _, bad := range []string{"down", "offline", "unknown", "stale", "unresolvable", "maintenance", "sleep", "provisioning"} {
+		if strings.Contains(state, bad) {
+			return false
+		}
+	}
+	return state != ""
+}
+
+// noHistory reports whether ended jobs vanish at once.
+func noHistory(d dialect, server, queues []object, use string) bool {
+	s := server[len(server)-1]
+	if d != torque {
+		return !strings.EqualFold(s.attrs["job_history_enable"], "true")
+	}
+	keep := s.attrs["keep_completed"]
+	for _, q := range queues {
+		if q.name == use {
+			keep = firstOf(q.attrs["keep_completed"], keep)
+		}
+	}
+	return number(keep) == 0
+}
+
+// userLimit reads a limit such as "[u:PBS_GENERIC=100],[o:PBS_ALL=5000]": the
+// least of what holds for every user. Limits of single users are the server's
+// to enforce.
+func userLimit(s string) int {
+	low := 0
+	for item := range strings.SplitSeq(s, ",") {
+		item = strings.Trim(strings.TrimSpace(item), "[]")
+		who, n, _ := strings.Cut(item, "=")
+		if who == "u:PBS_GENERIC" || who == "o:PBS_ALL" {
+			low = least(low, number(n))
+		}
+	}
+	return low
+}
+
+// least gives the smaller of two limits, of which 0 is none.
+func least(a, b int) int {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(strings.TrimSpace(s))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,218 @@
+package pbs
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+)
+
+// job is what jjm knows of one job, array or member from a listing.
+type job struct {
+	raw
+	jobID
+	tag jjm.Tag
+	// own is false for a member that is shown with its array's attributes,
+	// because PBS keeps no record of it: it has not started, or its record was
+	// deleted.
+	own bool
+}
+
+// jobOf understands a listed job; ok is false if its id cannot be read.
+func jobOf(r raw, d dialect) (job, bool) {
+	id, ok := parseID(r.id)
+	if !ok {
+		return job{}, false
+	}
+	j := job{raw: r, jobID: id, tag: jjm.Tag(r.name), own: true}
+	if id.array && !id.whole {
+		if d == torque { // numbers the names of members
+			name, _ := strings.CutSuffix(r.name, "-"+strconv.Itoa(int(id.index)))
+			j.tag = jjm.Tag(name)
+		} else {
+			j.own = r.member != ""
+		}
+	}
+	return j, true
+}
+
+// isTask reports whether the job runs itself: it is no array as a whole.
+func (j job) isTask() bool { return !j.whole }
+
+// report translates a job.
+func (j job) report(d dialect, zone *time.Location) jjm.Report {
+	r := jjm.Report{
+		Tag: j.tag, ID: j.jobID.String(), Index: max(j.index, 0), Source: "qstat",
+		Submitted: at(j.ctime, zone), Starts: at(j.starts, zone), Reason: j.comment,
+	}
+	r.State = j.alive(d)
+	if r.State == jjm.BatchHold {
+		r.Hold = j.holds
+	}
+	if j.own && r.State != jjm.BatchQueued && r.State != jjm.BatchHold {
+		r.Host, _, _ = strings.Cut(j.host, "/")
+		r.Started = at(j.stime, zone)
+		r.CPUms, r.RSSKB = span(j.cpu).Milliseconds(), kilobytes(j.mem)
+	}
+	r.Restarts = j.restarts()
+	if ended := j.over(); ended {
+		j.judge(d, &r)
+		r.Ended = at(firstOf(j.end, j.history, j.mtime), zone)
+		if !j.own {
+			r.Ended = 0 // the times are the array's
+		}
+	}
+	if r.Started != 0 && r.Ended != 0 && r.Ended < r.Started {
+		r.Ended = r.Started
+	}
+	return r
+}
+
+func firstOf(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func at(s string, zone *time.Location) jjm.Time {
+	if t := stamp(s, zone); !t.IsZero() {
+		return jjm.At(t)
+	}
+	return 0
+}
+
+// restarts counts the starts after the first. A job that waits and has run will
+// run again; run_count counts its past starts.
+func (j job) restarts() int {
+	n, err := strconv.Atoi(j.runs)
+	if err != nil || n < 1 || !j.own {
+		return 0
+	}
+	if strings.Contains("QHW", j.state) {
+		return n
+	}
+	return n - 1
+}
+
+// over reports whether the state is final: F finished, X an ended member of an
+// array that still lives, C completed (Torque), M moved to another server.
+func (j job) over() bool { return j.state == "F" || j.state == "X" || j.state == "C" }
+
+// alive gives the state of a job that has not ended; unknown for others.
+func (j job) alive(dialect) jjm.BatchState {
+	switch j.state {
+	case "Q", "T", "W", "B":
+		return jjm.BatchQueued
+	case "H":
+		return jjm.BatchHold
+	case "R":
+		if j.substate == "41" { // on its way to the node
+			return jjm.BatchStarting
+		}
+		return jjm.BatchRunning
+	case "E":
+		return jjm.BatchRunning
+	case "S", "U":
+		return jjm.BatchSuspended
+	}
+	return jjm.BatchUnknown
+}
+
+// The substates of ended jobs in OpenPBS.
+const (
+	subTerminated = "91"
+	subFinished   = "92"
+	subFailed     = "93"
+)
+
+// judge says how a job ended. In OpenPBS the substate and the exit status tell
+// it together: a deleted job may have any exit status, or none. Torque shows
+// only an exit status, which is 271 for deleted jobs.
+func (j job) judge(d dialect, r *jjm.Report) {
+	status, err := strconv.Atoi(j.exit)
+	has := err == nil
+	switch {
+	case d == openpbs && !j.own:
+		j.judgeComment(r)
+	case d == openpbs && j.substate == subTerminated, d == torque && status == signalled+15:
+		r.State = jjm.BatchCancelled
+	case has:
+		exitStatus(status, d, r)
+	case j.substate == subFinished:
+		r.State = jjm.BatchEndedOK
+	case j.stime == "": // never started: only a deletion ends it
+		r.State = jjm.BatchCancelled
+	default:
+		r.State = jjm.BatchAborted
+		r.Reason = join(r.Reason, "PBS has no exit status")
+	}
+}
+
+// judgeComment judges a member of which PBS keeps only a comment. The exit
+// status beside it is the array's.
+func (j job) judgeComment(r *jjm.Report) {
+	switch {
+	case strings.HasPrefix(j.comment, "Subjob finished"):
+		r.State = jjm.BatchEndedOK
+	case strings.HasPrefix(j.comment, "Subjob failed"):
+		r.State = jjm.BatchEndedFailed
+		r.Reason = join(r.Reason, "PBS has deleted its exit status")
+	case strings.HasPrefix(j.comment, "Subjob terminated"), j.state == "F":
+		r.State = jjm.BatchCancelled
+	default:
+		r.State = jjm.BatchUnknown
+		r.Reason = join(r.Reason, "PBS does not say how it ended")
+	}
+}
+
+// signalled is added to the signal that killed a job's own shell.
+const signalled = 256
+
+// ownStatus explains the exit statuses that PBS makes itself (OpenPBS and
+// Torque, pbs_job.h). Those of limits differ: see exitStatus.
+var ownStatus = map[int]string{
+	-1: "could not start, before its files were set up", -2: "could not start: no home folder or no such account",
+	-3: "could not start, to be tried again", -4: "aborted when the node's daemon began anew",
+	-5: "aborted when the node's daemon began anew, checkpointed", -6: "aborted when the node's daemon began anew, not to be run again",
+	-7: "could not be restored from its checkpoint",
+	-8: "could not start: bad account", -9: "could not start: output files",
+}
+
+// overLimit has the exit statuses of jobs over a limit.
+var overLimit = map[dialect]map[int]jjm.BatchState{
+	openpbs: {-27: jjm.BatchOOM, -28: jjm.BatchTimeout, -29: jjm.BatchTimeout},
+	torque:  {-10: jjm.BatchOOM, -11: jjm.BatchTimeout, -12: jjm.BatchTimeout},
+}
+
+// exitStatus translates an exit status that stands for itself. The shell that
+// runs a job's script gives 128+n for a script that died of signal n, and so
+// does a script that exits with that number.
+func exitStatus(status int, d dialect, r *jjm.Report) {
+	switch state, over := overLimit[d][status]; {
+	case over:
+		r.State = state
+	case status < 0:
+		r.State = jjm.BatchAborted
+		r.Reason = join(r.Reason, "exit status "+strconv.Itoa(status)+": "+firstOf(ownStatus[status], "of PBS itself"))
+	case status == 0:
+		r.State = jjm.BatchEndedOK
+	case status > signalled:
+		r.State, r.Signal, r.Exit = jjm.BatchEndedFailed, status-signalled, 128+status-signalled
+	default:
+		r.State, r.Exit = jjm.BatchEndedFailed, status
+		if status > 128 && status <= 128+64 {
+			r.Signal = status - 128
+		}
+	}
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}

@@ -1,0 +1,194 @@
+package pbs
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+)
+
+// word is what queues, accounts and projects may be: PBS gives commas, colons,
+// quotes, @ and backslashes meanings of their own, and writes some of them into
+// JSON that cannot be read.
+var word = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+/-]{0,63}$`)
+
+// chunkText is a list of resources of a chunk.
+var chunkText = regexp.MustCompile(`^([A-Za-z0-9_]+(=[A-Za-z0-9_.+-]+)?(:[A-Za-z0-9_]+(=[A-Za-z0-9_.+-]+)?)*)?$`)
+
+// oddWord says what is wrong with a word; "" if nothing is.
+func oddWord(s string) string {
+	if s == "" || word.MatchString(s) {
+		return ""
+	}
+	return fmt.Sprintf("%.80q: want a word of letters, digits and _ . + / -", s)
+}
+
+// Check finds what this cluster cannot express in a request.
+func (a *Adapter) Check(r jjm.Request) error {
+	a.mu.Lock()
+	d, l := a.dialect, a.limits
+	a.mu.Unlock()
+	var ps jjm.Problems
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
+	}
+	for field, text := range map[string]string{"queue": r.Queue, "account": r.Account, "project": r.Project, "qos": r.QOS} {
+		if problem := oddWord(text); problem != "" {
+			bad(field, "%s", problem)
+		}
+	}
+	if r.QOS != "" && a.config.QOSResource == "" {
+		bad("qos", "%q: PBS has no quality of service; cluster %s names no resource for it (qos_resource)", r.QOS, a.name)
+	}
+	if r.Project != "" && d == torque {
+		bad("project", "%q: Torque has no projects; use account", r.Project)
+	}
+	if r.ScratchMB > 0 && a.config.Scratch == "" {
+		bad("scratch_mb", "%d: cluster %s names no resource for disk space (scratch)", r.ScratchMB, a.name)
+	}
+	if l.cores > 0 && r.Cores > l.cores {
+		bad("cores", "%d: the largest node of cluster %s has %d, and PBS would let the job wait for ever", r.Cores, a.name, l.cores)
+	}
+	if l.memoryMB > 0 && r.MemoryMB > l.memoryMB {
+		bad("memory_mb", "%d: the largest node of cluster %s has %d", r.MemoryMB, a.name, l.memoryMB)
+	}
+	if q, known := l.queues[firstOf(r.Queue, a.config.Queue, l.defaultQueue)]; known && q.walltime > 0 && time.Duration(r.Walltime) > q.walltime {
+		bad("walltime", "%v: the queue allows %v", r.Walltime, q.walltime)
+	}
+	if r.Directives != "" && !a.config.AllowDirectives {
+		bad("directives", "cluster %s takes none from job files (allow_directives)", a.name)
+	} else if _, err := directives(r.Directives); err != nil {
+		bad("directives", "%v", err)
+	}
+	return ps.Err()
+}
+
+// requestArgs gives the options of qsub for what a job needs.
+func requestArgs(r jjm.Request, c Config, d dialect) []string {
+	var args []string
+	option := func(letter, value, def string) {
+		if v := firstOf(value, def); v != "" {
+			args = append(args, letter, v)
+		}
+	}
+	option("-q", r.Queue, c.Queue)
+	option("-A", r.Account, c.Account)
+	if d != torque {
+		option("-P", r.Project, c.Project)
+	}
+	for _, l := range resources(r, c, d) {
+		args = append(args, "-l", l)
+	}
+	if qos := firstOf(r.QOS, c.QOS); qos != "" {
+		args = append(args, "-l", c.QOSResource+"="+qos)
+	}
+	return args
+}
+
+// resources gives the values of -l. In OpenPBS all of one job is one chunk, on
+// one host; PBS's mb is a MiB.
+func resources(r jjm.Request, c Config, d dialect) []string {
+	var out []string
+	chunk := func(name string, n int64, unit string) string {
+		if n <= 0 || name == "" {
+			return ""
+		}
+		return ":" + name + "=" + strconv.FormatInt(n, 10) + unit
+	}
+	extra := ""
+	if c.Chunk != "" {
+		extra = ":" + c.Chunk
+	}
+	if d == torque {
+		node := "nodes=1" + chunk("ppn", int64(r.Cores), "") + chunk("gpus", int64(r.GPUs), "") + extra
+		if node != "nodes=1" {
+			out = append(out, node)
+		}
+		for _, s := range []string{chunk("mem", r.MemoryMB, "mb"), chunk(c.Scratch, r.ScratchMB, "mb")} {
+			if s != "" {
+				out = append(out, s[1:])
+			}
+		}
+	} else if s := chunk("mem", r.MemoryMB, "mb") + chunk("ngpus", int64(r.GPUs), "") + chunk(c.Scratch, r.ScratchMB, "mb") + extra; s != "" || r.Cores > 0 {
+		out = append(out, "select=1"+chunk("ncpus", int64(max(r.Cores, 1)), "")+s)
+	}
+	if w := time.Duration(r.Walltime); w > 0 {
+		// Whole seconds, rounded up: 0 would be no time at all.
+		out = append(out, "walltime="+strconv.FormatInt(int64((w+time.Second-1)/time.Second), 10))
+	}
+	return out
+}
+
+// directive takes one option of qsub apart, with or without "#PBS" before it:
+// the option and its value. It refuses what jjm owns.
+func directive(line string) ([]string, error) {
+	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#PBS"))
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7e }) {
+		return nil, fmt.Errorf("%.80q: want plain text", line)
+	}
+	if len(text) < 2 || text[0] != '-' {
+		return nil, fmt.Errorf("%.80q: want an option of qsub such as -l place=excl", line)
+	}
+	option, value := text[:2], strings.TrimSpace(text[2:])
+	if why, owned := ownedOptions[option]; owned {
+		return nil, fmt.Errorf("%s %.80q: %s", option, value, why)
+	}
+	if !strings.Contains(" -l -W -p -m -M -c ", " "+option+" ") {
+		return nil, fmt.Errorf("%s %.80q: not an option that may be added (-l -W -p -m -M -c)", option, value)
+	}
+	if value == "" || strings.ContainsAny(value, `"'\ `) {
+		return nil, fmt.Errorf("%s %.80q: want one value without blanks, quotes and backslashes", option, value)
+	}
+	return []string{option, value}, oddValue(option, value)
+}
+
+const isOwn = "jjm sets it itself"
+
+// ownedOptions are those that a directive must not touch.
+var ownedOptions = map[string]string{
+	"-N": isOwn, "-J": isOwn, "-t": isOwn, "-o": isOwn, "-e": isOwn, "-j": isOwn, "-k": isOwn, "-R": isOwn,
+	"-h": isOwn, "-r": isOwn, "-S": isOwn, "-C": isOwn, "-d": isOwn, "-D": isOwn, "-w": isOwn, "-v": isOwn,
+	"-V": isOwn, "-x": isOwn, "-f": isOwn, "-F": isOwn, "-a": isOwn, "-u": isOwn, "-T": isOwn, "-K": isOwn,
+	"-I": "a job of jjm is not interactive", "-X": "a job of jjm is not interactive", "-z": "jjm needs the id",
+	"--": isOwn, "-q": "use request.queue", "-A": "use request.account", "-P": "use request.project",
+}
+
+// ownedValues are resources and attributes that a directive must not set.
+var ownedValues = map[string]string{
+	"select": "use request.cores, memory_mb and gpus, or the cluster's chunk", "nodes": "use request.cores, or the cluster's chunk",
+	"ncpus": "use request.cores", "mem": "use request.memory_mb", "walltime": "use request.walltime", "ngpus": "use request.gpus",
+	"block": isOwn, "sandbox": isOwn, "stagein": isOwn, "stageout": isOwn, "interactive": isOwn, "depend": "jjm orders its jobs itself",
+	"run_count": isOwn, "umask": isOwn, "Output_Path": isOwn, "Error_Path": isOwn,
+}
+
+func oddValue(option, value string) error {
+	if option != "-l" && option != "-W" {
+		return nil
+	}
+	for item := range strings.SplitSeq(value, ",") {
+		name, _, _ := strings.Cut(item, "=")
+		if why, owned := ownedValues[name]; owned {
+			return fmt.Errorf("%s %s: %s", option, name, why)
+		}
+	}
+	return nil
+}
+
+// directives reads options, one a line.
+func directives(text string) ([]string, error) {
+	var args []string
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		more, err := directive(line)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, more...)
+	}
+	return args, nil
+}
