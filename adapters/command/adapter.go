@@ -1,0 +1,125 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/run"
+)
+
+// Adapter is a batch system that a description tells how to use.
+type Adapter struct {
+	name   string
+	config Config
+	env    adapters.Env
+	d      *Description
+
+	mu   sync.Mutex // guards caps
+	caps adapters.Capabilities
+}
+
+var (
+	_ adapters.Adapter = (*Adapter)(nil)
+	_ adapters.Checker = (*Adapter)(nil)
+	_ adapters.Prober  = (*Adapter)(nil)
+)
+
+// Name is the cluster's name.
+func (a *Adapter) Name() string { return a.name }
+
+// Capabilities says what the description and the last probe tell.
+func (a *Adapter) Capabilities() adapters.Capabilities {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.caps
+}
+
+// Check finds what the description has no option for.
+func (a *Adapter) Check(r jjm.Request) error {
+	if r.Directives != "" && !a.config.AllowDirectives {
+		return jjm.Errorf(jjm.Invalid, "request.directives: this cluster does not take directives of job files (allow_directives)")
+	}
+	if err := a.d.script.check("request.directives", splitDirectives(r.Directives)); err != nil {
+		return err
+	}
+	if err := a.d.submit.check(a.config.defaults(r)); err != nil {
+		return err
+	}
+	return overLimits(r, a.Capabilities())
+}
+
+// overLimits finds a request that is greater than any job may be.
+func overLimits(r jjm.Request, c adapters.Capabilities) error {
+	var ps jjm.Problems
+	if c.MaxCores > 0 && r.Cores > c.MaxCores {
+		ps = append(ps, jjm.Problem{Field: "request.cores", Text: fmt.Sprintf("%d: this cluster gives one job at most %d", r.Cores, c.MaxCores)})
+	}
+	if c.MaxMemoryMB > 0 && r.MemoryMB > c.MaxMemoryMB {
+		ps = append(ps, jjm.Problem{Field: "request.memory_mb", Text: fmt.Sprintf("%d: this cluster gives one job at most %d", r.MemoryMB, c.MaxMemoryMB)})
+	}
+	if c.MaxWalltime > 0 && time.Duration(r.Walltime) > c.MaxWalltime {
+		ps = append(ps, jjm.Problem{Field: "request.walltime", Text: fmt.Sprintf("%v: this cluster gives one job at most %v", r.Walltime, c.MaxWalltime)})
+	}
+	return ps.Err()
+}
+
+// run runs a command. A program with a path of its own is not looked for in
+// bin.
+func (a *Adapter) run(ctx context.Context, stdin []byte, argv []string) (run.Output, error) {
+	cli := a.config.CLI
+	if len(argv) > 0 && filepath.IsAbs(argv[0]) {
+		cli.Bin = ""
+	}
+	return cli.Run(ctx, stdin, argv...)
+}
+
+// ask runs a command that changes nothing, and wants an outcome "ok", or "none",
+// for which it gives no output.
+func (a *Adapter) ask(ctx context.Context, what string, c command, os outcomes, v values) (out run.Output, none bool, err error) {
+	out, err = a.run(ctx, nil, c.argv(v))
+	if err != nil {
+		return out, false, fmt.Errorf("%s: %s: %w", a.name, what, adapters.AsBusy(err))
+	}
+	got, err := os.judge(out, v)
+	if err != nil {
+		return out, false, jjm.Errorf(jjm.Busy, "%s: %s", a.name, failure(what, out, err.Error()))
+	}
+	if got.word != wordOK && got.word != wordNone {
+		return out, false, jjm.Errorf(jjm.Busy, "%s: %s", a.name, failure(what, out, got.message))
+	}
+	return out, got.word == wordNone, nil
+}
+
+// query asks for jobs.
+func (a *Adapter) query(ctx context.Context, what string, q *query, v values) ([]job, error) {
+	out, none, err := a.ask(ctx, what, q.command, q.outcomes, v)
+	if err != nil || none {
+		return nil, err
+	}
+	jobs, err := a.d.read(q, string(out.Stdout), a.env.Now())
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Busy, "%s: %s: read the output: %w", a.name, what, err)
+	}
+	return jobs, nil
+}
+
+// about gives the values of a query.
+func (a *Adapter) about(q *query, owner jjm.Owner, since time.Time) values {
+	v := values{words: ownerValues(owner), lists: map[string][]string{}}
+	v.words["SINCE"] = write(since, q.since, a.d.times.zone)
+	return v
+}
+
+// userName gives the name of an account, or its number if it has none.
+func userName(o jjm.Owner) string {
+	if o.User != "" {
+		return o.User
+	}
+	return strconv.Itoa(o.UID)
+}

@@ -1,0 +1,64 @@
+package command_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"jjm/adapters"
+	"jjm/adapters/command"
+	"jjm/internal/strict"
+)
+
+// TestExampleCluster_EveryKeyIsKnown takes the comment signs off the example's
+// settings and makes an adapter of them.
+func TestExampleCluster_EveryKeyIsKnown(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "etc", "clusters", "command.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = regexp.MustCompile(`(?m)^# ([a-z_]+ = )`).ReplaceAll(text, []byte("$1"))
+	var file struct {
+		Cluster []map[string]any `toml:"cluster"`
+	}
+	if _, ps := strict.Decode("command.toml", text, &file); ps != nil || len(file.Cluster) != 1 {
+		t.Fatalf("%v, %d clusters", ps, len(file.Cluster))
+	}
+	settings := file.Cluster[0]
+	if settings["kind"] != "command" {
+		t.Errorf("kind %v", settings["kind"])
+	}
+	delete(settings, "name")
+	delete(settings, "kind")
+	settings["description"] = shipped(t, "lsf.toml")
+	for _, key := range []string{"bin", "env", "queue", "account", "project", "qos", "directives", "allow_directives", "hook", "shared_fs", "max_bulk"} {
+		if _, known := settings[key]; !known {
+			t.Errorf("the example does not show %s", key)
+		}
+	}
+	a, err := command.New("lsf", adapters.Env{State: t.TempDir()}, func(into any) error {
+		return strict.DecodeMap(settings, "cluster[0]", into).Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := a.Capabilities(); !c.TwoPhase || !c.SharedFS || c.MaxBulk != 1000 || !c.Accounting {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestExampleCluster_AMistakeInTheDescriptionIsFoundWithTheConfiguration holds
+// for "jjm config check", which only decodes.
+func TestExampleCluster_AMistakeInTheDescriptionIsFoundWithTheConfiguration(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bad.toml")
+	if err := os.WriteFile(path, []byte("name = \"x\"\nlits = {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := command.DefaultConfig()
+	ps := strict.DecodeMap(map[string]any{"description": path}, "cluster[0]", &c)
+	found := regexp.MustCompile(`bad\.toml:2: lits: unknown key "lits": did you mean "list"`)
+	if len(ps) != 1 || ps[0].Field != "cluster[0].description" || !found.MatchString(ps[0].Text) {
+		t.Errorf("problems %v", ps)
+	}
+}

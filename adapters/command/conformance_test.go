@@ -1,0 +1,60 @@
+package command_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/adapters/adaptertest"
+	"jjm/adapters/command"
+	"jjm/adapters/testbed"
+)
+
+// TestConformance_Slurm proves the mechanism: a description of Slurm passes the
+// suite on a real one.
+func TestConformance_Slurm(t *testing.T) {
+	t.Parallel()
+	bed := testbed.Start(t, "slurm")
+	with := func(t testing.TB, bin string) adapters.Adapter {
+		return open(t, shipped(t, "slurm.toml"), func(c *command.Config) {
+			// A partition of 16 cores, which other packages' tests fill too at times: hence the patience.
+			c.Bin, c.Env, c.Queue = bin, bed.Env, "two"
+		})
+	}
+	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
+		return adaptertest.System{
+			Adapter: with(t, bed.Bin), Owner: bed.Owner, Dir: bed.Dir(t),
+			Request: jjm.Request{MemoryMB: 64}, Patience: 2 * time.Minute, Parallel: true, Jobs: 100,
+			Bin: bed.Bin, Commands: []string{"sbatch", "squeue", "scancel", "scontrol", "sacct", "sinfo"}, Submits: "sbatch",
+			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return with(t, bin) },
+		}
+	})
+}
+
+// shipped gives the path of a description of etc/adapters.
+func shipped(t testing.TB, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "..", "etc", "adapters", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// open makes an adapter of a description.
+func open(t testing.TB, path string, change func(c *command.Config)) adapters.Adapter {
+	t.Helper()
+	a, err := command.New("site", adapters.Env{State: t.TempDir()}, func(into any) error {
+		c := into.(*command.Config)
+		if change != nil {
+			change(c)
+		}
+		return c.Description.UnmarshalText([]byte(path))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}

@@ -1,0 +1,69 @@
+package command_test
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/adapters/adaptertest"
+	"jjm/adapters/command"
+)
+
+// TestConformance_ExampleOfTheDocument reads the example of the document and
+// runs the suite with it, on the batch system that the document tells of.
+func TestConformance_ExampleOfTheDocument(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "tiny.toml")
+	if err := os.WriteFile(path, []byte(example(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin, err := filepath.Abs(filepath.Join("testdata", "tiny"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	with := func(t testing.TB, bin string) adapters.Adapter {
+		return open(t, path, func(c *command.Config) { c.Bin, c.Env = bin, map[string]string{"TINY_HOME": home} })
+	}
+	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
+		return adaptertest.System{
+			Adapter: with(t, bin), Owner: self(t), Dir: t.TempDir(), Parallel: true, Jobs: 50, NoHold: true,
+			Bin: bin, Commands: []string{"tsub", "tstat", "tdel"}, Submits: "tsub",
+			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return with(t, bin) },
+		}
+	})
+}
+
+// example gives the first text of the document that is marked as TOML.
+func example(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "SITE-ADAPTERS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "```toml\n")
+	block, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("the document has no example")
+	}
+	return block
+}
+
+func self(t *testing.T) jjm.Owner {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, err1 := strconv.Atoi(u.Uid)
+	gid, err2 := strconv.Atoi(u.Gid)
+	if err1 != nil || err2 != nil {
+		t.Fatalf("account %+v", u)
+	}
+	return jjm.Owner{UID: uid, GID: gid, User: u.Username}
+}

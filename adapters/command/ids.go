@@ -1,0 +1,99 @@
+package command
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// ids is how a batch system names bulks and their jobs.
+type ids struct {
+	bulk  *regexp.Regexp // a bulk's id, the whole text
+	form  template       // a job's id: BATCH_JOB_ID, and ARRAY_INDEX if it has arrays
+	job   *regexp.Regexp // the same, as an expression
+	start *regexp.Regexp // an id that begins with a bulk's
+	first int64          // the index of the first job of an array
+}
+
+const nameIndex = "ARRAY_INDEX"
+
+func (i ids) arrays() bool { return i.form.has(nameIndex) }
+
+// write gives a job's id; index is as the batch system counts.
+func (i ids) write(bulk, index string) string {
+	return i.form.fill(values{words: map[string]string{nameBulkID: bulk, nameIndex: index}}, "")
+}
+
+// id gives the id of the job at a position of its bulk.
+func (i ids) id(bulk string, position int32) string {
+	return i.write(bulk, strconv.FormatInt(int64(position)+i.first, 10))
+}
+
+// read takes a job's id apart. If it is none, but begins with the id of a
+// bulk, that bulk is given with the error.
+func (i ids) read(id string) (bulk string, position int32, err error) {
+	m := i.job.FindStringSubmatch(id)
+	if m == nil {
+		if m = i.start.FindStringSubmatch(id); m != nil {
+			bulk = m[1]
+		}
+		return bulk, -1, fmt.Errorf("id %.60q is not of the form %s", id, i.form.text)
+	}
+	if !i.arrays() {
+		return m[i.job.SubexpIndex(nameBulkID)], 0, nil
+	}
+	n, err := strconv.ParseInt(m[i.job.SubexpIndex(nameIndex)], 10, 32)
+	bulk = m[i.job.SubexpIndex(nameBulkID)]
+	if err != nil || n < i.first {
+		return bulk, -1, fmt.Errorf("id %.60q: want an index from %d", id, i.first)
+	}
+	return bulk, int32(n - i.first), nil
+}
+
+// expression gives the ids of jobs as an expression with named groups.
+func idExpression(form template, bulk string) string {
+	var s strings.Builder
+	seen := map[string]bool{}
+	for _, p := range form.parts {
+		switch p.name {
+		case nameBulkID:
+			s.WriteString(group(nameBulkID, bulk, seen))
+		case nameIndex:
+			s.WriteString(group(nameIndex, `[0-9]+`, seen))
+		default:
+			s.WriteString(regexp.QuoteMeta(p.literal))
+		}
+	}
+	return s.String()
+}
+
+// anyID is an expression, without named groups, for the ids that commands are
+// given: those of jobs, or of whole bulks.
+func anyID(form template, bulk string) string {
+	var s strings.Builder
+	for _, p := range form.parts {
+		switch p.name {
+		case nameBulkID:
+			s.WriteString(`(?:` + bulk + `)`)
+		case nameIndex:
+			s.WriteString(`[0-9]+`)
+		default:
+			s.WriteString(regexp.QuoteMeta(p.literal))
+		}
+	}
+	return `(?:` + s.String() + `|` + bulk + `)`
+}
+
+// shell gives the expressions of sh(1) for a job's index and its id, from the
+// variables of its environment.
+func (i ids) shell(idVariable, indexVariable string) (index, id string) {
+	id = `"` + i.write("${"+idVariable+"}", "${"+indexVariable+"}") + `"`
+	switch {
+	case !i.arrays():
+		return "0", id
+	case i.first == 0:
+		return `"$` + indexVariable + `"`, id
+	}
+	return fmt.Sprintf("$((%s - %d))", indexVariable, i.first), id
+}

@@ -1,0 +1,212 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// List runs the verb list.
+func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
+	jobs, err := a.query(ctx, "list", a.d.list, a.about(a.d.list, owner, since))
+	if err != nil {
+		return adapters.Listing{}, err
+	}
+	from := jjm.At(since.Add(-a.d.times.resolution))
+	l := adapters.Listing{At: a.env.Now(), Reports: make([]jjm.Report, 0, len(jobs))}
+	for _, j := range jobs {
+		if !j.State.Ended() || j.Ended == 0 || j.Ended >= from {
+			l.Reports = append(l.Reports, j.Report)
+		}
+	}
+	return l, nil
+}
+
+// Find looks for tags with the verb find, else list, and for those that it
+// lacks with the verb account, if that can be asked without ids. Absent means
+// that each of them answered and none has the tag.
+func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
+	jobs, err := a.tagged(ctx, owner, tags)
+	if err != nil {
+		return nil, err
+	}
+	found := gather(tags, jobs, adapters.Absent)
+	q := a.d.account
+	if q == nil || q.command.has("JOB_ID", "JOB_IDS", nameBulkID, "BATCH_JOB_IDS") {
+		return found, nil
+	}
+	var missing []jjm.Tag
+	for _, f := range found {
+		if f.Presence != adapters.Present {
+			missing = append(missing, f.Tag)
+		}
+	}
+	more, err := a.byTag(ctx, "account", q, owner, missing)
+	unless := adapters.Absent
+	if err != nil {
+		unless = adapters.NotYetKnown // the one source lacks them, the other is silent
+	}
+	for _, f := range gather(missing, more, unless) {
+		found[slices.IndexFunc(found, func(old adapters.Found) bool { return old.Tag == f.Tag })] = f
+	}
+	return found, nil
+}
+
+// gather says for each tag which bulks carry it.
+func gather(tags []jjm.Tag, jobs []job, unless adapters.Presence) []adapters.Found {
+	found := make([]adapters.Found, len(tags))
+	at := map[jjm.Tag]int{}
+	for i, tag := range tags {
+		found[i] = adapters.Found{Tag: tag, Presence: unless}
+		at[tag] = i
+	}
+	for _, j := range jobs {
+		i, asked := at[j.Tag]
+		if !asked {
+			continue
+		}
+		found[i].Presence = adapters.Present
+		if !slices.Contains(found[i].IDs, j.bulk) {
+			found[i].IDs = append(found[i].IDs, j.bulk)
+		}
+	}
+	return found
+}
+
+// tagged gives the jobs of tags, from the source that knows best what is alive.
+func (a *Adapter) tagged(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]job, error) {
+	if a.d.find != nil {
+		return a.byTag(ctx, "find", a.d.find, owner, tags)
+	}
+	q := a.d.list
+	return a.query(ctx, "find", q, a.about(q, owner, a.env.Now().Add(-q.history)))
+}
+
+// byTag asks for tags, as many in a call as it takes.
+func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Owner, tags []jjm.Tag) ([]job, error) {
+	var all []job
+	v := a.about(q, owner, a.env.Now().Add(-q.history))
+	for chunk := range slices.Chunk(tags, a.chunk(q, len(tags))) {
+		v.words["TAG"], v.lists["TAGS"] = string(chunk[0]), texts(chunk)
+		jobs, err := a.query(ctx, what, q, v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, jobs...)
+	}
+	return all, nil
+}
+
+// chunk is how many of n things one call is about: all of them where the
+// command names none.
+func (a *Adapter) chunk(q *query, n int) int {
+	if !q.command.has(append(slices.Clone(singular), plural...)...) {
+		return max(1, n)
+	}
+	return q.per
+}
+
+func texts[S ~string](all []S) []string {
+	out := make([]string, len(all))
+	for i, s := range all {
+		out[i] = string(s)
+	}
+	return out
+}
+
+// Account runs the verb account. Of several jobs with one id - ids are used
+// anew - the one with the right tag counts, and of several lives of one job the
+// last.
+func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]jjm.Report, error) {
+	if a.d.account == nil || len(refs) == 0 {
+		return nil, ctxBusy(ctx)
+	}
+	jobs, err := a.accounts(ctx, owner, refs)
+	if err != nil {
+		return nil, err
+	}
+	type key struct {
+		tag jjm.Tag
+		id  string
+	}
+	last := map[key]jjm.Report{}
+	for _, j := range jobs {
+		k := key{j.Tag, j.ID}
+		if old, twice := last[k]; j.State.Ended() && (!twice || j.Submitted >= old.Submitted) {
+			last[k] = j.Report
+		}
+	}
+	var reports []jjm.Report
+	for _, ref := range refs {
+		if r, known := last[key{ref.Tag, a.d.refID(ref)}]; known {
+			reports = append(reports, r)
+		}
+	}
+	return reports, nil
+}
+
+// accounts asks about jobs in the way that the command wants: by tags, or by
+// the ids of jobs or bulks.
+func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]job, error) {
+	q := a.d.account
+	if !q.command.has("JOB_ID", "JOB_IDS", nameBulkID, "BATCH_JOB_IDS") {
+		return a.byTag(ctx, "account", q, owner, distinct(refs, func(r adapters.Ref) jjm.Tag { return r.Tag }))
+	}
+	of := a.d.refID
+	if q.command.has(nameBulkID, "BATCH_JOB_IDS") {
+		of = a.d.refBulk
+	}
+	var all []job
+	v := a.about(q, owner, a.env.Now().Add(-q.history))
+	for chunk := range slices.Chunk(distinct(refs, of), q.per) {
+		v.words["JOB_ID"], v.lists["JOB_IDS"] = chunk[0], chunk
+		v.words[nameBulkID], v.lists["BATCH_JOB_IDS"] = chunk[0], chunk
+		jobs, err := a.query(ctx, "account", q, v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, jobs...)
+	}
+	return all, nil
+}
+
+// distinct gives what of makes of the refs, each once and in order.
+func distinct[T comparable](refs []adapters.Ref, of func(adapters.Ref) T) []T {
+	var all []T
+	seen := map[T]bool{}
+	for _, r := range refs {
+		if t := of(r); !seen[t] {
+			seen[t] = true
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// refID gives the id of the job that a ref names.
+func (d *Description) refID(r adapters.Ref) string {
+	if r.Index < 0 {
+		return r.ID
+	}
+	return d.ids.id(r.ID, r.Index)
+}
+
+// refBulk gives the id of the bulk that a ref's job is in.
+func (d *Description) refBulk(r adapters.Ref) string {
+	if r.Index < 0 {
+		if bulk, _, _ := d.ids.read(r.ID); bulk != "" {
+			return bulk
+		}
+	}
+	return r.ID
+}
+
+func ctxBusy(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return jjm.Errorf(jjm.Busy, "%w", err)
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package command
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"jjm"
+	"jjm/run"
+)
+
+// word is what an outcome says of a command.
+type word string
+
+// The words of outcomes. In verbs other than submit "ambiguous" is the same as
+// "busy", for they can be repeated.
+const (
+	wordOK        word = "ok"
+	wordInvalid   word = "invalid"
+	wordBusy      word = "busy"
+	wordAmbiguous word = "ambiguous"
+	wordDenied    word = "denied"
+	wordGone      word = "gone"
+	// wordNone is the good answer of a query that there are no jobs.
+	wordNone word = "none"
+)
+
+// words are those that a verb may use.
+func words(query bool) []string {
+	all := []string{string(wordOK), string(wordInvalid), string(wordBusy), string(wordAmbiguous), string(wordDenied), string(wordGone)}
+	if query {
+		all = append(all, string(wordNone))
+	}
+	return all
+}
+
+// kind is the kind of error that a word stands for.
+func (w word) kind() jjm.Kind {
+	switch w {
+	case wordInvalid:
+		return jjm.Invalid
+	case wordAmbiguous:
+		return jjm.Ambiguous
+	case wordDenied:
+		return jjm.Denied
+	case wordGone:
+		return jjm.Gone
+	}
+	return jjm.Busy
+}
+
+// outcome is one thing that a command may have done. All its conditions must
+// hold.
+type outcome struct {
+	word                   word
+	exit                   exits
+	stdout, stderr, output *pattern
+}
+
+// perJob reports whether the outcome is about single jobs.
+func (o outcome) perJob() bool {
+	for _, p := range []*pattern{o.stdout, o.stderr, o.output} {
+		if p != nil && p.perJob {
+			return true
+		}
+	}
+	return false
+}
+
+// find gives what the outcome's patterns catch: an element for each line, or an
+// empty one for an outcome without patterns. It is empty if the outcome does
+// not match.
+func (o outcome) find(out run.Output, v values) []map[string]string {
+	// A command that a signal ended did not say what it did.
+	if out.Signal != 0 || !o.exit.has(out.Exit) {
+		return nil
+	}
+	all := []map[string]string{{}}
+	for _, c := range []struct {
+		pattern *pattern
+		texts   [][]byte
+	}{
+		{o.stdout, [][]byte{out.Stdout}},
+		{o.stderr, [][]byte{out.Stderr}},
+		{o.output, [][]byte{out.Stdout, out.Stderr}},
+	} {
+		if c.pattern == nil {
+			continue
+		}
+		var got []map[string]string
+		for _, text := range c.texts {
+			got = append(got, c.pattern.find(text, v)...)
+		}
+		if all = combine(all, got); len(all) == 0 {
+			return nil
+		}
+	}
+	return all
+}
+
+// combine joins what two patterns caught; lines that contradict each other
+// stay apart.
+func combine(a, b []map[string]string) []map[string]string {
+	if len(b) == 0 {
+		return nil
+	}
+	if len(a) == 1 && len(a[0]) == 0 {
+		return b
+	}
+	var all []map[string]string
+	for _, x := range a {
+		for _, y := range b {
+			both := maps.Clone(y)
+			maps.Copy(both, x)
+			all = append(all, both)
+		}
+	}
+	return all
+}
+
+// verdict is what is known of a command, or of one job of it.
+type verdict struct {
+	word word
+	// id is the id that an outcome caught, message its text for people.
+	id, message string
+}
+
+// outcomes are tried in order.
+type outcomes []outcome
+
+// judge gives the first outcome that matches the command as a whole. Lines
+// that catch different ids contradict each other: nothing is known then.
+func (os outcomes) judge(out run.Output, v values) (verdict, error) {
+	for _, o := range os {
+		if o.perJob() {
+			continue
+		}
+		all := o.find(out, v)
+		if len(all) == 0 {
+			continue
+		}
+		got := verdict{word: o.word, id: all[0][nameBulkID], message: all[0][nameMessage]}
+		for _, other := range all[1:] {
+			if other[nameBulkID] != got.id {
+				return verdict{}, fmt.Errorf("two ids in one answer, %q and %q", got.id, other[nameBulkID])
+			}
+		}
+		return got, nil
+	}
+	return verdict{}, fmt.Errorf("no outcome of the description explains this")
+}
+
+// jobs gives what single lines say of single jobs, by the id in the line.
+func (os outcomes) jobs(out run.Output, v values) map[string]verdict {
+	all := map[string]verdict{}
+	for _, o := range os {
+		if !o.perJob() {
+			continue
+		}
+		for _, got := range o.find(out, v) {
+			id := got[nameJobID]
+			if _, known := all[id]; !known {
+				all[id] = verdict{word: o.word, message: got[nameMessage]}
+			}
+		}
+	}
+	return all
+}
+
+// failure puts a bad end of a command into words: its exit status and the last
+// line that it complained with.
+func failure(what string, out run.Output, because string) string {
+	said := lastLine(out.Stderr)
+	if said == "" {
+		said = lastLine(out.Stdout)
+	}
+	text := fmt.Sprintf("%s: exit %d", what, out.Exit)
+	if out.Signal != 0 {
+		text = fmt.Sprintf("%s: ended by signal %d", what, out.Signal)
+	}
+	for _, more := range []string{because, said} {
+		if more != "" && !strings.Contains(text, more) {
+			text += ": " + more
+		}
+	}
+	return text
+}
+
+func lastLine(text []byte) string {
+	last := ""
+	for line := range lines(string(text)) {
+		if line != "" {
+			last = line
+		}
+	}
+	if r := []rune(strings.ToValidUTF8(last, "?")); len(r) > 300 {
+		last = string(r[:300]) + "..."
+	}
+	return last
+}
+
+// exits is a set of exit codes: "0", "nonzero", "any", "1,3,128-255".
+type exits struct{ ranges [][2]int }
+
+func (e exits) has(code int) bool {
+	for _, r := range e.ranges {
+		if code >= r[0] && code <= r[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// all reports whether no exit code is left out.
+func (e exits) all() bool {
+	for code := range 256 {
+		if !e.has(code) {
+			return false
+		}
+	}
+	return true
+}
+
+func parseExits(text string) (exits, error) {
+	switch text {
+	case "any":
+		return exits{[][2]int{{0, 255}}}, nil
+	case "nonzero":
+		return exits{[][2]int{{1, 255}}}, nil
+	}
+	var e exits
+	for item := range strings.SplitSeq(text, ",") {
+		low, high, ranged := strings.Cut(strings.TrimSpace(item), "-")
+		if !ranged {
+			high = low
+		}
+		a, err1 := strconv.ParseUint(low, 10, 8)
+		b, err2 := strconv.ParseUint(high, 10, 8)
+		if err1 != nil || err2 != nil || b < a {
+			return exits{}, fmt.Errorf(`%.40q: want exit codes such as "0", "1,3", "128-255", or "any" or "nonzero"`, text)
+		}
+		e.ranges = append(e.ranges, [2]int{int(a), int(b)})
+	}
+	return e, nil
+}

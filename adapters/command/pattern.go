@@ -1,0 +1,112 @@
+package command
+
+import (
+	"regexp"
+	"strings"
+)
+
+// pattern is what a line of an output must look like. It always means a whole
+// line, without the blanks at its end: text around it, such as a banner that
+// quotes an answer, does not match.
+type pattern struct {
+	// silent patterns want a stream without any text.
+	silent bool
+	// fixed is the expression, unless the template holds values of the call.
+	fixed    *regexp.Regexp
+	template template
+	// bulkID and jobID are expressions for the ids of this batch system.
+	bulkID, jobID string
+	// perJob is set where the line says which job it is about.
+	perJob bool
+}
+
+// The names that a pattern catches or skips.
+const (
+	nameBulkID  = "BATCH_JOB_ID"
+	nameJobID   = "JOB_ID"
+	nameMessage = "MESSAGE"
+	nameAny     = "ANY"
+	nameWord    = "WORD"
+	nameNumber  = "NUMBER"
+)
+
+// caught are the names of groups that tell something.
+var caught = []string{nameBulkID, nameJobID, nameMessage}
+
+func (p pattern) expression(v values) *regexp.Regexp {
+	if p.fixed != nil {
+		return p.fixed
+	}
+	var s strings.Builder
+	seen := map[string]bool{}
+	for _, part := range p.template.parts {
+		switch part.name {
+		case "":
+			s.WriteString(regexp.QuoteMeta(part.literal))
+		case nameBulkID:
+			s.WriteString(group(nameBulkID, p.bulkID, seen))
+		case nameJobID:
+			s.WriteString(group(nameJobID, p.jobID, seen))
+		case nameMessage:
+			s.WriteString(group(nameMessage, `.*`, seen))
+		case nameAny:
+			s.WriteString(`.*`)
+		case nameWord:
+			s.WriteString(`\S+`)
+		case nameNumber:
+			s.WriteString(`[0-9]+`)
+		default:
+			s.WriteString(regexp.QuoteMeta(v.words[part.name]))
+		}
+	}
+	return regexp.MustCompile(`^(?:` + s.String() + `)$`)
+}
+
+// group names an expression the first time it is used.
+func group(name, expression string, seen map[string]bool) string {
+	if seen[name] {
+		return `(?:` + expression + `)`
+	}
+	seen[name] = true
+	return `(?P<` + name + `>` + expression + `)`
+}
+
+// find gives what the pattern catches in each line that it matches. For a
+// silent pattern that is one empty match, or none. A line without an end may
+// have been cut: no id is read from it.
+func (p pattern) find(text []byte, v values) []map[string]string {
+	if p.silent {
+		if strings.TrimSpace(string(text)) == "" {
+			return []map[string]string{{}}
+		}
+		return nil
+	}
+	re := p.expression(v)
+	var all []map[string]string
+	id := re.SubexpIndex(nameBulkID) > 0 || re.SubexpIndex(nameJobID) > 0
+	for line := range strings.Lines(string(text)) {
+		m := re.FindStringSubmatch(strings.TrimRight(line, " \t\r\n"))
+		if m == nil || id && !strings.HasSuffix(line, "\n") {
+			continue
+		}
+		got := map[string]string{}
+		for i, name := range re.SubexpNames() {
+			if name != "" {
+				got[name] = m[i]
+			}
+		}
+		all = append(all, got)
+	}
+	return all
+}
+
+// lines gives the lines of a text without the blanks at their ends.
+func lines(text string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(text) {
+			if !yield(strings.TrimRight(line, " \t\r\n")) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"jjm"
+)
+
+// job is a report, and the bulk that the job is in. Index is -1 where a line
+// tells of the bulk but not of which of its jobs.
+type job struct {
+	jjm.Report
+	bulk string
+}
+
+// rule makes a better state of a word and what else is known.
+type rule struct {
+	when    string // the batch system's word; "" = any of a job that ended
+	reason  *regexp.Regexp
+	exit    *exits
+	becomes jjm.BatchState
+}
+
+// tagLike are names that jjm's tags have: "j", a nonce, random characters.
+var tagLike = regexp.MustCompile(`^j[a-z0-9]{14}$`)
+
+// read reads the whole output of a query: to its last line end, and with its
+// header.
+func (d *Description) read(q *query, text string, now time.Time) ([]job, error) {
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		return nil, errors.New("it ends within a line")
+	}
+	if q.header != nil {
+		rest, found := withoutHeader(text, q.header)
+		if !found {
+			return nil, fmt.Errorf("no line in it is the header %s", q.header)
+		}
+		text = rest
+	}
+	return d.jobs(q, text, now)
+}
+
+// withoutHeader takes the first line that is the header out of a text. What
+// stands before it stays: it must be known too.
+func withoutHeader(text string, header *regexp.Regexp) (rest string, found bool) {
+	at := 0
+	for line := range strings.Lines(text) {
+		if header.MatchString(strings.TrimRight(line, " \t\r\n")) {
+			return text[:at] + text[at+len(line):], true
+		}
+		at += len(line)
+	}
+	return text, false
+}
+
+// jobs reads an output. Lines about jobs that cannot be jjm's are left out; a
+// line that may be about one of jjm's and is not understood is an error.
+func (d *Description) jobs(q *query, text string, now time.Time) ([]job, error) {
+	rows, err := q.format.rows(text)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]job, 0, len(rows))
+	for _, r := range rows {
+		for i, text := range r {
+			if slices.Contains(d.none, text) {
+				r[i] = ""
+			}
+		}
+		tag, ok := d.tag(r[fieldName])
+		if !ok {
+			continue
+		}
+		j, ours, err := d.job(q, r, tag, now)
+		if err != nil {
+			return nil, fmt.Errorf("job %s%s of %s: %w", r[fieldJob], r[fieldBulk], tag, err)
+		}
+		if ours {
+			all = append(all, j)
+		}
+	}
+	return all, nil
+}
+
+// tag finds the tag in the name of a job.
+func (d *Description) tag(name string) (jjm.Tag, bool) {
+	m := d.name.FindStringSubmatch(name)
+	if m == nil {
+		return "", false
+	}
+	tag := jjm.Tag(m[1])
+	return tag, tag.Valid()
+}
+
+// job makes a report of a row. ours is false for a job that has a name like a
+// tag by chance.
+func (d *Description) job(q *query, r row, tag jjm.Tag, now time.Time) (j job, ours bool, err error) {
+	j.Tag, j.Source = tag, q.source
+	id := r[fieldJob]
+	if id == "" && r[fieldBulk] != "" {
+		id = d.ids.write(r[fieldBulk], r[fieldIndex])
+	}
+	bulk, index, err := d.ids.read(id)
+	if err != nil {
+		if bulk != "" && q.loose {
+			j.bulk, j.ID, j.Index = bulk, id, -1
+			return j, true, nil
+		}
+		if tagLike.MatchString(string(tag)) {
+			return job{}, false, err
+		}
+		return job{}, false, nil
+	}
+	j.bulk, j.ID, j.Index = bulk, id, index
+	j.Reason, j.Hold, j.Host = r[fieldReason], r[fieldHold], r[fieldHost]
+	if err := d.numbers(&j, q, r, now); err != nil {
+		return job{}, false, err
+	}
+	d.state(&j, r[fieldState])
+	d.settle(&j, q)
+	return j, true, nil
+}
+
+// numbers reads times, status and use.
+func (d *Description) numbers(j *job, q *query, r row, now time.Time) (err error) {
+	for _, t := range []struct {
+		field field
+		to    *jjm.Time
+	}{{fieldSubmitted, &j.Submitted}, {fieldStarted, &j.Started}, {fieldEnded, &j.Ended}, {fieldStarts, &j.Starts}} {
+		if *t.to, err = d.times.parse(r[t.field], now); err != nil {
+			return fmt.Errorf("%s: %w", fieldNames()[t.field], err)
+		}
+	}
+	if j.Exit, j.Signal, err = q.exit.parse(r[fieldExit]); err != nil {
+		return err
+	}
+	if text := r[fieldSignal]; text != "" {
+		if j.Signal, err = strconv.Atoi(text); err != nil {
+			return fmt.Errorf("signal %.40q is no number", text)
+		}
+	}
+	if text := r[fieldRestarts]; text != "" {
+		if j.Restarts, err = strconv.Atoi(text); err != nil || j.Restarts < 0 {
+			return fmt.Errorf("restarts %.40q is no number", text)
+		}
+	}
+	// Use is for people: what is odd is left out.
+	j.CPUms, j.RSSKB = parseCPU(r[fieldCPU]), parseRSS(r[fieldRSS])
+	return nil
+}
+
+// state finds the batch state of a word: the whole text, or its first word
+// ("CANCELLED by 1000"). A word that the description lacks is unknown, and the
+// reason says so.
+func (d *Description) state(j *job, text string) {
+	first, _, _ := strings.Cut(text, " ")
+	state, known := d.states[text]
+	if !known {
+		state, known = d.states[first]
+	}
+	if !known {
+		j.State, j.Reason = jjm.BatchUnknown, fmt.Sprintf("the description has no state %.60q", text)
+		return
+	}
+	j.State = state
+	for _, r := range d.rules {
+		if (r.when == "" && state.Ended() || r.when != "" && (r.when == text || r.when == first)) &&
+			(r.reason == nil || r.reason.MatchString(j.Reason)) && (r.exit == nil || r.exit.has(j.Exit)) {
+			j.State = r.becomes
+			return
+		}
+	}
+}
+
+// settle makes the parts of a report agree.
+func (d *Description) settle(j *job, q *query) {
+	if j.State == jjm.BatchEndedOK && (j.Exit != 0 || j.Signal != 0) {
+		j.State = jjm.BatchEndedFailed
+	}
+	if !j.State.Ended() {
+		j.Exit, j.Signal, j.Ended = 0, 0, 0
+	}
+	if j.State == jjm.BatchQueued || j.State == jjm.BatchHold {
+		if j.Starts == 0 {
+			j.Starts = j.Started // batch systems show there when they expect the start
+		}
+		j.Started, j.Host = 0, ""
+	} else {
+		j.Starts = 0
+	}
+	if j.State.Ended() && j.Host == "" && slices.Contains(q.format.fields(), fieldHost) {
+		j.Started = 0 // it never ran
+	}
+	if j.State != jjm.BatchHold {
+		j.Hold = ""
+	}
+}
+
+// exitForm is how a batch system writes how a job ended.
+type exitForm string
+
+// The forms of an exit status.
+const (
+	exitPlain exitForm = "code"        // 3
+	exitWait  exitForm = "wait"        // as wait(2) gives it: 768 for exit 3, 9 for signal 9
+	exitPair  exitForm = "code:signal" // 3:0
+	exitShell exitForm = "shell"       // as sh(1) gives it: 137 for signal 9
+)
+
+func exitForms() []string {
+	return []string{string(exitPlain), string(exitWait), string(exitPair), string(exitShell)}
+}
+
+// maxSignal is the last signal of Linux (signal(7)). Batch systems write
+// greater numbers with meanings of their own, such as Slurm's 125 for "out of
+// memory".
+const maxSignal = 64
+
+func (f exitForm) parse(text string) (code, signal int, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	first, second, paired := strings.Cut(text, ":")
+	n, err1 := strconv.ParseInt(first, 10, 32)
+	m, err2 := int64(0), error(nil)
+	if f == exitPair {
+		m, err2 = strconv.ParseInt(second, 10, 32)
+	}
+	if err1 != nil || err2 != nil || paired != (f == exitPair) || n < 0 || m < 0 {
+		return 0, 0, fmt.Errorf("exit status %.40q is not of the form %q", text, string(f))
+	}
+	code = int(n)
+	switch {
+	case f == exitPair:
+		signal = int(m)
+	case f == exitWait:
+		code, signal = int(n>>8)&0xff, int(n&0x7f)
+	case f == exitShell && n > 128 && n <= 128+maxSignal:
+		code, signal = 0, int(n-128)
+	}
+	if signal > maxSignal {
+		signal = 0
+	}
+	return code, signal, nil
+}
+
+var firstNumber = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?`)
+
+// parseCPU reads seconds, "12.5 second(s)", or [days-][hours:]minutes:seconds,
+// and gives milliseconds; 0 for what it does not understand.
+func parseCPU(text string) int64 {
+	text, _, _ = strings.Cut(text, " ")
+	days, rest, dashed := strings.Cut(text, "-")
+	if !dashed {
+		days, rest = "0", text
+	}
+	seconds := 0.0
+	for part := range strings.SplitSeq(rest, ":") {
+		n, err := strconv.ParseFloat(firstNumber.FindString(part), 64)
+		if err != nil {
+			return 0
+		}
+		seconds = seconds*60 + n
+	}
+	d, err := strconv.ParseFloat(days, 64)
+	if err != nil || d < 0 {
+		return 0
+	}
+	if ms := 1000 * (seconds + 86400*d); ms < math.MaxInt64/2 {
+		return int64(math.Round(ms))
+	}
+	return 0
+}
+
+// parseRSS reads "3256K", "12.3 Mbytes", "1G", or KiB, and gives KiB; 0 for
+// what it does not understand.
+func parseRSS(text string) int64 {
+	number := firstNumber.FindString(text)
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0
+	}
+	unit := strings.ToUpper(strings.TrimSpace(text[len(number):]) + "K")[:1]
+	factor, known := map[string]float64{"B": 1.0 / 1024, "K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30}[unit]
+	if kb := n * factor; known && kb < math.MaxInt64/2 {
+		return int64(kb)
+	}
+	return 0
+}

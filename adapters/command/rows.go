@@ -1,0 +1,213 @@
+package command
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// field is one thing that a listing says of a job.
+type field int
+
+// The fields. A job is named by "job", or by "bulk" and "index".
+const (
+	fieldJob field = iota
+	fieldBulk
+	fieldIndex
+	fieldName
+	fieldState
+	fieldReason
+	fieldHold
+	fieldExit
+	fieldSignal
+	fieldHost
+	fieldSubmitted
+	fieldStarted
+	fieldEnded
+	fieldStarts
+	fieldRestarts
+	fieldCPU
+	fieldRSS
+	numFields
+)
+
+// fieldNames are the fields as descriptions write them.
+func fieldNames() []string {
+	return []string{"job", "bulk", "index", "name", "state", "reason", "hold", "exit", "signal", "host",
+		"submitted", "started", "ended", "starts", "restarts", "cpu", "rss"}
+}
+
+// skipColumn is the name of a column that is not read.
+const skipColumn = "skip"
+
+// row is what a listing says of one job, by field.
+type row [numFields]string
+
+// format takes an output apart. The error names the line that it does not
+// understand.
+type format interface {
+	rows(text string) ([]row, error)
+	// fields are those that the format can give.
+	fields() []field
+}
+
+// columns is a line for each job, its fields between separators. The last
+// column takes what is left of the line, separators included; with an end it
+// may also hold line ends, as names of other jobs do.
+type columns struct {
+	separator string // "" = blanks
+	columns   []field
+	end       string // what every job's text ends with; "" = a line for each
+	ignore    []*regexp.Regexp
+}
+
+// skipped is a column that is not read.
+const skipped = numFields
+
+func (c columns) fields() []field {
+	return slices.DeleteFunc(slices.Clone(c.columns), func(f field) bool { return f == skipped })
+}
+
+func (c columns) rows(text string) ([]row, error) {
+	var all []row
+	number, open := 0, ""
+	for line := range lines(text) {
+		number++
+		if open == "" && ignored(line, c.ignore) {
+			continue
+		}
+		if line = open + line; !strings.HasSuffix(line, c.end) {
+			open = line + "\n"
+			continue
+		}
+		open, line = "", strings.TrimSuffix(line, c.end)
+		words := c.split(line)
+		if len(words) != len(c.columns) {
+			return nil, fmt.Errorf("line %d has %d of %d columns: %.200q", number, len(words), len(c.columns), line)
+		}
+		var r row
+		for i, f := range c.columns {
+			if f != skipped {
+				r[f] = strings.TrimSpace(words[i])
+			}
+		}
+		all = append(all, r)
+	}
+	if open != "" {
+		return nil, fmt.Errorf("after line %d %q is missing: %.200q", number, c.end, open)
+	}
+	return all, nil
+}
+
+func (c columns) split(line string) []string {
+	if c.separator != "" {
+		words := strings.SplitN(line, c.separator, len(c.columns))
+		if n := len(words); n == len(c.columns) && c.end == "" {
+			words[n-1] = strings.TrimSuffix(words[n-1], c.separator)
+		}
+		return words
+	}
+	var words []string
+	for len(words) < len(c.columns)-1 {
+		line = strings.TrimLeft(line, " \t")
+		i := strings.IndexAny(line, " \t")
+		if i < 0 {
+			break
+		}
+		words, line = append(words, line[:i]), line[i:]
+	}
+	return append(words, strings.TrimSpace(line))
+}
+
+// ignored reports whether a line is known to be about no job. An empty line
+// always is.
+func ignored(line string, ignore []*regexp.Regexp) bool {
+	return line == "" || slices.ContainsFunc(ignore, func(re *regexp.Regexp) bool { return re.MatchString(line) })
+}
+
+// expression is a line for each job, its fields the groups of an expression.
+type expression struct {
+	re     *regexp.Regexp
+	groups []field // of each group of re; skipped for those without a name
+	ignore []*regexp.Regexp
+}
+
+func (e expression) fields() []field {
+	return slices.DeleteFunc(slices.Clone(e.groups), func(f field) bool { return f == skipped })
+}
+
+func (e expression) rows(text string) ([]row, error) {
+	var all []row
+	number := 0
+	for line := range lines(text) {
+		number++
+		if ignored(line, e.ignore) {
+			continue
+		}
+		m := e.re.FindStringSubmatch(line)
+		if m == nil {
+			return nil, fmt.Errorf("line %d is not of the form of the description: %.200q", number, line)
+		}
+		var r row
+		for i, f := range e.groups {
+			if f != skipped && m[i] != "" {
+				r[f] = strings.TrimSpace(m[i])
+			}
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// records are several lines for each job. A record goes from a line that begin
+// matches to the next such line; each field is looked for by an expression of
+// its own, and the last match counts, for the end of a job's history is nearest
+// to the truth. What stands before the first record is not read.
+type records struct {
+	begin *regexp.Regexp
+	find  [numFields]*regexp.Regexp
+}
+
+func (r records) fields() []field {
+	var all []field
+	for f, re := range r.find {
+		if re != nil {
+			all = append(all, field(f))
+		}
+	}
+	return all
+}
+
+func (r records) rows(text string) ([]row, error) {
+	var all []row
+	var record []string
+	add := func() {
+		if len(record) > 0 {
+			all = append(all, r.row(strings.Join(record, "\n")))
+		}
+	}
+	for line := range lines(text) {
+		if r.begin.MatchString(line) {
+			add()
+			record = []string{line}
+		} else if len(record) > 0 {
+			record = append(record, line)
+		}
+	}
+	add()
+	return all, nil
+}
+
+func (r records) row(text string) row {
+	var out row
+	for f, re := range r.find {
+		if re == nil {
+			continue
+		}
+		if all := re.FindAllStringSubmatch(text, -1); len(all) > 0 {
+			out[f] = strings.TrimSpace(all[len(all)-1][1])
+		}
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/run"
+)
+
+// Submit runs the verb submit. What no outcome explains is ambiguous.
+func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
+	fail := func(err error) (adapters.Receipt, error) {
+		return adapters.Receipt{}, fmt.Errorf("%s: submit %d jobs with tag %s: %w", a.name, b.N, b.Tag, err)
+	}
+	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
+		return fail(err)
+	}
+	if err := a.Check(b.Request); err != nil {
+		return fail(err)
+	}
+	directives, err := a.directives(ctx, b)
+	if err != nil {
+		return fail(err)
+	}
+	b.Request = a.config.defaults(b.Request)
+	script := a.d.script.text(b, a.d.ids, directives)
+	v := a.d.submitValues(b)
+	stdin := []byte(script)
+	if a.d.submit.argument {
+		path, err := a.spool(script)
+		if err != nil {
+			return fail(err)
+		}
+		defer os.Remove(path)
+		stdin, v.words["SCRIPT"] = nil, path
+	}
+	out, err := a.run(ctx, stdin, a.d.submit.command.argv(v))
+	if err != nil {
+		if out.Wall > 0 { // it ran, and was stopped or said too much
+			err = jjm.Errorf(jjm.Ambiguous, "%w", err)
+		}
+		return fail(err)
+	}
+	id, err := a.d.submitted(out, v)
+	if err != nil {
+		return fail(err)
+	}
+	return adapters.Receipt{ID: id}, nil
+}
+
+// directives gives all lines for the head of the script: the site's, the job's
+// and the hook's.
+func (a *Adapter) directives(ctx context.Context, b adapters.Bulk) ([]string, error) {
+	all := append([]string{}, a.config.Directives...)
+	all = append(all, splitDirectives(b.Request.Directives)...)
+	if a.config.Hook == "" {
+		return all, nil
+	}
+	more, err := a.hook(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.d.script.check("hook "+a.config.Hook, more); err != nil {
+		return nil, err
+	}
+	return append(all, more...), nil
+}
+
+// spool writes the script to a file that the batch system's command may read,
+// whoever runs it.
+func (a *Adapter) spool(script string) (string, error) {
+	f, err := os.CreateTemp(a.env.State, "script-*")
+	if err != nil {
+		return "", jjm.Errorf(jjm.Busy, "write the script: %w", err)
+	}
+	_, err = f.WriteString(script)
+	if err == nil {
+		err = f.Chmod(0o755)
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return "", jjm.Errorf(jjm.Busy, "write the script: %w", err)
+	}
+	return f.Name(), nil
+}
+
+// submitValues are what the templates of a submission stand for.
+func (d *Description) submitValues(b adapters.Bulk) values {
+	v := values{words: ownerValues(b.Owner), lists: map[string][]string{}}
+	for name, value := range d.submit.optionValues(b.Request) {
+		v.words[name] = value
+	}
+	v.words["TAG"] = string(b.Tag)
+	v.words["COUNT"] = strconv.Itoa(b.N)
+	v.words["FIRST_INDEX"] = strconv.FormatInt(d.ids.first, 10)
+	v.words["LAST_INDEX"] = strconv.FormatInt(d.ids.first+int64(b.N)-1, 10)
+	v.lists["OPTIONS"] = d.submit.optionWords(v)
+	return v
+}
+
+// submitted gives the id that a submission's answer tells, or the error that it
+// means.
+func (d *Description) submitted(out run.Output, v values) (string, error) {
+	got, err := d.submit.outcomes.judge(out, v)
+	switch {
+	case err != nil:
+		return "", jjm.Errorf(jjm.Ambiguous, "%s", failure("its command", out, err.Error()))
+	case got.word != wordOK:
+		return "", jjm.Errorf(got.word.kind(), "%s", failure("its command", out, got.message))
+	case !d.ids.bulk.MatchString(got.id):
+		return "", jjm.Errorf(jjm.Ambiguous, "%s", failure("its command", out, fmt.Sprintf("id %.60q is not of the form of ids.bulk", got.id)))
+	}
+	return got.id, nil
+}

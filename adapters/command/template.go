@@ -1,0 +1,102 @@
+package command
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// templateName is how a description writes what jjm fills in. The form is that
+// of SAM's batch adapters.
+var templateName = regexp.MustCompile(`%__([A-Z]+(?:_[A-Z]+)*)__`)
+
+// template is a text with names to fill in.
+type template struct {
+	text  string
+	parts []part
+}
+
+// part is a piece of a template: a name, or a literal if the name is empty.
+type part struct{ literal, name string }
+
+func parseTemplate(text string) template {
+	t := template{text: text}
+	at := 0
+	for _, m := range templateName.FindAllStringSubmatchIndex(text, -1) {
+		if m[0] > at {
+			t.parts = append(t.parts, part{literal: text[at:m[0]]})
+		}
+		t.parts = append(t.parts, part{name: text[m[2]:m[3]]})
+		at = m[1]
+	}
+	if at < len(text) {
+		t.parts = append(t.parts, part{literal: text[at:]})
+	}
+	return t
+}
+
+// has reports whether the template holds one of the names.
+func (t template) has(names ...string) bool {
+	return slices.ContainsFunc(t.parts, func(p part) bool { return p.name != "" && slices.Contains(names, p.name) })
+}
+
+// literals is the text without its names.
+func (t template) literals() string {
+	var s strings.Builder
+	for _, p := range t.parts {
+		s.WriteString(p.literal)
+	}
+	return s.String()
+}
+
+// values are what names stand for in one call: a word, or a list of words.
+type values struct {
+	words map[string]string
+	lists map[string][]string
+}
+
+// fill gives the text with its names replaced; lists are joined.
+func (t template) fill(v values, join string) string {
+	var s strings.Builder
+	for _, p := range t.parts {
+		switch list, isList := v.lists[p.name]; {
+		case p.name == "":
+			s.WriteString(p.literal)
+		case isList:
+			s.WriteString(strings.Join(list, join))
+		default:
+			s.WriteString(v.words[p.name])
+		}
+	}
+	return s.String()
+}
+
+// command is the words of a command.
+type command struct {
+	words []template
+	// join stands between the words of a list that is part of a word; whole
+	// also joins a list that is a word by itself.
+	join  string
+	whole bool
+}
+
+func (c command) has(names ...string) bool {
+	return slices.ContainsFunc(c.words, func(t template) bool { return t.has(names...) })
+}
+
+// argv gives the words. A word that is nothing but the name of a list becomes
+// as many words as the list has, unless it is to be joined.
+func (c command) argv(v values) []string {
+	var argv []string
+	for _, t := range c.words {
+		if len(t.parts) == 1 && t.parts[0].name != "" {
+			whole := c.whole && t.parts[0].name != "OPTIONS"
+			if list, ok := v.lists[t.parts[0].name]; ok && !whole {
+				argv = append(argv, list...)
+				continue
+			}
+		}
+		argv = append(argv, t.fill(v, c.join))
+	}
+	return argv
+}
