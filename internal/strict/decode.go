@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -22,6 +23,18 @@ type decoder struct {
 func decodeTree(tree map[string]any, prefix string, into any) jjm.Problems {
 	var d decoder
 	d.value(prefix, tree, reflect.ValueOf(into).Elem())
+	return d.problems
+}
+
+// decodeTable fills several structs from one table, each with the keys that it
+// knows; of two that know a key the first has it.
+func decodeTable(table map[string]any, prefix string, into []any) jjm.Problems {
+	var d decoder
+	fields := map[string]reflect.Value{}
+	for _, to := range slices.Backward(into) {
+		structFields(reflect.ValueOf(to).Elem(), fields)
+	}
+	d.fields(prefix, table, fields)
 	return d.problems
 }
 
@@ -42,8 +55,9 @@ func (d *decoder) value(field string, v any, to reflect.Value) {
 		to.Set(fresh)
 		return
 	}
-	if u, ok := to.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		d.text(field, v, u)
+	_, single := v.(string)
+	if u, ok := to.Addr().Interface().(encoding.TextUnmarshaler); ok && (single || to.Kind() != reflect.Slice) {
+		d.text(field, v, u) // a list that reads text may still be written as a list
 		return
 	}
 	switch to.Kind() {
@@ -86,6 +100,11 @@ func (d *decoder) structure(field string, v any, to reflect.Value) {
 	}
 	fields := map[string]reflect.Value{}
 	structFields(to, fields)
+	d.fields(field, table, fields)
+}
+
+// fields puts the values of a table where their keys belong.
+func (d *decoder) fields(field string, table map[string]any, fields map[string]reflect.Value) {
 	for _, key := range sortedKeys(table) {
 		if f, ok := fields[key]; ok {
 			d.value(join(field, key), table[key], f)

@@ -112,11 +112,12 @@ func Decode(name string, text []byte, into any) (Places, jjm.Problems) {
 }
 
 // DecodeMap reads a table that is decoded already, such as a job's parameters,
-// into the struct that into points to. The fields of the problems start with
-// the prefix: "params" gives "params.events". Numbers may have passed through
-// JSON: a float that is whole serves as an integer.
-func DecodeMap(table map[string]any, prefix string, into any) jjm.Problems {
-	return limited(decodeTree(table, prefix, into))
+// into the structs that into points to: each takes the keys that it knows, the
+// first one first. The fields of the problems start with the prefix: "params"
+// gives "params.events". Numbers may have passed through JSON: a float that is
+// whole serves as an integer.
+func DecodeMap(table map[string]any, prefix string, into ...any) jjm.Problems {
+	return limited(decodeTable(table, prefix, into))
 }
 
 // readable finds what makes a text no text at all.

@@ -178,6 +178,24 @@ func TestDecode_JSONAndTOMLAgree(t *testing.T) {
 	}
 }
 
+func TestDecodeMap_SeveralStructsShareATable(t *testing.T) {
+	var common struct {
+		Poll  string `toml:"poll"`
+		Grace int    `toml:"grace"`
+	}
+	var own struct {
+		Grace int `toml:"grace"`
+		Slots int `toml:"slots"`
+	}
+	problems := DecodeMap(map[string]any{"poll": "1s", "slots": 4, "grace": 3, "pol": 1, "slot": 2}, "c", &common, &own)
+	if common.Poll != "1s" || common.Grace != 3 || own.Slots != 4 || own.Grace != 0 {
+		t.Errorf("%+v, %+v", common, own)
+	}
+	if len(problems) != 2 || !strings.Contains(problems[0].Text, `"poll"`) || !strings.Contains(problems[1].Text, `"slots"`) {
+		t.Errorf("unknown keys do not name the nearest of all: %v", problems)
+	}
+}
+
 func TestDecodeMap_TakesParametersAsTheyAreStored(t *testing.T) {
 	var got sample
 	problems := DecodeMap(map[string]any{"count": 2000.0, "share": 3, "words": []string{"a"}, "rows": []any{[]any{"a"}},

@@ -1,0 +1,72 @@
+package idealize
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// TestBreaker_NoStoryBreaksItsRules drives the state machine with calls that
+// overlap: each is admitted at one time and tells its outcome at a later one.
+func TestBreaker_NoStoryBreaksItsRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := breaker{
+			limit: rapid.IntRange(0, 3).Draw(t, "limit"), cheap: rapid.Bool().Draw(t, "cheap"),
+			first: 10 * time.Second, max: 2 * time.Minute,
+		}
+		now := time.Unix(1_000_000, 0)
+		var under []int // calls under way: the numbers of probes, 0 of others
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 15).Draw(t, "after")) * time.Second)
+			if len(under) > 0 && rapid.Bool().Draw(t, "ends") {
+				under = endOne(t, &b, now, under)
+				continue
+			}
+			verb := rapid.SampledFrom([]Verb{Submit, List, Find, Control, Probe}).Draw(t, "verb")
+			before := b
+			probe, err := b.admit(now, verb)
+			switch {
+			case err == nil && before.state == Closed && probe != 0:
+				t.Fatal("a closed breaker probes")
+			case err != nil && before.state == Closed:
+				t.Fatal("a closed breaker refuses")
+			case err == nil && before.state != Closed && probe == 0:
+				t.Fatal("a breaker that is not closed lets a call pass that is no probe")
+			case probe != 0 && (now.Before(before.next) || before.probing != 0):
+				t.Fatalf("a probe too early, or a second one: %+v", before)
+			case probe != 0 && !b.cheap && (verb == Submit || verb == Find):
+				t.Fatalf("%v was used to find out", verb)
+			}
+			if err == nil {
+				under = append(under, probe)
+			}
+		}
+		if b.limit == 0 && b.state != Closed {
+			t.Fatal("a breaker without a limit opened")
+		}
+		if wait := b.next.Sub(now); wait > b.max {
+			t.Fatalf("the next probe is in %v: want at most %v", wait, b.max)
+		}
+	})
+}
+
+// endOne lets one of the calls under way tell its outcome.
+func endOne(t *rapid.T, b *breaker, now time.Time, under []int) []int {
+	i := rapid.IntRange(0, len(under)-1).Draw(t, "which")
+	h := rapid.SampledFrom([]hearing{unsaid, answer, silence, silence, silence}).Draw(t, "hears")
+	before := *b
+	b.note(now, h, under[i], errors.New("no answer"))
+	switch {
+	case h == answer && (b.state != Closed || b.failures != 0):
+		t.Fatalf("an answer leaves it %v with %d failures", b.state, b.failures)
+	case h == silence && b.limit > 0 && b.state == Closed && b.failures >= b.limit:
+		t.Fatalf("%d failures in a row leave it closed", b.failures)
+	case h == unsaid && under[i] == 0 && *b != before:
+		t.Fatal("a call that says nothing changes something")
+	case b.state != Closed && b.cause == "":
+		t.Fatal("an open breaker has no cause")
+	}
+	return append(under[:i:i], under[i+1:]...)
+}

@@ -1,0 +1,205 @@
+package idealize_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/adapters/idealize"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// began is one command that the scripted adapter ran.
+type began struct {
+	verb idealize.Verb
+	tag  jjm.Tag // of a submission
+	at   time.Time
+	err  error
+}
+
+// scripted is an adapter whose every command takes and answers what its script
+// says. It counts what runs at once.
+type scripted struct {
+	// play gives how long a command takes and what it comes to. A command that
+	// is cut off before answers Ambiguous if it is a submission, else Busy.
+	play func(verb idealize.Verb) (time.Duration, error)
+	// results are those of Control.
+	results []error
+
+	mu       sync.Mutex
+	commands []began
+	running  int
+	plain    int // of them; a probe may run in the place of a cancel
+	most     int
+	mostOf   int // plain
+}
+
+func (s *scripted) command(ctx context.Context, verb idealize.Verb, tag jjm.Tag) (err error) {
+	s.mu.Lock()
+	took, answer := s.play(verb)
+	i := len(s.commands)
+	s.commands = append(s.commands, began{verb: verb, tag: tag, at: time.Now()})
+	s.running++
+	if verb != idealize.Control && verb != idealize.Probe {
+		s.plain++
+	}
+	s.most, s.mostOf = max(s.most, s.running), max(s.mostOf, s.plain)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.commands[i].err = err
+		s.running--
+		if verb != idealize.Control && verb != idealize.Probe {
+			s.plain--
+		}
+	}()
+	select {
+	case <-time.After(took):
+		return answer
+	case <-ctx.Done():
+	}
+	if verb == idealize.Submit {
+		return jjm.Errorf(jjm.Ambiguous, "stopped: %w", ctx.Err())
+	}
+	return jjm.Errorf(jjm.Busy, "stopped: %w", ctx.Err())
+}
+
+// ran gives the commands so far.
+func (s *scripted) ran() []began {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]began(nil), s.commands...)
+}
+
+func (s *scripted) Name() string                        { return "scripted" }
+func (s *scripted) Capabilities() adapters.Capabilities { return adapters.Capabilities{MaxBulk: 7} }
+
+func (s *scripted) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
+	return adapters.Receipt{ID: "1"}, s.command(ctx, idealize.Submit, b.Tag)
+}
+
+func (s *scripted) List(ctx context.Context, _ jjm.Owner, _ time.Time) (adapters.Listing, error) {
+	return adapters.Listing{At: time.Now()}, s.command(ctx, idealize.List, "")
+}
+
+func (s *scripted) Find(ctx context.Context, _ jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
+	return make([]adapters.Found, len(tags)), s.command(ctx, idealize.Find, "")
+}
+
+func (s *scripted) Account(ctx context.Context, _ jjm.Owner, _ []adapters.Ref) ([]jjm.Report, error) {
+	return nil, s.command(ctx, idealize.Account, "")
+}
+
+func (s *scripted) Control(ctx context.Context, _ jjm.Owner, _ adapters.Op, jobs []adapters.Ref) ([]error, error) {
+	if err := s.command(ctx, idealize.Control, ""); err != nil {
+		return nil, err
+	}
+	if s.results != nil {
+		return s.results, nil
+	}
+	return make([]error, len(jobs)), nil
+}
+
+// pinging is a scripted adapter with a probe.
+type pinging struct{ *scripted }
+
+func (p pinging) Probe(ctx context.Context) error { return p.command(ctx, idealize.Probe, "") }
+
+// ask calls the method of a verb.
+func ask(ctx context.Context, a adapters.Adapter, verb idealize.Verb, tag jjm.Tag) (err error) {
+	switch verb {
+	case idealize.Submit:
+		_, err = a.Submit(ctx, adapters.Bulk{Tag: tag})
+	case idealize.List:
+		_, err = a.List(ctx, jjm.Owner{}, time.Time{})
+	case idealize.Find:
+		_, err = a.Find(ctx, jjm.Owner{}, nil)
+	case idealize.Account:
+		_, err = a.Account(ctx, jjm.Owner{}, nil)
+	case idealize.Control:
+		_, err = a.Control(ctx, jjm.Owner{}, adapters.Cancel, make([]adapters.Ref, 1))
+	case idealize.Probe:
+		err = a.(adapters.Prober).Probe(ctx)
+	}
+	return err
+}
+
+// status is what an idealizer tells of itself.
+func status(a adapters.Adapter) idealize.Status {
+	return a.(interface{ Status() idealize.Status }).Status()
+}
+
+// inBubble runs a test with a clock of its own.
+func inBubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}
+
+// always scripts one answer.
+func always(took time.Duration, err error) func(idealize.Verb) (time.Duration, error) {
+	return func(idealize.Verb) (time.Duration, error) { return took, err }
+}
+
+// once scripts answers one after the other; then all is well.
+func once(errs ...error) func(idealize.Verb) (time.Duration, error) {
+	return func(idealize.Verb) (time.Duration, error) {
+		if len(errs) == 0 {
+			return 0, nil
+		}
+		err := errs[0]
+		errs = errs[1:]
+		return 0, err
+	}
+}
+
+var (
+	errBusy      = jjm.Errorf(jjm.Busy, "connection refused")
+	errAmbiguous = jjm.Errorf(jjm.Ambiguous, "connection lost")
+	errInvalid   = jjm.Errorf(jjm.Invalid, "no such queue")
+)
+
+// settings are the defaults, changed.
+func settings(change func(*idealize.Config)) idealize.Config {
+	c := idealize.Defaults()
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
+// book keeps what is logged at info and above.
+type book struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (b *book) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lines = append(b.lines, string(p))
+	return len(p), nil
+}
+
+func (b *book) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+
+func (b *book) count(text string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, l := range b.lines {
+		if strings.Contains(l, text) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,212 @@
+// Package idealize stands between the engine and the adapter of a batch system
+// that may be slow, busy, frozen or down, so that the engine sees an ideal one:
+// its calls end in time, hiccups of a few seconds do not show, and a system in
+// trouble is left in peace until it answers again.
+//
+// It is Retry(Log(Limit(adapter))), each the same for all verbs:
+//
+//	Limit   places, a ceiling on commands per minute, a deadline for each
+//	        command, and a circuit breaker; innermost, so that a back-off
+//	        holds nothing
+//	Log     each command at debug; trouble once when it begins and once when
+//	        it is over
+//	Retry   for seconds only, and only what may be done twice or was certainly
+//	        not done: a submission that is in doubt is never repeated
+//
+// What an absence means, and what to do about a doubtful submission, is not
+// decided here but in package plan.
+package idealize
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// Verb is what a call asks of the batch system.
+type Verb uint8
+
+// The verbs, one for each method that asks the batch system.
+const (
+	Submit Verb = iota
+	List
+	Find
+	Account
+	Control
+	Probe
+	numVerbs
+)
+
+func (v Verb) String() string {
+	return [numVerbs]string{"submit", "list", "find", "account", "control", "probe"}[v]
+}
+
+// call carries out one call of a verb. do runs the adapter's method; it may be
+// called never, once, or again.
+type call func(ctx context.Context, verb Verb, do func(context.Context) error) error
+
+// Deps are what an idealizer works with.
+type Deps struct {
+	// Log is told the trouble; nil tells nobody.
+	Log *slog.Logger
+}
+
+// Adapter is an idealized adapter. Beside the contract it keeps what the inner
+// one can do: without a Runner inside Run only waits for its end, without a
+// Watcher Changed gives a nil channel, on which nothing ever comes, without a
+// Checker every request is fine, without an io.Closer Close does nothing. It is
+// an [adapters.Prober] only if the inner one is.
+type Adapter struct {
+	inner adapters.Adapter
+	limit *limit
+	call  call
+}
+
+var (
+	_ adapters.Adapter = (*Adapter)(nil)
+	_ adapters.Runner  = (*Adapter)(nil)
+	_ adapters.Watcher = (*Adapter)(nil)
+	_ adapters.Checker = (*Adapter)(nil)
+	_ io.Closer        = (*Adapter)(nil)
+	_ adapters.Prober  = probing{}
+)
+
+// probing is an Adapter whose inner one is a Prober.
+type probing struct{ *Adapter }
+
+// Wrap idealizes an adapter. It starts nothing. What it gives is an *Adapter,
+// or embeds one.
+func Wrap(inner adapters.Adapter, c Config, deps Deps) adapters.Adapter {
+	log := deps.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	prober, probes := inner.(adapters.Prober)
+	l := newLimit(c, prober)
+	a := &Adapter{inner: inner, limit: l}
+	a.call = retried(c.RetryFor.D(), logged(log, l.call))
+	if probes {
+		return probing{a}
+	}
+	return a
+}
+
+// Name is the cluster's name.
+func (a *Adapter) Name() string { return a.inner.Name() }
+
+// Capabilities are the inner adapter's.
+func (a *Adapter) Capabilities() adapters.Capabilities { return a.inner.Capabilities() }
+
+// Submit hands over one bulk.
+func (a *Adapter) Submit(ctx context.Context, bulk adapters.Bulk) (r adapters.Receipt, err error) {
+	err = a.call(ctx, Submit, func(ctx context.Context) (err error) {
+		r, err = a.inner.Submit(ctx, bulk)
+		return err
+	})
+	return r, err
+}
+
+// List gives one look at an owner's jobs.
+func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (l adapters.Listing, err error) {
+	err = a.call(ctx, List, func(ctx context.Context) (err error) {
+		l, err = a.inner.List(ctx, owner, since)
+		return err
+	})
+	return l, err
+}
+
+// Find looks for tags.
+func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (f []adapters.Found, err error) {
+	err = a.call(ctx, Find, func(ctx context.Context) (err error) {
+		f, err = a.inner.Find(ctx, owner, tags)
+		return err
+	})
+	return f, err
+}
+
+// Account gives final facts.
+func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) (rs []jjm.Report, err error) {
+	err = a.call(ctx, Account, func(ctx context.Context) (err error) {
+		rs, err = a.inner.Account(ctx, owner, jobs)
+		return err
+	})
+	return rs, err
+}
+
+// Control acts on jobs. If for none of them it came to anything, that is tried
+// again as a call that failed is.
+func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) (results []error, err error) {
+	err = a.call(ctx, Control, func(ctx context.Context) (err error) {
+		results, err = a.inner.Control(ctx, owner, op, jobs)
+		if err != nil {
+			results = nil
+			return err
+		}
+		return allBusy(results)
+	})
+	if results != nil {
+		return results, nil
+	}
+	return nil, err
+}
+
+// allBusy gives the first of the results if each says that nothing was done.
+func allBusy(results []error) error {
+	for _, err := range results {
+		if err == nil || jjm.KindOf(err) != jjm.Busy {
+			return nil
+		}
+	}
+	if len(results) == 0 {
+		return nil
+	}
+	return results[0]
+}
+
+// Probe asks whether the batch system answers.
+func (p probing) Probe(ctx context.Context) error {
+	return p.call(ctx, Probe, p.limit.prober.Probe)
+}
+
+// Run runs the inner adapter's own work.
+func (a *Adapter) Run(ctx context.Context) error {
+	if r, ok := a.inner.(adapters.Runner); ok {
+		return r.Run(ctx)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// Changed tells when to list, if the inner adapter can.
+func (a *Adapter) Changed() <-chan struct{} {
+	if w, ok := a.inner.(adapters.Watcher); ok {
+		return w.Changed()
+	}
+	return nil
+}
+
+// Check finds what the batch system cannot express.
+func (a *Adapter) Check(r jjm.Request) error {
+	if c, ok := a.inner.(adapters.Checker); ok {
+		return c.Check(r)
+	}
+	return adapters.PlainOnly(a.Name(), r)
+}
+
+// Close closes the inner adapter.
+func (a *Adapter) Close() error {
+	if c, ok := a.inner.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// Status tells how the idealizer sees its batch system.
+func (a *Adapter) Status() Status { return a.limit.status() }
+
+// Reset closes the circuit breaker: the next call is sent.
+func (a *Adapter) Reset() { a.limit.reset() }

@@ -1,0 +1,176 @@
+package idealize
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"jjm/adapters"
+)
+
+// limit is the innermost part: it decides whether and when a command is run,
+// and for how long.
+type limit struct {
+	command time.Duration
+	prober  adapters.Prober // nil if there is none
+	turns   *turns
+
+	mu sync.Mutex
+	// breakers: the batch system's own, and accounting's, which may be down
+	// alone.
+	breakers [2]breaker
+	last     [numVerbs]time.Duration // how long the last command took
+}
+
+// Status tells how an idealizer sees its batch system. Times are zero where
+// nothing of the kind is so.
+type Status struct {
+	// Running is how many commands run, Waiting how many calls wait for their
+	// turn.
+	Running, Waiting int
+	// Used is how many commands were begun within the last minute; Ceiling the
+	// most there may be, 0 = no ceiling.
+	Used, Ceiling int
+	// Breaker and Accounting are the circuit breakers of the batch system and
+	// of its accounting.
+	Breaker, Accounting BreakerStatus
+	// Listing is how long the last listing took that was answered.
+	Listing time.Duration
+}
+
+// BreakerStatus tells of a circuit breaker: the failures in a row, since when,
+// and why the last one failed. NextProbe is set unless it is closed.
+type BreakerStatus struct {
+	State     State
+	Failures  int
+	Since     time.Time
+	NextProbe time.Time
+	Cause     string
+}
+
+func newLimit(c Config, prober adapters.Prober) *limit {
+	l := &limit{
+		command: c.Command.D(), prober: prober,
+		turns: &turns{places: max(c.ParallelCommands, 1), ceiling: max(c.CommandsPerMinute, 0)},
+	}
+	for i := range l.breakers {
+		l.breakers[i] = breaker{limit: c.BreakerFailures, first: c.BreakerWait.D(), max: c.BreakerWaitMax.D()}
+	}
+	l.breakers[0].cheap = prober != nil
+	return l
+}
+
+// breaker gives the one that a verb goes through. The lock is held.
+func (l *limit) breaker(verb Verb) *breaker {
+	if verb == Account {
+		return &l.breakers[1]
+	}
+	return &l.breakers[0]
+}
+
+// call runs one command, or says why not. After trouble a probe takes the first
+// turn, where there is one, and the command another.
+func (l *limit) call(ctx context.Context, verb Verb, do func(context.Context) error) error {
+	for {
+		probed, err := l.turn(ctx, verb, do)
+		if !probed || err != nil {
+			return err
+		}
+	}
+}
+
+// turn takes one turn, for the command or for a probe that comes before it. The
+// breaker is asked before the wait for the turn, so that nobody waits for
+// nothing, and after it, since it may have opened meanwhile.
+func (l *limit) turn(ctx context.Context, verb Verb, do func(context.Context) error) (probed bool, err error) {
+	if err := l.refused(verb); err != nil {
+		return false, err
+	}
+	if err := l.turns.take(ctx, verb == Control); err != nil {
+		return false, err
+	}
+	defer l.turns.give()
+	probe, err := l.admit(verb)
+	if err != nil {
+		return false, err
+	}
+	if probe == 0 || l.prober == nil || verb == Probe || verb == Account {
+		return false, l.run(ctx, verb, probe, do)
+	}
+	if err := l.run(ctx, Probe, probe, l.prober.Probe); err != nil {
+		return true, &openError{cause: err.Error(), asked: true}
+	}
+	return true, nil
+}
+
+func (l *limit) refused(verb Verb) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.breaker(verb).refuse(time.Now(), verb)
+}
+
+func (l *limit) admit(verb Verb) (probe int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.breaker(verb).admit(time.Now(), verb)
+}
+
+// run runs one command within its deadline and notes what it tells.
+func (l *limit) run(ctx context.Context, verb Verb, probe int, do func(context.Context) error) error {
+	told := unsaid // of a panic
+	var err error
+	began := time.Now()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.breaker(verb).note(time.Now(), told, probe, err)
+		if told == answer {
+			l.last[verb] = time.Since(began)
+		}
+	}()
+	cmd, cancel := l.deadline(ctx)
+	defer cancel()
+	err = do(adapters.Counted(cmd, l.count()))
+	told = hear(ctx, verb, err)
+	return err
+}
+
+// deadline bounds one command.
+func (l *limit) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.command <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, l.command)
+}
+
+// count counts the commands of one call after the first, which had its turn.
+func (l *limit) count() func() {
+	var n atomic.Int32
+	return func() {
+		if n.Add(1) > 1 {
+			l.turns.charge()
+		}
+	}
+}
+
+func (l *limit) status() Status {
+	s := l.turns.state()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.Breaker, s.Accounting = l.breakers[0].status(), l.breakers[1].status()
+	s.Listing = l.last[List]
+	return s
+}
+
+func (b *breaker) status() BreakerStatus {
+	return BreakerStatus{State: b.state, Failures: b.failures, Since: b.since, NextProbe: b.next, Cause: b.cause}
+}
+
+func (l *limit) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.breakers {
+		l.breakers[i].reset()
+	}
+}
