@@ -3,12 +3,22 @@ package all
 
 import (
 	"jjm/adapters"
+	"jjm/adapters/command"
+	"jjm/adapters/condor"
 	"jjm/adapters/local"
+	"jjm/adapters/pbs"
+	"jjm/adapters/sge"
+	"jjm/adapters/slurm"
 )
 
 // Registry gives the kinds of clusters that a configuration may name.
 func Registry() adapters.Registry {
 	return adapters.Registry{
-		"local": local.Make,
+		"command": command.New,
+		"condor":  condor.New,
+		"local":   local.Make,
+		"pbs":     pbs.New,
+		"sge":     sge.New,
+		"slurm":   slurm.New,
 	}
 }

@@ -3,12 +3,14 @@ package all
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/adapters/command"
 )
 
 func TestRegistry_EveryKindMakesAnAdapterOfTheGivenName(t *testing.T) {
@@ -18,7 +20,7 @@ func TestRegistry_EveryKindMakesAnAdapterOfTheGivenName(t *testing.T) {
 				t.Errorf("kind %q: want a short word that fits a configuration file", kind)
 			}
 			env := adapters.Env{State: t.TempDir(), Now: time.Now}
-			a, err := make("site-"+kind, env, func(any) error { return nil })
+			a, err := make("site-"+kind, env, func(into any) error { return least(into) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,6 +34,19 @@ func TestRegistry_EveryKindMakesAnAdapterOfTheGivenName(t *testing.T) {
 			stop(t, a)
 		})
 	}
+}
+
+// least sets what a kind cannot do without.
+func least(into any) error {
+	c, ok := into.(*command.Config)
+	if !ok {
+		return nil
+	}
+	path, err := filepath.Abs("../../etc/adapters/lsf.toml")
+	if err != nil {
+		return err
+	}
+	return c.Description.UnmarshalText([]byte(path))
 }
 
 // stop runs the adapter with a context that has ended, so that it lets go of

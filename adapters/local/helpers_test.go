@@ -50,7 +50,7 @@ func (w *warnings) String() string {
 }
 
 // open opens the spool in a state folder; any warning fails the test.
-func open(t *testing.T, state string, c local.Config) *local.Adapter {
+func open(t testing.TB, state string, c local.Config) *local.Adapter {
 	t.Helper()
 	w := &warnings{}
 	a := openWarned(t, state, c, w, time.Now)
@@ -62,7 +62,7 @@ func open(t *testing.T, state string, c local.Config) *local.Adapter {
 	return a
 }
 
-func openWarned(t *testing.T, state string, c local.Config, w *warnings, now func() time.Time) *local.Adapter {
+func openWarned(t testing.TB, state string, c local.Config, w *warnings, now func() time.Time) *local.Adapter {
 	t.Helper()
 	a, err := local.New("local", adapters.Env{State: state, Now: now, Warn: w.add}, c)
 	if err != nil {
@@ -74,7 +74,7 @@ func openWarned(t *testing.T, state string, c local.Config, w *warnings, now fun
 
 // serve runs the adapter until the returned function is called, or the test ends.
 // What runs of its jobs then is killed at the end of the test.
-func serve(t *testing.T, a *local.Adapter) (stop func()) {
+func serve(t testing.TB, a *local.Adapter) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -113,7 +113,7 @@ func killAll(a *local.Adapter) {
 	}
 }
 
-func newTag(t *testing.T) jjm.Tag {
+func newTag(t testing.TB) jjm.Tag {
 	t.Helper()
 	tag, err := jjm.NewTag(strings.ToLower(rand.Text()[:4]))
 	if err != nil {
@@ -123,18 +123,18 @@ func newTag(t *testing.T) jjm.Tag {
 }
 
 // bulk is n jobs of a command, in a folder of their own.
-func bulk(t *testing.T, n int, argv ...string) adapters.Bulk {
+func bulk(t testing.TB, n int, argv ...string) adapters.Bulk {
 	t.Helper()
 	return adapters.Bulk{Tag: newTag(t), Owner: self(), N: n, Dir: t.TempDir(), Argv: argv}
 }
 
 // shell is n jobs of a script.
-func shell(t *testing.T, n int, script string) adapters.Bulk {
+func shell(t testing.TB, n int, script string) adapters.Bulk {
 	t.Helper()
 	return bulk(t, n, "/bin/sh", "-c", script)
 }
 
-func submit(t *testing.T, a *local.Adapter, b adapters.Bulk) adapters.Receipt {
+func submit(t testing.TB, a *local.Adapter, b adapters.Bulk) adapters.Receipt {
 	t.Helper()
 	r, err := a.Submit(t.Context(), b)
 	if err != nil {
@@ -144,7 +144,7 @@ func submit(t *testing.T, a *local.Adapter, b adapters.Bulk) adapters.Receipt {
 }
 
 // list gives the jobs of a bulk by index.
-func list(t *testing.T, a *local.Adapter, b adapters.Bulk) []jjm.Report {
+func list(t testing.TB, a *local.Adapter, b adapters.Bulk) []jjm.Report {
 	t.Helper()
 	l, err := a.List(t.Context(), b.Owner, time.Time{})
 	if err != nil {
@@ -160,7 +160,7 @@ func list(t *testing.T, a *local.Adapter, b adapters.Bulk) []jjm.Report {
 }
 
 // waitFor waits until ok holds.
-func waitFor(t *testing.T, what string, ok func() bool) {
+func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		if ok() {
@@ -171,7 +171,7 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 }
 
 // waitState waits for n jobs of a bulk in a state that ok accepts.
-func waitState(t *testing.T, a *local.Adapter, b adapters.Bulk, n int, ok func(jjm.BatchState) bool) []jjm.Report {
+func waitState(t testing.TB, a *local.Adapter, b adapters.Bulk, n int, ok func(jjm.BatchState) bool) []jjm.Report {
 	t.Helper()
 	var found []jjm.Report
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
@@ -190,18 +190,18 @@ func waitState(t *testing.T, a *local.Adapter, b adapters.Bulk, n int, ok func(j
 	return nil
 }
 
-func waitEnd(t *testing.T, a *local.Adapter, b adapters.Bulk) []jjm.Report {
+func waitEnd(t testing.TB, a *local.Adapter, b adapters.Bulk) []jjm.Report {
 	t.Helper()
 	return waitState(t, a, b, b.N, jjm.BatchState.Ended)
 }
 
-func waitRunning(t *testing.T, a *local.Adapter, b adapters.Bulk, n int) []jjm.Report {
+func waitRunning(t testing.TB, a *local.Adapter, b adapters.Bulk, n int) []jjm.Report {
 	t.Helper()
 	return waitState(t, a, b, n, func(s jjm.BatchState) bool { return s == jjm.BatchRunning })
 }
 
 // lines counts the lines of a file in a bulk's folder; 0 if there is none.
-func lines(t *testing.T, b adapters.Bulk, name string) int {
+func lines(t testing.TB, b adapters.Bulk, name string) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(b.Dir, name))
 	if err != nil && !os.IsNotExist(err) {
@@ -210,7 +210,7 @@ func lines(t *testing.T, b adapters.Bulk, name string) int {
 	return strings.Count(string(text), "\n")
 }
 
-func control(t *testing.T, a *local.Adapter, op adapters.Op, jobs ...adapters.Ref) {
+func control(t testing.TB, a *local.Adapter, op adapters.Op, jobs ...adapters.Ref) {
 	t.Helper()
 	answers, err := a.Control(t.Context(), self(), op, jobs)
 	if err != nil {

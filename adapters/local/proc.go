@@ -166,11 +166,15 @@ func (p *proc) members() []stat {
 }
 
 // holders finds the processes that hold the lock of a byte of the file at path.
+// None of them is a child of ours on its way to its exec, which has a copy of
+// all our descriptors for that moment: it may become a job of another cluster.
 func holders(path string, at int64) []stat {
 	want, err := os.Stat(path)
 	if err != nil {
 		return nil
 	}
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	var found []stat
 	for _, pid := range processes() {
 		if pid != os.Getpid() && holds(pid, want, at) {
