@@ -15,7 +15,9 @@ type Spec struct {
 	KeyReuse bool `json:"key_reuse,omitempty"`
 	// Mode is GBS_MODE: Production or Test.
 	Mode string `json:"mode,omitempty"`
-	// Clusters lists the candidates, in order; empty means the site's default.
+	// Clusters lists the candidates, best first: the local jobs are spread over
+	// those that meet the request. AnyCluster alone means every cluster of the
+	// site; empty means the site's default.
 	Clusters []string `json:"clusters,omitempty"`
 	// Result says how the job reports: "glf" or "exit" (decision R1). Empty:
 	// the type's own way.
@@ -34,6 +36,9 @@ type Spec struct {
 	// Params are the job type's own settings.
 	Params map[string]any `json:"params,omitempty"`
 }
+
+// AnyCluster stands for every cluster of the site.
+const AnyCluster = "any"
 
 // Request is what one local job needs from a batch system. Zero means the
 // cluster's default. Two local jobs of equal requests may share a bulk.

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"jjm"
 )
@@ -25,9 +28,14 @@ const (
 	maxName     = 255
 	maxPath     = 4096
 
-	maxCores    = 4096
-	maxMemoryMB = 16 << 20 // 16 TiB
-	maxWalltime = 365 * 24 * time.Hour
+	maxCores     = 4096
+	maxMemoryMB  = 16 << 20 // 16 TiB
+	maxWalltime  = 365 * 24 * time.Hour
+	maxGPUs      = 1024
+	maxScratchMB = 1 << 30 // 1 PiB
+
+	maxDirectives = 64
+	maxDirective  = 1024 // bytes of one
 
 	maxRetries      = 1000
 	maxEarlyMinutes = 7 * 24 * 60
@@ -59,6 +67,9 @@ func check(f *file) jjm.Problems {
 		c.problem("clusters", "%d clusters are too many: at most %d", len(f.Clusters), maxClusters)
 	}
 	c.unique("clusters[%d]", f.Clusters)
+	if len(f.Clusters) > 1 && slices.Contains(f.Clusters, jjm.AnyCluster) {
+		c.problem("clusters", `"any" means every cluster of the site: let it stand alone, or name the clusters`)
+	}
 	c.retry(f.Retry)
 	f.Spec.Request = c.request(f.Request)
 	c.env(f.Env)
@@ -165,7 +176,63 @@ func (c *checker) request(r request) (out jjm.Request) {
 			c.problem("request.queue", "%.40q: want a queue's name: letters, digits and . _ - @ , :", *q)
 		}
 	}
+	if n := r.GPUs; n != nil {
+		if out.GPUs = *n; *n < 1 || *n > maxGPUs {
+			c.problem("request.gpus", "%d is out of range: want 1 to %d", *n, maxGPUs)
+		}
+	}
+	if n := r.ScratchMB; n != nil {
+		if out.ScratchMB = *n; *n < 1 || *n > maxScratchMB {
+			c.problem("request.scratch_mb", "%d is out of range: want 1 to %d (MiB)", *n, maxScratchMB)
+		}
+	}
+	out.Account = c.accounting("account", r.Account)
+	out.Project = c.accounting("project", r.Project)
+	out.QOS = c.accounting("qos", r.QOS)
+	out.Directives = c.directives(r.Directives)
 	return out
+}
+
+// accountForm allows what batch systems allow in the names of accounts,
+// projects and qualities of service, "group_cms.alice" of HTCondor and
+// "/site/group" of Grid Engine's share tree but for its first slash, and
+// nothing that could pass for an option.
+var accountForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@+:/-]{0,127}$`)
+
+// accounting checks a word of the site's accounting, which need not be given.
+func (c *checker) accounting(key string, s *string) string {
+	if s == nil {
+		return ""
+	}
+	if !accountForm.MatchString(*s) {
+		c.problem("request."+key, "%.40q: want 1 to 128 of the characters A-Z a-z 0-9 . _ @ + : / - and a letter, digit or _ in front", *s)
+	}
+	return *s
+}
+
+// directives joins the batch system's own options, one a line.
+func (c *checker) directives(list []string) string {
+	var lines []string
+	for _, text := range list {
+		for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+			lines = append(lines, strings.TrimSuffix(line, "\r"))
+		}
+	}
+	if len(lines) > maxDirectives {
+		c.problem("request.directives", "%d lines are too many: at most %d", len(lines), maxDirectives)
+		return ""
+	}
+	for i, line := range lines {
+		switch {
+		case strings.TrimSpace(line) == "":
+			c.problem("request.directives", "line %d is empty: want one option of the batch system a line", i+1)
+		case len(line) > maxDirective:
+			c.problem("request.directives", "line %d: %d bytes are too long: at most %d", i+1, len(line), maxDirective)
+		case !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl):
+			c.problem("request.directives", "line %d: %.40q holds a control character", i+1, line)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // envForm is the form of a name in POSIX.1-2017, section 3.235.

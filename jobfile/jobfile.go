@@ -30,15 +30,31 @@ type Doc struct {
 // zero means "not given" in a Spec, a file must not say it.
 type file struct {
 	jjm.Spec
-	Cluster *string `json:"cluster"`
-	Request request `json:"request"`
+	Cluster  *string `json:"cluster"`
+	Clusters texts   `json:"clusters"`
+	Request  request `json:"request"`
 }
 
 type request struct {
-	Cores    *int          `json:"cores"`
-	MemoryMB *int64        `json:"memory_mb"`
-	Walltime *jjm.Duration `json:"walltime"`
-	Queue    *string       `json:"queue"`
+	Cores      *int          `json:"cores"`
+	MemoryMB   *int64        `json:"memory_mb"`
+	Walltime   *jjm.Duration `json:"walltime"`
+	Queue      *string       `json:"queue"`
+	GPUs       *int          `json:"gpus"`
+	ScratchMB  *int64        `json:"scratch_mb"`
+	Account    *string       `json:"account"`
+	Project    *string       `json:"project"`
+	QOS        *string       `json:"qos"`
+	Directives texts         `json:"directives"`
+}
+
+// texts is a list of texts; one alone need not stand in a list.
+type texts []string
+
+// UnmarshalText takes one text.
+func (t *texts) UnmarshalText(b []byte) error {
+	*t = texts{string(b)}
+	return nil
 }
 
 // The modes of a job: in Test mode an application must not touch production
@@ -89,8 +105,9 @@ func (d Doc) Locate(problems jjm.Problems) jjm.Problems {
 
 // defaults fills what a job file may leave out.
 func defaults(f *file) {
+	f.Spec.Clusters = f.Clusters
 	if f.Cluster != nil {
-		f.Clusters = []string{*f.Cluster}
+		f.Spec.Clusters = []string{*f.Cluster}
 	}
 	if f.Name == "" {
 		f.Name = f.Type
