@@ -10,9 +10,12 @@
 //	absence.go    how long a missing attempt is only missing
 //	ending.go     what to do about an attempt that may be over
 //	local.go      what becomes of a local job whose attempt is over
+//	polling.go    how often a cluster is listed
 //	reconcile.go  what to do about a bulk that may or may not exist
 //	grid.go       the next step of one grid job
 //	site.go       fair shares of a cluster's room
+//	room.go       how much more a cluster may take
+//	spread.go     which of several clusters gets how many local jobs
 //	views.go      what gatekeepers and Ganga users are told
 //
 // Three rules hold throughout. Unknown never changes anything. An attempt is

@@ -28,8 +28,8 @@ type GridFacts struct {
 	// are not what they were.
 	TarReady       bool
 	Recorded, Lost int
-	// ClusterUp: the cluster it waits for answers.
-	ClusterUp bool
+	// Waits says why no cluster takes its local jobs now, "" if one does.
+	Waits string
 	// Failure says why preparing or generating failed for good, "" if it did
 	// not.
 	Failure string
@@ -79,8 +79,8 @@ type GridAction struct {
 //
 // A held local job (GBS HOLD) is not over, so its grid job runs on until a
 // person kills it (R9). Before anything was submitted the status
-// is pending while the cluster does not answer; afterwards running, whatever
-// the cluster does. The status is prepared from the moment the last local job
+// is pending while no cluster takes its local jobs; afterwards running, whatever
+// the clusters do. The status is prepared from the moment the last local job
 // is over until the tar is complete, also when nothing ever ran (R10, R18).
 func Grid(f GridFacts) GridAction {
 	switch {
@@ -142,9 +142,8 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 		return GridAction{Do: do, Status: jjm.GridRunning}
 	case f.Made == 0:
 		return GridAction{Do: do, Status: jjm.Defined}
-	case !f.ClusterUp:
-		return GridAction{Do: do, Status: jjm.Pending, Reason: fmt.Sprintf(
-			"the cluster does not answer; %d local jobs wait for it", f.Made)}
+	case f.Waits != "":
+		return GridAction{Do: do, Status: jjm.Pending, Reason: f.Waits}
 	}
 	return GridAction{Do: do, Status: jjm.Ready}
 }

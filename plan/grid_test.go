@@ -48,7 +48,7 @@ func grids() iter.Seq[plan.GridFacts] {
 			for n := range jjm.NumGridStatuses << 8 {
 				flag := func() bool { b := n&1 == 1; n >>= 1; return b }
 				f := plan.GridFacts{Kill: flag(), KillAsked: flag(), Prepared: flag(), Closed: flag(),
-					EverSubmitted: flag(), TarReady: flag(), ClusterUp: flag(), Counts: counts, Made: sum(counts)}
+					EverSubmitted: flag(), TarReady: flag(), Waits: why(flag()), Counts: counts, Made: sum(counts)}
 				if flag() {
 					f.Failure = "no such package"
 				}
@@ -94,7 +94,7 @@ func TestGrid_IsSafeOnItsWholeInputSpace(t *testing.T) {
 		expect(t, &f, &a, a.Do != plan.Generate || f.Prepared && !f.Closed, "generates unprepared or closed")
 		expect(t, &f, &a, a.Do != plan.Prepare || !f.Prepared, "prepares again")
 		expect(t, &f, &a, f.Counts[jjm.Held] == 0 || !a.Status.Final() && a.Status != jjm.Prepared, "over with held local jobs")
-		expect(t, &f, &a, a.Status != jjm.Pending || !f.EverSubmitted && !f.ClusterUp, "pending without a reason")
+		expect(t, &f, &a, a.Status != jjm.Pending || !f.EverSubmitted && f.Waits != "" && a.Reason != "", "pending without a reason")
 		expect(t, &f, &a, a.Status != jjm.Paused || f.Status == jjm.Paused, "paused by itself")
 	}
 }
@@ -107,7 +107,7 @@ func expect(t *testing.T, f *plan.GridFacts, a *plan.GridAction, ok bool, what s
 
 func TestGrid_ALifeWithoutTrouble(t *testing.T) {
 	count := func(s jjm.State, n int) (c [jjm.NumStates]int) { c[s] = n; return c }
-	f := plan.GridFacts{Status: jjm.Registered, ClusterUp: true, Expected: 4}
+	f := plan.GridFacts{Status: jjm.Registered, Expected: 4}
 	for i, step := range []struct {
 		change func()
 		do     plan.GridDo
@@ -117,10 +117,10 @@ func TestGrid_ALifeWithoutTrouble(t *testing.T) {
 		{func() { f.Prepared = true }, plan.Generate, jjm.Defined},
 		{func() { f.Made, f.Counts = 2, count(jjm.New, 2) }, plan.Generate, jjm.Ready},
 		{func() { f.Made, f.Closed, f.Counts = 4, true, count(jjm.New, 4) }, plan.Nothing, jjm.Ready},
-		{func() { f.ClusterUp = false }, plan.Nothing, jjm.Pending},
-		{func() { f.ClusterUp = true }, plan.Nothing, jjm.Ready},
+		{func() { f.Waits = "all paused" }, plan.Nothing, jjm.Pending},
+		{func() { f.Waits = "" }, plan.Nothing, jjm.Ready},
 		{func() { f.EverSubmitted, f.Counts = true, count(jjm.Submitted, 4) }, plan.Nothing, jjm.GridRunning},
-		{func() { f.ClusterUp, f.EverRan, f.Counts = false, true, count(jjm.Running, 4) }, plan.Nothing, jjm.GridRunning},
+		{func() { f.Waits, f.EverRan, f.Counts = "all paused", true, count(jjm.Running, 4) }, plan.Nothing, jjm.GridRunning},
 		{func() { f.Counts = count(jjm.Held, 4) }, plan.Nothing, jjm.GridRunning},
 		{func() { f.Counts = count(jjm.Completed, 4) }, plan.Collect, jjm.Prepared},
 		{func() { f.TarReady = true }, plan.Finish, jjm.Done},
@@ -177,7 +177,7 @@ func TestGrid_EveryLifeEnds(t *testing.T) {
 			if step > 500 {
 				t.Fatalf("does not end: %+v", f)
 			}
-			f.ClusterUp = rapid.Bool().Draw(t, "cluster up")
+			f.Waits = why(rapid.Bool().Draw(t, "waits"))
 			if rapid.IntRange(0, 30).Draw(t, "kill") == 0 {
 				f.Kill, f.KillAsked = true, false
 			}
@@ -263,4 +263,12 @@ func TestSummary(t *testing.T) {
 	if !strings.HasPrefix(got, "6 of 45 local jobs completed, 7 failed") {
 		t.Error(got)
 	}
+}
+
+// why is a reason to wait, if there is one.
+func why(waits bool) string {
+	if waits {
+		return "cluster farm does not answer"
+	}
+	return ""
 }

@@ -1,0 +1,39 @@
+package plan
+
+import "time"
+
+// listingShare is how much of the time listings may take: with a listing of 2 s
+// the next one begins 20 s after it. What a listing costs its batch system grows
+// with what that has to do, so that a fixed interval hurts most when it is
+// busy.
+const listingShare = 10
+
+// Polling says how often a cluster is listed.
+type Polling struct {
+	// Poll is the least time between two listings that nothing asked for; Max
+	// is what it may grow to while listings are slow.
+	Poll, Max time.Duration
+	// Hints is true where the batch system tells of changes by itself: then its
+	// hints are worth more than Poll.
+	Hints bool
+}
+
+// Every is the time between two listings that nothing asked for, after one that
+// took so long: Poll, or as long as keeps listings to a tenth of the time, but
+// never more than Max.
+func (p Polling) Every(took time.Duration) time.Duration {
+	return max(p.Poll, min(listingShare*took, p.Max))
+}
+
+// Soon is the time between a listing that took so long and one that something
+// asks for: a hint, a bulk just submitted, a cancel, a result whose job should
+// be over. Hints may come ten times a second, and up to forty times an
+// interval; without hints a command is run, and a tenth of the interval is kept.
+// A slow listing takes at most a third of the time, and never later than Every.
+func (p Polling) Soon(took time.Duration) time.Duration {
+	part := p.Poll / 10
+	if p.Hints {
+		part = p.Poll / 40
+	}
+	return min(max(min(part, time.Second), 100*time.Millisecond, 2*took), p.Every(took))
+}

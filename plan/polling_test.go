@@ -1,0 +1,51 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestPolling_TheIntervalGrowsWithTheTimeOfAListing(t *testing.T) {
+	p := Polling{Poll: 10 * time.Second, Max: 5 * time.Minute}
+	hints := Polling{Poll: 10 * time.Second, Max: 5 * time.Minute, Hints: true}
+	for _, c := range []struct {
+		name              string
+		p                 Polling
+		took, every, soon time.Duration
+	}{
+		{"nothing measured yet", p, 0, 10 * time.Second, time.Second},
+		{"quick", p, 200 * time.Millisecond, 10 * time.Second, time.Second},
+		{"ten thousand jobs", p, 3 * time.Second, 30 * time.Second, 6 * time.Second},
+		{"almost frozen", p, 90 * time.Second, 5 * time.Minute, 3 * time.Minute},
+		{"hints", hints, 10 * time.Millisecond, 10 * time.Second, 250 * time.Millisecond},
+		{"hints, slow", hints, 3 * time.Second, 30 * time.Second, 6 * time.Second},
+		{"short interval", Polling{Poll: 50 * time.Millisecond, Max: time.Second}, 0, 50 * time.Millisecond, 50 * time.Millisecond},
+	} {
+		if every, soon := c.p.Every(c.took), c.p.Soon(c.took); every != c.every || soon != c.soon {
+			t.Errorf("%s: every %v, soon %v: want %v and %v", c.name, every, soon, c.every, c.soon)
+		}
+	}
+}
+
+func TestPolling_ItsBoundsHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := func(name string, most int) time.Duration {
+			return time.Duration(rapid.IntRange(0, most).Draw(t, name)) * time.Millisecond
+		}
+		p := Polling{Poll: time.Millisecond + d("poll", 60_000), Hints: rapid.Bool().Draw(t, "hints")}
+		p.Max = p.Poll + d("max", 600_000)
+		took := d("took", 120_000)
+		every, soon := p.Every(took), p.Soon(took)
+		if every < p.Poll || every > p.Max {
+			t.Errorf("every %v is outside of %v to %v", every, p.Poll, p.Max)
+		}
+		if soon <= 0 || soon > every {
+			t.Errorf("soon %v, every %v", soon, every)
+		}
+		if slower := p.Every(took + time.Second); slower < every {
+			t.Errorf("a slower listing comes sooner: %v after %v", slower, every)
+		}
+	})
+}
