@@ -27,7 +27,13 @@
 //	1  run                     the only way to start a child process
 //	2  adapters, handlers      the two contracts that plug-in authors meet
 //	3  adapters/local          the embedded batch system
-//	3  adapters/adaptertest    conformance suite and simulated batch system
+//	3  adapters/slurm, adapters/condor, adapters/pbs, adapters/sge
+//	3  adapters/command        a batch system that the site describes in TOML
+//	3  adapters/pbs/fakepbs    a PBS to test against
+//	3  adapters/testbed        the real batch systems, for tests
+//	3  adapters/idealize       makes an ideal batch system of a real one
+//	3  adapters/conformance    what every adapter must do, as checks with real jobs
+//	3  adapters/adaptertest    runs them in tests; the simulated batch system
 //	3  handlers/handlertest    conformance suite
 //	3  handlers/...            one job type each
 //	4  adapters/all, handlers/all   one line per built-in

@@ -41,8 +41,10 @@ type Step struct {
 	// Prepared is true once the work area and the sandbox exist; it is the
 	// stored result that a restart skips.
 	Prepared bool `json:"prepared"`
-	// Cluster is where the local jobs go.
-	Cluster string `json:"cluster,omitempty"`
+	// Clusters are where the local jobs may go, best first; Cluster is the first
+	// of them.
+	Cluster  string   `json:"cluster,omitempty"`
+	Clusters []string `json:"clusters,omitempty"`
 	// Splitter, and Why: what Prepare decided about the cutting.
 	Splitter string   `json:"splitter,omitempty"`
 	Why      []string `json:"why,omitempty"`
@@ -55,3 +57,23 @@ type Step struct {
 	// parts it led to.
 	Carry []byte `json:"carry,omitempty"`
 }
+
+// ClusterJob is the part of a grid job that one cluster has: the local jobs
+// whose current or last attempt went there (decision R22). It is a view, not a
+// state of its own.
+type ClusterJob struct {
+	Cluster string         `json:"cluster"`
+	Counts  [NumStates]int `json:"counts"`
+}
+
+// Jobs is the number of local jobs.
+func (c ClusterJob) Jobs() int {
+	n := 0
+	for _, k := range c.Counts {
+		n += k
+	}
+	return n
+}
+
+// ID names the cluster job of a grid job as people write it: "17@slurm".
+func (c ClusterJob) ID(grid GridID) string { return grid.String() + "@" + c.Cluster }

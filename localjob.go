@@ -18,9 +18,10 @@ type LocalJob struct {
 	// Kill is set once a kill of this local job was asked for.
 	Kill bool `json:"kill,omitempty"`
 
-	// Of the current or last attempt: the tag of its bulk, its position there,
-	// the batch system's id, the host, and when it was submitted, started,
-	// ended.
+	// Of the current or last attempt: its cluster, the tag of its bulk, its
+	// position there, the batch system's id, the host, and when it was
+	// submitted, started, ended.
+	Cluster   string `json:"cluster,omitempty"`
 	Tag       Tag    `json:"tag,omitempty"`
 	Pos       int32  `json:"pos,omitempty"`
 	BatchID   string `json:"batch_id,omitempty"`
@@ -35,6 +36,22 @@ type LocalJob struct {
 	Message string `json:"message,omitempty"`
 	// Progress is what the running application last said of itself.
 	Progress Progress `json:"progress,omitzero"`
+	// Waits is what the batch system says of the current attempt while it waits
+	// there; nil if it says nothing. It is in memory only, and never changed in
+	// place.
+	Waits *Waiting `json:"waits,omitempty"`
+}
+
+// Waiting is why a batch job waits and until when, in the batch system's words.
+type Waiting struct {
+	// Reason is the pending reason, or the text of a hold; Hold its code.
+	Reason string `json:"reason,omitempty"`
+	Hold   string `json:"hold,omitempty"`
+	// Starts is when the batch system expects to start it; 0 if it does not say.
+	Starts Time `json:"starts,omitempty"`
+	// Source names what said so, such as squeue, and At when.
+	Source string `json:"source,omitempty"`
+	At     Time   `json:"at"`
 }
 
 // Counters are the three failure counters of GBS.

@@ -9,7 +9,7 @@ import (
 
 // gridColumns are those of scanGrid, in its order.
 const gridColumns = `id, uid, gid, user, spec, base_dir, accepted, status, kill, kill_by, reason,
-	changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry, tar, tar_bytes, tar_sha256, counts, exit`
+	changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry, tar, tar_bytes, tar_sha256, counts, exit, clusters`
 
 func scanGrid(r row) (g jjm.GridJob, err error) {
 	g = jjm.GridJob{
@@ -45,6 +45,9 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 	if g.Step.Why, err = r.words(16); err != nil {
 		return g, jjm.Errorf(jjm.Internal, "grid job %d: column why: %w", g.ID, err)
 	}
+	if g.Step.Clusters, err = r.words(26); err != nil {
+		return g, jjm.Errorf(jjm.Internal, "grid job %d: column clusters: %w", g.ID, err)
+	}
 	if err = json.Unmarshal([]byte(r.text(4)), &g.Spec); err != nil {
 		return g, jjm.Errorf(jjm.Internal, "grid job %d: column spec: %w", g.ID, err)
 	}
@@ -56,7 +59,7 @@ func mutable(a args, g *jjm.GridJob) args {
 	a = a.int(int64(g.Status)).bool(g.Kill).text(g.KillBy).text(g.Reason).int(int64(g.Changed)).int(int64(g.Ended))
 	a = a.bool(g.Step.Prepared).text(g.Step.Cluster).text(g.Step.Splitter).words(g.Step.Why)
 	a = a.int(int64(g.Step.Expected)).int(int64(g.Step.Made)).bool(g.Step.Closed).blob(g.Step.Carry)
-	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit))
+	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit)).words(g.Step.Clusters)
 }
 
 // countsText writes counts as JSON, all zero as nothing.
@@ -90,7 +93,7 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	a = mutable(a, g)
 	_, err = tx.exec(`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, base_dir, accepted,
 		status, kill, kill_by, reason, changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry,
-		tar, tar_bytes, tar_sha256, counts, exit) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?)`, a)
+		tar, tar_bytes, tar_sha256, counts, exit, clusters) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?)`, a)
 	if err != nil {
 		return tx.fail(err, "insert a grid job")
 	}
@@ -139,7 +142,7 @@ func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 func (tx *Tx) SaveGrid(g *jjm.GridJob) error {
 	n, err := tx.exec(`UPDATE grid_jobs SET status = ?, kill = ?, kill_by = ?, reason = ?, changed = ?, ended = ?,
 		prepared = ?, cluster = ?, splitter = ?, why = ?, expected = ?, made = ?, closed = ?, carry = ?,
-		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)))
+		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)))
 	if err == nil && n == 0 {
 		err = jjm.Errorf(jjm.Internal, "it was never inserted")
 	}

@@ -13,10 +13,10 @@ import (
 const (
 	partColumns = "grid, n, unit, first, count, serial, args"
 	lifeColumns = "state, phase, attempt, early, late_handled, late_unhandled, retry_args, not_before, kill, tag, pos, " +
-		"batch_id, host, submitted, started, ended, exit, message, prog_phase, prog_done, prog_total"
+		"batch_id, host, submitted, started, ended, exit, message, prog_phase, prog_done, prog_total, cluster"
 	localColumns = partColumns + ", " + lifeColumns
 	numPart      = 7
-	numLife      = 21
+	numLife      = 22
 )
 
 func partArgs(a args, l *jjm.LocalJob) args {
@@ -29,7 +29,8 @@ func lifeArgs(a args, l *jjm.LocalJob) args {
 	a = a.int(int64(l.Counters.Early)).int(int64(l.Counters.LateHandled)).int(int64(l.Counters.LateUnhandled))
 	a = a.words(l.RetryArgs).int(int64(l.NotBefore)).bool(l.Kill).text(string(l.Tag)).int(int64(l.Pos))
 	a = a.text(l.BatchID).text(l.Host).int(int64(l.Submitted)).int(int64(l.Started)).int(int64(l.Ended))
-	return a.int(int64(l.Exit)).text(l.Message).text(l.Progress.Phase).int(l.Progress.Done).int(l.Progress.Total)
+	a = a.int(int64(l.Exit)).text(l.Message).text(l.Progress.Phase).int(l.Progress.Done).int(l.Progress.Total)
+	return a.text(l.Cluster)
 }
 
 func scanLocal(r row, l *jjm.LocalJob) (err error) {
@@ -52,6 +53,7 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 		Exit:      int(r.int(23)),
 		Message:   r.text(24),
 		Progress:  jjm.Progress{Phase: r.text(25), Done: r.int(26), Total: r.int(27)},
+		Cluster:   r.text(28),
 	}
 	if l.Part.Args, err = r.words(6); err != nil {
 		return jjm.Errorf(jjm.Internal, "local job %s: column args: %w", l.ID, err)
@@ -152,8 +154,8 @@ func (tx *Tx) checkNew(ls []jjm.LocalJob) error {
 	return nil
 }
 
-// SaveLocals stores what may change of local jobs: everything but the ID and
-// the part. A local job that is not there (never inserted, or archived), or
+// SaveLocals stores what may change of local jobs: everything but the ID, the
+// part, and Waits, which is in memory only. A local job that is not there (never inserted, or archived), or
 // one that would leave the state completed, is an error of kind Internal.
 func (tx *Tx) SaveLocals(ls []*jjm.LocalJob) error {
 	var a args
@@ -172,7 +174,7 @@ func (tx *Tx) SaveLocals(ls []*jjm.LocalJob) error {
 
 const saveLocal = `UPDATE local_jobs SET state = ?, phase = ?, attempt = ?, early = ?, late_handled = ?, late_unhandled = ?,
 	retry_args = ?, not_before = ?, kill = ?, tag = ?, pos = ?, batch_id = ?, host = ?, submitted = ?, started = ?, ended = ?,
-	exit = ?, message = ?, prog_phase = ?, prog_done = ?, prog_total = ? WHERE grid = ? AND n = ?`
+	exit = ?, message = ?, prog_phase = ?, prog_done = ?, prog_total = ?, cluster = ? WHERE grid = ? AND n = ?`
 
 // eachLocal calls fn for the local jobs first..last of a grid job in order,
 // archived ones included. Archiving goes in the order of n, so the archived
@@ -215,4 +217,28 @@ func (s *Store) Locals(ctx context.Context, id jjm.GridID, first, last int32) ([
 		return nil, s.fail(err, "read local jobs of grid job %d", id)
 	}
 	return ls, nil
+}
+
+// ClusterJobs counts the local jobs of a grid job by cluster and state, archived
+// ones included, in the order of the clusters' names. Those that never were in a
+// bulk are left out; an unknown grid job has none.
+func (s *Store) ClusterJobs(ctx context.Context, id jjm.GridID) ([]jjm.ClusterJob, error) {
+	var out []jjm.ClusterJob
+	err := s.view(ctx, func(c *conn) error {
+		a := args{}.int(int64(id))
+		return c.query(ctx, `SELECT cluster, state, sum(n) FROM (
+			SELECT cluster, state, count(*) AS n FROM local_jobs WHERE grid = ?1 AND cluster IS NOT NULL GROUP BY cluster, state UNION ALL
+			SELECT cluster, state, count(*) AS n FROM history_local_jobs WHERE grid = ?1 AND cluster IS NOT NULL GROUP BY cluster, state)
+			GROUP BY cluster, state ORDER BY cluster, state`, a, func(r row) error {
+			if n := len(out); n == 0 || out[n-1].Cluster != r.text(0) {
+				out = append(out, jjm.ClusterJob{Cluster: r.text(0)})
+			}
+			out[len(out)-1].Counts[r.int(1)] = int(r.int(2))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "count the cluster jobs of grid job %d", id)
+	}
+	return out, nil
 }

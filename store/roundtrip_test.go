@@ -37,7 +37,7 @@ func anyLocal(id jjm.LocalID) *rapid.Generator[jjm.LocalJob] {
 			Attempt:   rapid.Int32Min(0).Draw(t, "attempt"),
 			Counters:  jjm.Counters{Early: count.Draw(t, "early"), LateHandled: count.Draw(t, "late"), LateUnhandled: count.Draw(t, "unhandled")},
 			RetryArgs: anyWords().Draw(t, "retry"), NotBefore: jjm.Time(num.Draw(t, "not before")), Kill: rapid.Bool().Draw(t, "kill"),
-			Tag: jjm.Tag(anyText().Draw(t, "tag")), Pos: rapid.Int32().Draw(t, "pos"), BatchID: anyText().Draw(t, "batch"), Host: anyText().Draw(t, "host"),
+			Tag: jjm.Tag(anyText().Draw(t, "tag")), Pos: rapid.Int32().Draw(t, "pos"), BatchID: anyText().Draw(t, "batch"), Cluster: anyText().Draw(t, "cluster"), Host: anyText().Draw(t, "host"),
 			Submitted: jjm.Time(num.Draw(t, "submitted")), Started: jjm.Time(num.Draw(t, "started")), Ended: jjm.Time(num.Draw(t, "ended")),
 			Exit: rapid.IntRange(-1, 255).Draw(t, "exit"), Message: anyText().Draw(t, "message"),
 			Progress: jjm.Progress{Phase: anyText().Draw(t, "progress"), Done: num.Draw(t, "done"), Total: num.Draw(t, "total")},
@@ -119,7 +119,7 @@ func TestRoundTrip_GridJob(t *testing.T) {
 	g.Status, g.Kill, g.KillBy, g.Reason, g.Changed, g.Ended = jjm.Aborting, true, "bob", "because", 13, 14
 	g.Tar, g.TarBytes, g.TarSHA256, g.Exit = "t.tar", 1<<40, "abc", 3
 	g.Counts[jjm.Killed] = 7
-	g.Step = jjm.Step{Prepared: true, Cluster: "c", Splitter: "s", Why: []string{"w"}, Expected: 9, Made: 8, Closed: true, Carry: []byte(`{"next":1}`)}
+	g.Step = jjm.Step{Prepared: true, Cluster: "c", Clusters: []string{"c", "d"}, Splitter: "s", Why: []string{"w"}, Expected: 9, Made: 8, Closed: true, Carry: []byte(`{"next":1}`)}
 	update(t, s, func(tx *Tx) error { return tx.SaveGrid(g) })
 	same("saved")
 }
