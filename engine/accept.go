@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,19 +29,25 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	doc, problems := jobfile.ParseKeyed(req.Name, []byte(req.Text), req.Key)
 	spec := &doc.Spec
 	site := e.site(req.BaseDir)
-	h, name, more := e.examine(spec, site)
+	h, fit, more := e.examine(spec, site)
 	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {
 		return wire.Submitted{}, doc.Locate(problems).Err()
 	}
 	if req.DryRun {
-		return e.dryRun(h, spec, site, name)
+		e.mem.RLock()
+		err := e.admits(spec, caller.User, fit.clusters, jjm.At(e.now()))
+		e.mem.RUnlock()
+		if err != nil {
+			return wire.Submitted{}, err
+		}
+		return e.dryRun(h, spec, site, fit)
 	}
-	return e.accept(ctx, caller, *spec, req.BaseDir)
+	return e.accept(ctx, caller, *spec, req.BaseDir, fit)
 }
 
 // examine finds the mistakes that only the job type and the site can tell, the
-// handler, and the cluster that would be used.
-func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler, cluster string, problems jjm.Problems) {
+// handler, and the clusters that would be used.
+func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler, fit choice, problems jjm.Problems) {
 	h, err := e.deps.Types.Get(spec.Type)
 	if err != nil {
 		problems = append(problems, jjm.Problem{Field: "type", Text: trimField(err, "type")})
@@ -51,8 +58,8 @@ func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler
 		problems = h.Check(spec, site)
 	}
 	problems = append(problems, e.checkInputs(spec, site)...)
-	cluster, more := e.choose(spec)
-	return h, cluster, append(problems, more...)
+	fit, more := e.choose(spec)
+	return h, fit, append(problems, more...)
 }
 
 // mayRun refuses callers whose jobs would run as root though they are not: a
@@ -66,7 +73,7 @@ func (e *Engine) mayRun(caller wire.Caller) error {
 }
 
 // accept stores the grid job in one transaction and publishes its record.
-func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, base string) (wire.Submitted, error) {
+func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, base string, fit choice) (wire.Submitted, error) {
 	var out wire.Submitted
 	err := e.change(ctx, "accept", func(c *change) error {
 		id, found, err := e.holder(c, caller.UID, spec)
@@ -76,6 +83,9 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 		if found {
 			out = wire.Submitted{ID: id, Existed: true}
 			return nil
+		}
+		if err := e.admits(&spec, caller.User, fit.clusters, c.now); err != nil {
+			return err
 		}
 		job := jjm.GridJob{
 			Owner: jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User},
@@ -174,27 +184,65 @@ func (e *Engine) checkInputs(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return ps
 }
 
-// choose gives the first candidate cluster whose capabilities meet the request,
-// or why none does.
-func (e *Engine) choose(spec *jjm.Spec) (string, jjm.Problems) {
+// choice is where the local jobs of a grid job may go.
+type choice struct {
+	// clusters meet the request, best first.
+	clusters []string
+	// left says of each candidate that does not, why.
+	left []string
+}
+
+// choose gives the candidate clusters that meet the request. It is a problem if
+// none does, or if one is not known.
+func (e *Engine) choose(spec *jjm.Spec) (choice, jjm.Problems) {
 	candidates := spec.Clusters
-	if len(candidates) == 0 {
+	switch {
+	case len(candidates) == 0:
 		candidates = e.names[:1]
+	case len(candidates) == 1 && candidates[0] == jjm.AnyCluster:
+		candidates = e.names
 	}
-	var ps jjm.Problems
+	var fit choice
+	var unknown, unmet jjm.Problems
 	for _, name := range candidates {
 		c := e.clusters[name]
 		if c == nil {
-			return "", jjm.Problems{{Field: "clusters",
-				Text: fmt.Sprintf("unknown cluster %.40q: this site has %v", name, e.names)}}
+			unknown = append(unknown, jjm.Problem{Field: "clusters",
+				Text: fmt.Sprintf("unknown cluster %.40q: this site has %v", name, e.names)})
+			continue
 		}
-		bad := unmet(name, spec.Request, c.caps)
+		bad := c.unmet(spec.Request)
 		if len(bad) == 0 {
-			return name, nil
+			fit.clusters = append(fit.clusters, name)
+			continue
 		}
-		ps = append(ps, bad...)
+		fit.left = append(fit.left, fmt.Sprintf("not on %s: %s", name, bad[0]))
+		unmet = append(unmet, bad...)
 	}
-	return "", ps
+	if len(fit.clusters) > 0 {
+		return fit, unknown
+	}
+	return fit, append(unknown, unmet...)
+}
+
+// unmet says what of a request this cluster cannot give.
+func (c *cluster) unmet(r jjm.Request) jjm.Problems {
+	ps := unmet(c.name, r, c.caps())
+	var err error
+	if checker, ok := c.adapter.(adapters.Checker); ok {
+		err = checker.Check(r)
+	} else {
+		err = adapters.PlainOnly(c.name, r)
+	}
+	var more jjm.Problems
+	switch {
+	case err == nil:
+	case errors.As(err, &more):
+		ps = append(ps, more...)
+	default:
+		ps = append(ps, jjm.Problem{Field: "request", Text: err.Error()})
+	}
+	return ps
 }
 
 // unmet says what of a request a cluster cannot give.
@@ -216,7 +264,7 @@ func unmet(name string, r jjm.Request, caps adapters.Capabilities) jjm.Problems 
 }
 
 // dryRun explains the decomposition (decision R20).
-func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, cluster string) (wire.Submitted, error) {
+func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, fit choice) (wire.Submitted, error) {
 	cut, err := h.Split(spec, site)
 	if err != nil {
 		return wire.Submitted{}, err
@@ -229,8 +277,8 @@ func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, 
 	if err != nil {
 		return wire.Submitted{}, err
 	}
-	plan := &wire.Plan{Type: spec.Type, Cluster: cluster, Splitter: cut.Splitter,
-		Jobs: cut.Jobs, Why: slices.Clone(cut.Why), Parts: parts}
+	plan := &wire.Plan{Type: spec.Type, Cluster: fit.clusters[0], Clusters: fit.clusters,
+		Splitter: cut.Splitter, Jobs: cut.Jobs, Why: slices.Concat(cut.Why, fit.left), Parts: parts}
 	for i, p := range parts {
 		cmd, err := h.Command(spec, &jjm.LocalJob{ID: jjm.LocalID{N: int32(i)}, Part: p})
 		if err != nil {

@@ -25,6 +25,8 @@ type change struct {
 	ended    map[jjm.Tag]int // members of live bulks whose attempts end
 	journal  []jjm.JournalEntry
 	drop     []jjm.GridID
+	orders   func() // makes changed orders visible, if there are any
+	refused  map[jjm.GridID]refusal
 	kills    []jjm.AttemptID // to be looked at once memory shows the wish
 }
 
@@ -253,7 +255,21 @@ func (c *change) apply() {
 	for _, id := range c.drop {
 		delete(e.grids, id)
 	}
+	for id, r := range c.refused {
+		if g := e.grids[id]; g != nil {
+			if g.refused == nil {
+				g.refused = map[string]string{}
+			}
+			g.refused[r.cluster] = r.why
+		}
+	}
+	if c.orders != nil {
+		c.orders()
+	}
 }
+
+// refusal is why a cluster will never take the local jobs of a grid job.
+type refusal struct{ cluster, why string }
 
 // adopt takes a bulk into memory.
 func (e *Engine) adopt(b jjm.Bulk) {

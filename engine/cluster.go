@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,10 +17,14 @@ type cluster struct {
 	e       *Engine
 	name    string
 	kind    string
+	config  ClusterConfig
 	adapter adapters.Adapter
-	caps    adapters.Capabilities
 
 	submitKick, watchKick, controlKick chan struct{}
+	// ready is closed once the batch system was probed for the first time, or
+	// cannot be.
+	ready  chan struct{}
+	probed sync.Once
 
 	// cycle numbers the listings; only the watch loop touches it and the two
 	// maps.
@@ -31,9 +36,14 @@ type cluster struct {
 	// mu is taken after the engine's memory lock, never before.
 	mu       sync.Mutex
 	cause    string // why not healthy, "" = healthy
+	badSince time.Time
 	lastGood time.Time
-	cancels  map[jjm.AttemptID]time.Time // when a cancel was last sent
-	retryAt  map[jjm.Tag]deadline        // doubtful or busy bulks: when to look again
+	took     time.Duration // of the last round of listings
+	// long is what has been unknown for too long.
+	long    long
+	busy    deadline                    // a submission was not taken: no work that can go elsewhere
+	cancels map[jjm.AttemptID]time.Time // when a cancel was last sent
+	retryAt map[jjm.Tag]deadline        // doubtful or busy bulks: when to look again
 	// aside are owners whose work area makes trouble, until when.
 	aside map[jjm.Owner]deadline
 	// strangers are second batch jobs of one attempt, to be cancelled.
@@ -57,10 +67,10 @@ func (d deadline) left(now time.Time) time.Duration {
 
 func newCluster(e *Engine, c Cluster) *cluster {
 	return &cluster{
-		e: e, name: c.Adapter.Name(), kind: c.Kind, adapter: c.Adapter,
-		caps:       c.Adapter.Capabilities(),
+		e: e, name: c.Adapter.Name(), kind: c.Kind, config: c.Config, adapter: c.Adapter,
 		submitKick: make(chan struct{}, 1), watchKick: make(chan struct{}, 1),
 		controlKick: make(chan struct{}, 1),
+		ready:       make(chan struct{}),
 		missing:     map[jjm.AttemptID]plan.Absence{},
 		restarts:    map[jjm.AttemptID]int{},
 		aside:       map[jjm.Owner]deadline{},
@@ -70,52 +80,76 @@ func newCluster(e *Engine, c Cluster) *cluster {
 	}
 }
 
-// healthy reports whether the last listing, or the first one still to come,
-// gives no reason for doubt.
-func (c *cluster) healthy() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cause == ""
-}
-
-// health records the outcome of a listing and logs a change of it.
-func (c *cluster) health(err error) {
-	cause := ""
-	if err != nil {
-		cause = err.Error()
-	}
-	c.mu.Lock()
-	before := c.cause
-	c.cause = cause
-	if err == nil {
-		c.lastGood = c.e.now()
-	}
-	c.mu.Unlock()
-	switch {
-	case cause == before:
-	case cause == "":
-		c.e.log.Info("batch system answers again", "cluster", c.name)
-		c.kickGrids()
-	default:
-		c.e.log.Warn("batch system gives no listing; its jobs keep their last state", "cluster", c.name, "error", cause)
-		c.kickGrids()
-	}
-}
+// caps is what the adapter can do; a probe may have changed it since the last
+// look.
+func (c *cluster) caps() adapters.Capabilities { return c.adapter.Capabilities() }
 
 // kickGrids lets the grid jobs of this cluster see that its health changed.
 func (c *cluster) kickGrids() {
 	c.e.mem.RLock()
 	defer c.e.mem.RUnlock()
 	for id, g := range c.e.grids {
-		if g.job.Step.Cluster == c.name {
+		if slices.Contains(g.job.Step.Clusters, c.name) {
 			c.e.work.kick(id)
 		}
 	}
+	for _, other := range c.e.clusters { // what waits may go elsewhere now, or come here
+		kick(other.submitKick)
+	}
 }
 
-// command gives a context with the deadline of one command.
+// patience is how many times the deadline of a command a call may take: it waits
+// for its turn, and may be tried again.
+const patience = 3
+
+// command bounds one call of the adapter, which itself keeps each of its
+// commands to the deadline.
 func (c *cluster) command(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, c.e.conf().Command.D())
+	d := c.e.conf().Command.D()
+	if own := c.config.Command.D(); own > 0 {
+		d = own
+	}
+	return context.WithTimeout(ctx, patience*d)
+}
+
+// hints gives the channel on which the batch system tells of changes, nil where
+// it does not.
+func (c *cluster) hints() <-chan struct{} {
+	if w, ok := c.adapter.(adapters.Watcher); ok {
+		return w.Changed()
+	}
+	return nil
+}
+
+// polling says how often the cluster is listed.
+func (c *cluster) polling() plan.Polling {
+	p := plan.Polling{Poll: c.config.Poll.D(), Max: c.config.PollMax.D(), Hints: c.hints() != nil}
+	if p.Poll == 0 {
+		p.Poll = c.e.conf().Poll.D()
+	}
+	if p.Max == 0 {
+		p.Max = c.e.conf().PollMax.D()
+	}
+	return p
+}
+
+// pollSettle is how much longer than the interval of its listings a result waits
+// for the last word of a batch system that is only polled: it cleans up after a
+// job before it shows the end.
+const pollSettle = 10 * time.Second
+
+// batchSettle is how long a result waits for the batch system's last word here.
+func (c *cluster) batchSettle() time.Duration {
+	if d := c.config.BatchSettle.D(); d > 0 {
+		return d
+	}
+	d := c.e.conf().BatchSettle.D()
+	if p := c.polling(); !p.Hints {
+		c.mu.Lock()
+		d = max(d, p.Every(c.took)+pollSettle)
+		c.mu.Unlock()
+	}
+	return d + c.caps().Lag
 }
 
 // account is the account that an owner's jobs run as in the batch system: the
@@ -140,5 +174,13 @@ func (c *cluster) accounts() []jjm.Owner {
 			out = append(out, a)
 		}
 	}
-	return c.strays.also(out, seen, c.e.now())
+	out = c.strays.also(out, seen, c.e.now())
+	if len(out) == 0 && !c.healthy() { // nothing to list: find out for those who would come here
+		for _, g := range c.e.grids {
+			if slices.Contains(g.job.Step.Clusters, c.name) && !g.job.Status.Final() {
+				return []jjm.Owner{c.account(g.job.Owner)}
+			}
+		}
+	}
+	return out
 }

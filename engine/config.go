@@ -9,8 +9,13 @@ import (
 // Config is the engine's part of the configuration. Every duration is positive
 // after Defaults.
 type Config struct {
-	// Poll is how often each cluster is listed when nothing asks for it sooner.
-	Poll jjm.Duration `toml:"poll"`
+	// Poll is how often each cluster is listed when nothing asks for it sooner;
+	// slow listings stretch it, at most to PollMax if that is longer.
+	Poll    jjm.Duration `toml:"poll"`
+	PollMax jjm.Duration `toml:"poll_max"`
+	// UnknownWarn is how long a cluster may give no listing, a local job be
+	// missing from listings, or a bulk be in doubt, before health warns.
+	UnknownWarn jjm.Duration `toml:"unknown_warn"`
 	// Harvest is how often the bulks' done folders are looked at, beside the
 	// kernel's notifications, which do not see other hosts' writes.
 	Harvest jjm.Duration `toml:"harvest"`
@@ -62,6 +67,8 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Poll:           jjm.Duration(10 * time.Second),
+		PollMax:        jjm.Duration(5 * time.Minute),
+		UnknownWarn:    jjm.Duration(15 * time.Minute),
 		Harvest:        jjm.Duration(time.Second),
 		ResultSettle:   jjm.Duration(30 * time.Second),
 		BatchSettle:    jjm.Duration(2 * time.Second),
@@ -92,6 +99,7 @@ func (c Config) Check() jjm.Problems {
 		}
 	}
 	positive("poll", c.Poll)
+	positive("unknown_warn", c.UnknownWarn)
 	positive("harvest", c.Harvest)
 	positive("command", c.Command)
 	positive("cancel_again", c.CancelAgain)

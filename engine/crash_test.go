@@ -65,6 +65,15 @@ func killOf(key, rest string) func(*stage) error {
 	}
 }
 
+// orderTo gives an order about the one cluster.
+func orderTo(verb string, d time.Duration) func(*stage) error {
+	return func(s *stage) error {
+		o := wire.Order{Verb: verb, Kind: "cluster", Name: "sim", Reason: "a test", For: jjm.Duration(d)}
+		_, err := s.engine.Order(context.Background(), admin, &o)
+		return err
+	}
+}
+
 // troubled plays local jobs by their number: 1 asks for a retry, 2 dies before
 // its claim, 3 says FAILED, 4 leaves no result, 5 exits with an error; all but 3
 // succeed with their second attempt.
@@ -133,6 +142,27 @@ func scenarios() map[string]scenario {
 				"a": ends(jjm.Finished, 9, map[int32]jjm.State{0: jjm.Completed, 2: jjm.Killed, 3: jjm.Killed, 4: jjm.Killed, 5: jjm.Completed, 8: jjm.Killed}),
 				"b": ends(jjm.Aborted, 4, endsOf(4, jjm.Killed)),
 			},
+		},
+		"no shared file system": {
+			sim: adaptertest.SimConfig{NoSharedFS: true, TwoPhase: true, MaxBulk: 3, Settle: 10 * time.Second, Slots: 4}, play: troubled,
+			faults: []adaptertest.Fault{adaptertest.LoseReply, adaptertest.SayBusy, adaptertest.LoseRequest},
+			deeds: []deed{
+				{0, submitAs("a", mc(8))},
+				{30 * time.Second, submitAs("b", mc(5))},
+			},
+			wants: map[string]want{"a": ends(jjm.Finished, 8, troubledEnds), "b": ends(jjm.Finished, 5, nil)},
+		},
+		"orders of an administrator": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 2},
+			deeds: []deed{
+				{0, submitAs("a", mc(6))},
+				{70 * time.Second, orderTo("pause", 10*time.Minute)},
+				{80 * time.Second, submitAs("b", mc(3))},
+				{5 * time.Minute, orderTo("drain", 0)},
+				{30 * time.Minute, orderTo("resume", 0)},
+				{31 * time.Minute, orderTo("pause", time.Minute)},
+			},
+			wants: map[string]want{"a": done(6), "b": done(3)},
 		},
 		"a refused bulk": {
 			sim: adaptertest.SimConfig{MaxBulk: 2}, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},

@@ -20,6 +20,7 @@
 //	control     per cluster: cancel what is to be killed
 //	harvest     read what wrappers left in the bulks' done folders
 //	publish     write dirty records, at most a fortieth of the time
+//	orders      end what administrators ordered for a time
 package engine
 
 import (
@@ -69,6 +70,8 @@ type Deps struct {
 type Cluster struct {
 	Kind    string
 	Adapter adapters.Adapter
+	// Config are the settings of this cluster.
+	Config ClusterConfig
 }
 
 // Engine is the running heart of the daemon. Its exported methods may be
@@ -87,17 +90,20 @@ type Engine struct {
 	grids    map[jjm.GridID]*grid
 	bulks    map[jjm.Tag]*bulk
 	clusters map[string]*cluster
-	names    []string // of clusters, in order
+	names    []string       // of clusters, in order
+	places   map[string]int // of clusters in names
+	orders   []jjm.Order
 	uses     map[jjm.Tag]int
 	unused   []unusedBulk // whose folders are to be removed
 
-	partials atomic.Uint64 // tars made of unfinished grid jobs, for their names
-	work     *keyed[jjm.GridID]
-	troubles troubles
-	endings  *endings
-	pubKick  chan struct{}
-	harvKick chan struct{}
-	stop     context.CancelCauseFunc // set by Run, under mem
+	partials  atomic.Uint64 // tars made of unfinished grid jobs, for their names
+	work      *keyed[jjm.GridID]
+	troubles  troubles
+	endings   *endings
+	pubKick   chan struct{}
+	harvKick  chan struct{}
+	orderKick chan struct{}
+	stop      context.CancelCauseFunc // set by Run, under mem
 }
 
 // errCrashed is what a failpoint leaves behind in tests.
@@ -113,13 +119,15 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	}
 	e := &Engine{
 		deps: deps, log: deps.Log, now: deps.Now, store: deps.Store,
-		areas:    newAreas(deps.Work, deps.Wrapper),
-		grids:    map[jjm.GridID]*grid{},
-		bulks:    map[jjm.Tag]*bulk{},
-		uses:     map[jjm.Tag]int{},
-		clusters: map[string]*cluster{},
-		pubKick:  make(chan struct{}, 1),
-		harvKick: make(chan struct{}, 1),
+		areas:     newAreas(deps.Work, deps.Wrapper),
+		grids:     map[jjm.GridID]*grid{},
+		bulks:     map[jjm.Tag]*bulk{},
+		uses:      map[jjm.Tag]int{},
+		clusters:  map[string]*cluster{},
+		pubKick:   make(chan struct{}, 1),
+		harvKick:  make(chan struct{}, 1),
+		orderKick: make(chan struct{}, 1),
+		places:    map[string]int{},
 	}
 	e.cfg.Store(&cfg)
 	e.work = newKeyed(cfg.Workers, e.stepGrid)
@@ -127,6 +135,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	for _, c := range deps.Clusters {
 		name := c.Adapter.Name()
 		e.clusters[name] = newCluster(e, c)
+		e.places[name] = len(e.names)
 		e.names = append(e.names, name)
 	}
 	if err := e.load(ctx); err != nil {
@@ -157,13 +166,22 @@ func (e *Engine) Run(ctx context.Context) error {
 		if r, ok := c.adapter.(adapters.Runner); ok {
 			wg.Go(func() { e.runAdapter(ctx, c, r) })
 		}
-		start(c.submitLoop)
+		start(func(ctx context.Context) {
+			c.awaitProbe(ctx)
+			c.submitLoop(ctx)
+		})
+		if p, ok := c.adapter.(adapters.Prober); ok {
+			start(func(ctx context.Context) { c.probeLoop(ctx, p) })
+		} else {
+			c.probed.Do(func() { close(c.ready) })
+		}
 		start(c.watchLoop)
 		start(c.controlLoop)
 	}
 	start(e.harvestLoop)
 	start(e.publishLoop)
 	start(e.dropLoop)
+	start(e.ordersLoop)
 	start(e.work.run)
 	wg.Wait()
 	e.areas.close()

@@ -42,13 +42,12 @@ func (e *Engine) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 	if g == nil {
 		return plan.GridFacts{}, false
 	}
-	cl := e.clusters[g.job.Step.Cluster]
 	return plan.GridFacts{
 		Status: g.job.Status, Kill: g.job.Kill, KillAsked: g.job.Step.Closed && g.asked == g.live(),
 		Prepared: g.job.Step.Prepared, Closed: g.job.Step.Closed,
 		Made: g.job.Step.Made, Expected: g.job.Step.Expected,
 		Counts: g.counts, EverSubmitted: g.submitted, EverRan: g.ran,
-		TarReady: g.job.Tar != "", ClusterUp: cl == nil || cl.healthy(),
+		TarReady: g.job.Tar != "", Waits: e.waitsFor(g, jjm.At(e.now())),
 		Failure: g.failure,
 	}, true
 }
@@ -75,7 +74,8 @@ func (e *Engine) carryOut(ctx context.Context, id jjm.GridID, act plan.GridActio
 // the tar.
 func (e *Engine) setStatus(ctx context.Context, id jjm.GridID, to jjm.GridStatus, reason string) error {
 	e.mem.RLock()
-	same := e.grids[id].job.Status == to
+	job := &e.grids[id].job
+	same := job.Status == to && (to != jjm.Pending || job.Reason == reason)
 	e.mem.RUnlock()
 	if same || to.Final() {
 		return nil

@@ -38,6 +38,7 @@ type world struct {
 	sim *adaptertest.Sim
 	// adapter is what the engine sees of the simulation.
 	adapter *faulty
+	more    []*faulty // further clusters
 	crash   *crasher
 	logs    *logBook
 	config  engine.Config
@@ -46,6 +47,8 @@ type world struct {
 	skew atomic.Int64
 	// play scripts an attempt; nil lets every one succeed.
 	play func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
+	// clusters are what an engine is opened with.
+	clusters func(w *world) []engine.Cluster
 
 	store   *store.Store
 	records *xmldb.DB
@@ -68,6 +71,11 @@ type options struct {
 	bare bool
 	// account is the one that all jobs run as; nil: each owner's own.
 	account *jjm.Owner
+	// more are further simulated clusters, and configs their settings by name.
+	more    []adaptertest.SimConfig
+	configs map[string]engine.ClusterConfig
+	// clusters makes others than the one of the simulation alone.
+	clusters func(w *world) []engine.Cluster
 }
 
 // inWorld runs a test in a bubble with a world in it, whose engine runs. Time
@@ -109,11 +117,28 @@ func newWorld(t *testing.T, dir string, o options) *world {
 	if o.config != nil {
 		o.config(&w.config)
 	}
+	w.clusters = o.clusters
+	if w.clusters == nil {
+		w.clusters = func(w *world) []engine.Cluster { return []engine.Cluster{{Kind: "sim", Adapter: w.adapter}} }
+	}
 	o.sim.Now = time.Now
-	o.sim.Wrapper = &fileClock{w: w, bare: o.bare}
+	o.sim.Wrapper = &fileClock{w: w, bare: o.bare, carry: o.sim.NoSharedFS}
 	o.sim.Play = w.script
 	w.sim = adaptertest.NewSim(o.sim)
 	w.adapter = &faulty{Sim: w.sim, users: map[jjm.Tag]string{}}
+	w.adapter.shared = &w.adapter.mu
+	for _, c := range o.more {
+		c.Now, c.Wrapper, c.Play = time.Now, o.sim.Wrapper, w.script
+		w.more = append(w.more, &faulty{Sim: adaptertest.NewSim(c), users: w.adapter.users, shared: &w.adapter.mu})
+	}
+	if o.clusters == nil && (o.more != nil || o.configs != nil) {
+		w.clusters = func(w *world) (all []engine.Cluster) {
+			for _, a := range w.adapters() {
+				all = append(all, engine.Cluster{Kind: "sim", Adapter: a, Config: o.configs[a.Name()]})
+			}
+			return all
+		}
+	}
 	for _, sub := range []string{"work", "records", "drop"} {
 		w.must(os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}
@@ -121,14 +146,30 @@ func newWorld(t *testing.T, dir string, o options) *world {
 	return w
 }
 
+// adapters are all the simulated clusters.
+func (w *world) adapters() []*faulty { return append([]*faulty{w.adapter}, w.more...) }
+
+// runs counts how often each attempt was run, on all clusters together.
+func (w *world) runs() map[jjm.AttemptID]int {
+	all := map[jjm.AttemptID]int{}
+	for _, a := range w.adapters() {
+		for id, n := range a.Runs() {
+			all[id] += n
+		}
+	}
+	return all
+}
+
 // keepTime lets the simulation end and start jobs at their times, or soon
 // after.
 func (w *world) keepTime(ctx context.Context) {
 	for ctx.Err() == nil {
-		w.sim.Step()
 		d := 5 * time.Second
-		if next, ok := w.sim.Next(); ok {
-			d = min(d, max(time.Until(next), 250*time.Millisecond))
+		for _, a := range w.adapters() {
+			a.Step()
+			if next, ok := a.Next(); ok {
+				d = min(d, max(time.Until(next), 250*time.Millisecond))
+			}
 		}
 		wait(ctx, d)
 	}
@@ -166,7 +207,7 @@ func (w *world) open() {
 	ctx, stop := context.WithCancel(context.Background())
 	w.engine, err = engine.New(ctx, w.config, engine.Deps{
 		Store: w.store, Records: w.records, Types: handlersall.Registry(),
-		Clusters: []engine.Cluster{{Kind: "sim", Adapter: w.adapter}},
+		Clusters: w.clusters(w),
 		Work:     filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
 		DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper"),
 		Account: w.account,
@@ -205,7 +246,11 @@ func (w *world) close() {
 	for _, a := range w.areas {
 		a.Close()
 	}
-	for _, err := range w.sim.Troubles() {
+	var troubles []error
+	for _, a := range w.adapters() {
+		troubles = append(troubles, a.Troubles()...)
+	}
+	for _, err := range troubles {
 		// A job that a search missed may come to a folder that is gone: it ends.
 		if w.adapter.miss == 0 || !errors.Is(err, fs.ErrNotExist) {
 			w.t.Error(err)

@@ -165,7 +165,7 @@ func (c *cluster) cancelsDue() (due, strangers map[jjm.Owner][]adapters.Ref) {
 
 // cancel runs one command; its failure only delays, for the cancel is repeated.
 func (c *cluster) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
-	cmd, done := context.WithTimeout(ctx, c.e.conf().Command.D())
+	cmd, done := c.command(ctx)
 	defer done()
 	results, err := c.adapter.Control(cmd, c.account(owner), adapters.Cancel, refs)
 	if err == nil {

@@ -23,8 +23,12 @@ func (e *Engine) load(ctx context.Context) error {
 	}
 	err = e.store.LiveLocals(ctx, func(l jjm.LocalJob) error {
 		g := e.grids[l.ID.Grid]
+		if c := e.clusters[l.Cluster]; c != nil {
+			l.Cluster = c.name // one text for all
+		}
 		if g != nil && g.job.Status.Final() {
-			return nil // on its way to the history: its aggregates are in its row
+			g.count(&l, 1)
+			return nil // on its way to the history: its other aggregates are in its row
 		}
 		if g == nil || int(l.ID.N) != len(g.locals) {
 			return jjm.Errorf(jjm.Internal, "local job %s is out of sequence in the store", l.ID)
@@ -37,6 +41,9 @@ func (e *Engine) load(ctx context.Context) error {
 	}
 	for _, b := range live.Bulks {
 		e.adopt(b)
+	}
+	if e.orders, err = e.store.Orders(ctx); err != nil {
+		return fmt.Errorf("load orders: %w", err)
 	}
 	e.resumeKills()
 	e.recallAccounts()

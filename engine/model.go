@@ -16,6 +16,11 @@ type grid struct {
 	uses   map[jjm.Tag]int
 	locals []jjm.LocalJob // index = number
 	counts [jjm.NumStates]int
+	// on counts by cluster those that are or were in a bulk.
+	on map[string]*tally
+	// refused are clusters that will never take its local jobs, and why; after
+	// a restart they are asked once more.
+	refused map[string]string
 	// ready are local jobs to submit, in order; waiting those whose time has
 	// not come. Both may hold entries that no longer apply.
 	ready   []int32
@@ -79,10 +84,12 @@ func (g *grid) put(l jjm.LocalJob) {
 	switch {
 	case n < len(g.locals):
 		g.counts[g.locals[n].State]--
+		g.count(&g.locals[n], -1)
 		g.asked -= asked(&g.locals[n])
 		g.retrying -= retrying(&g.locals[n])
 		g.release(g.locals[n].Tag)
 		l.Progress = keepProgress(g.locals[n], l)
+		l.Waits = keepWaits(g.locals[n], l)
 		g.locals[n] = l
 	case n == len(g.locals):
 		g.locals = append(g.locals, l)
@@ -90,6 +97,7 @@ func (g *grid) put(l jjm.LocalJob) {
 		return // dense by construction; load checks it
 	}
 	g.counts[l.State]++
+	g.count(&l, 1)
 	g.asked += asked(&l)
 	g.retrying += retrying(&l)
 	if l.Tag != "" {
@@ -97,8 +105,9 @@ func (g *grid) put(l jjm.LocalJob) {
 	}
 	g.dirty[shardOf(l.ID.N)] = true
 	g.headDirty = true
-	g.submitted = g.submitted || l.Submitted != 0 || l.Attempt > 0
-	g.ran = g.ran || l.Started != 0 || l.Attempt > 0
+	tried := l.Counters != (jjm.Counters{}) // by an attempt that ended; one that was refused counts nowhere
+	g.submitted = g.submitted || l.Submitted != 0 || tried
+	g.ran = g.ran || l.Started != 0 || tried
 	switch {
 	case l.State == jjm.New && !l.Kill:
 		g.ready = append(g.ready, l.ID.N)
@@ -140,6 +149,14 @@ func keepProgress(old, l jjm.LocalJob) jjm.Progress {
 		return old.Progress
 	}
 	return l.Progress
+}
+
+// keepWaits keeps what the batch system says of an attempt while it waits there.
+func keepWaits(old, l jjm.LocalJob) *jjm.Waiting {
+	if l.State == jjm.Submitted && old.Attempt == l.Attempt {
+		return old.Waits
+	}
+	return nil
 }
 
 // due moves the waiting local jobs whose time has come to ready.

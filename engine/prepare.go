@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"jjm"
 	"jjm/handlers"
@@ -22,8 +24,8 @@ func (e *Engine) prepare(ctx context.Context, id jjm.GridID) error {
 		return err
 	}
 	site := e.site(job.BaseDir)
-	cluster, problems := e.choose(&job.Spec)
-	if len(problems) > 0 {
+	fit, problems := e.choose(&job.Spec)
+	if len(fit.clusters) == 0 {
 		return problems.Err()
 	}
 	if err := e.pack(ctx, &job, h, site); err != nil {
@@ -39,10 +41,10 @@ func (e *Engine) prepare(ctx context.Context, id jjm.GridID) error {
 	}
 	return e.change(ctx, "prepare", func(c *change) error {
 		g := c.grid(id)
-		g.Step.Prepared, g.Step.Cluster = true, cluster
-		g.Step.Splitter, g.Step.Why, g.Step.Expected = cut.Splitter, cut.Why, cut.Jobs
+		g.Step.Prepared, g.Step.Cluster, g.Step.Clusters = true, fit.clusters[0], fit.clusters
+		g.Step.Splitter, g.Step.Why, g.Step.Expected = cut.Splitter, slices.Concat(cut.Why, fit.left), cut.Jobs
 		if !g.Kill { // a kill came meanwhile: it stays aborting
-			c.status(g, jjm.Defined, fmt.Sprintf("%d local jobs on %s", cut.Jobs, cluster), "")
+			c.status(g, jjm.Defined, fmt.Sprintf("%d local jobs on %s", cut.Jobs, strings.Join(fit.clusters, ", ")), "")
 		}
 		return nil
 	})

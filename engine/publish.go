@@ -155,7 +155,7 @@ func (e *Engine) shards(id jjm.GridID, numbers []int) iter.Seq[xmldb.Shard] {
 func (e *Engine) head(g *grid) xmldb.Head {
 	v := e.view(g)
 	h := xmldb.Head{
-		Grid: g.job, Counts: v.counts, Jobs: v.total,
+		Grid: g.job, Counts: v.counts, Jobs: v.total, ClusterJobs: g.clusterJobs(),
 		GRAM: v.gram, GRAMCode: v.code, Message: v.message, Master: v.master, Exit: v.exit,
 		Tar: e.tarPath(&g.job), Written: jjm.At(e.now()),
 	}
@@ -191,6 +191,11 @@ func (e *Engine) view(g *grid) view {
 	})
 	if g.trouble != "" && !g.job.Status.Final() {
 		v.message += "; " + g.trouble
+	}
+	if sent := g.job.Step.Closed && g.unsent() == 0; !sent && !g.job.Kill && !g.job.Status.Final() && g.job.Status != jjm.Pending {
+		if why := e.waitsFor(g, jjm.At(e.now())); why != "" {
+			v.message += "; " + why
+		}
 	}
 	more := plan.MoreToCome(g.job.Status, g.job.Kill, g.job.Step.Closed, v.counts)
 	v.master = plan.Master(v.counts, more, e.conf().RunningFirst)

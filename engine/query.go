@@ -121,6 +121,13 @@ func (e *Engine) status(ctx context.Context, caller wire.Caller, ref jjm.Ref) (w
 		s.Locals = pick(g.locals, ref)
 	}
 	e.mem.RUnlock()
+	if len(s.ClusterJobs) == 0 && job.Status.Final() {
+		jobs, err := e.store.ClusterJobs(ctx, ref.Grid)
+		if err != nil {
+			return wire.Status{}, err
+		}
+		s.ClusterJobs = clusterJobs(&job, jobs)
+	}
 	if !live && ref.Locals {
 		if s.Locals, err = e.store.Locals(ctx, ref.Grid, ref.First, ref.Last); err != nil {
 			return wire.Status{}, err
@@ -159,13 +166,24 @@ func (e *Engine) statusOf(g *grid) wire.Status {
 	s := wire.Status{
 		Lookup: e.answer(g), Name: g.job.Spec.Name, Type: g.job.Spec.Type,
 		Owner: g.job.Owner.User, Key: g.job.Spec.Key, Cluster: g.job.Step.Cluster,
-		Accepted: g.job.Accepted, Ended: g.job.Ended, Why: g.job.Step.Why,
-		Record: e.recordPath(g.job.ID),
+		Clusters: g.job.Step.Clusters, ClusterJobs: clusterJobs(&g.job, g.clusterJobs()), Accepted: g.job.Accepted, Ended: g.job.Ended, Why: g.job.Step.Why,
+		Record: e.recordPath(g.job.ID), Trouble: e.troubleOf(g),
 	}
 	if !g.job.Status.Final() {
 		s.Phases = phases(g)
 	}
 	return s
+}
+
+// clusterJobs is how people see the cluster jobs of a grid job.
+func clusterJobs(job *jjm.GridJob, all []jjm.ClusterJob) []wire.ClusterJob {
+	var out []wire.ClusterJob
+	for _, j := range all {
+		c := counts(j.Counts, j.Jobs(), job)
+		c.Expected = 0
+		out = append(out, wire.ClusterJob{ID: j.ID(job.ID), Cluster: j.Cluster, Counts: c})
+	}
+	return out
 }
 
 // recordPath is where people find the head of the record.
@@ -346,18 +364,23 @@ func (e *Engine) JobTypes() []wire.JobType {
 func (e *Engine) Clusters(context.Context) []wire.Cluster {
 	e.mem.RLock()
 	defer e.mem.RUnlock()
+	now := jjm.At(e.now())
 	out := make([]wire.Cluster, 0, len(e.names))
 	for _, name := range e.names {
 		c := e.clusters[name]
-		c.mu.Lock()
-		w := wire.Cluster{Name: name, Kind: c.kind, Healthy: c.cause == "", Cause: c.cause,
-			Guarantee: c.caps.Guarantee, Slots: c.caps.Slots, LastSeen: jjm.At(c.lastGood)}
-		c.mu.Unlock()
+		w := c.view()
+		w.Orders = e.inForce(now, func(o jjm.Order) bool { return o.Kind == jjm.OrderCluster && o.Name == name })
 		for _, g := range e.grids {
-			if g.job.Step.Cluster == name && !g.job.Status.Final() {
-				w.Waiting += g.counts[jjm.New] + g.counts[jjm.Submitting]
-				w.Queued += g.counts[jjm.Submitted]
-				w.Running += g.counts[jjm.Running]
+			if g.job.Status.Final() {
+				continue
+			}
+			if slices.Contains(g.job.Step.Clusters, name) {
+				w.Waiting += g.unsent()
+			}
+			if t := g.on[name]; t != nil {
+				w.Waiting += t.counts[jjm.Submitting] - t.retrying
+				w.Queued += t.counts[jjm.Submitted]
+				w.Running += t.counts[jjm.Running]
 			}
 		}
 		out = append(out, w)

@@ -80,6 +80,10 @@ func (c *cluster) settle(ctx context.Context, tag jjm.Tag) error {
 		c.e.log.Info("bulk found again", "cluster", c.name, "tag", tag, "batch", act.ID, "why", act.Why)
 		return c.accepted(ctx, tag, act.ID)
 	case plan.BulkSubmit:
+		if c.halted(b) {
+			c.later(tag, asideFor)
+			return c.moveOn(ctx, b)
+		}
 		return c.act(ctx, tag)
 	case plan.BulkRefuse:
 		return c.refused(ctx, tag, act.Why)
@@ -111,7 +115,7 @@ func (c *cluster) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, e
 		}
 	}
 	c.e.mem.Unlock()
-	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: c.caps.Settle, Refused: allKilled}
+	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: c.caps().Settle, Refused: allKilled}
 	cmd, cancel := c.command(ctx)
 	defer cancel()
 	found, err := c.adapter.Find(cmd, c.account(b.Owner), []jjm.Tag{b.Tag})

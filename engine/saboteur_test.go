@@ -42,10 +42,15 @@ func (w *world) areaOf(job adaptertest.SimJob) *sandbox.Area {
 type fileClock struct {
 	w    *world
 	bare bool
+	// carry is set where workers do not see the work area.
+	carry bool
 }
 
-func (f *fileClock) wrapper(job adaptertest.SimJob) *adaptertest.AreaWrapper {
+func (f *fileClock) wrapper(job adaptertest.SimJob) adaptertest.Wrapper {
 	area := f.w.areaOf(job)
+	if f.carry {
+		return &adaptertest.CarryWrapper{Area: area, Scratch: filepath.Join(f.w.dir, "scratch")}
+	}
 	return &adaptertest.AreaWrapper{Area: func(jjm.Owner) *sandbox.Area { return area }, Bare: f.bare}
 }
 
@@ -117,9 +122,13 @@ type faulty struct {
 	mu sync.Mutex
 	// users are whose work area each bulk is in.
 	users map[jjm.Tag]string
+	// shared guards users, which several clusters have in common.
+	shared *sync.Mutex
 	// miss makes searches find nothing, wrongly, until the batch system has
 	// got more bulks than that.
 	miss int
+	// onList, if set, may change a listing.
+	onList func(*adapters.Listing)
 	// onCancel, if set, is called after every cancel.
 	onCancel func()
 	// onSubmit, if set, is called with every bulk before it is handed over.
@@ -128,13 +137,22 @@ type faulty struct {
 
 // Submit tells of bulks.
 func (f *faulty) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
-	f.mu.Lock()
+	f.shared.Lock()
 	f.users[b.Tag] = filepath.Base(filepath.Dir(filepath.Dir(b.Dir))) // USER/bulks/TAG
-	f.mu.Unlock()
+	f.shared.Unlock()
 	if f.onSubmit != nil {
 		f.onSubmit(b)
 	}
 	return f.Sim.Submit(ctx, b)
+}
+
+// List gives what a test makes of it.
+func (f *faulty) List(ctx context.Context, o jjm.Owner, since time.Time) (adapters.Listing, error) {
+	l, err := f.Sim.List(ctx, o, since)
+	if f.onList != nil {
+		f.onList(&l)
+	}
+	return l, err
 }
 
 // Control tells of cancels.

@@ -70,11 +70,17 @@ func (e *Engine) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 			return judgement{}, false, err
 		}
 		en := e.endings.copy(id, jjm.At(e.now()))
+		if got, err := e.fetch(ar, &l, id, &en); err != nil || got {
+			if err != nil {
+				return judgement{}, false, err
+			}
+			continue
+		}
 		e.readClaim(ar, &l, id, &en)
 		if en.suspect != nil {
 			e.settleStranger(&l, owner, id, &en)
 		}
-		step := plan.Ending(e.endFacts(ar, &l, &en), plan.EndRules{ResultSettle: e.conf().ResultSettle.D(), BatchSettle: e.conf().BatchSettle.D()})
+		step := plan.Ending(e.endFacts(ar, &l, &en), e.endRules(&l))
 		if step.Cancel {
 			e.askCancel(&l)
 		}
@@ -105,6 +111,25 @@ func (e *Engine) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 		}
 	}
 	return judgement{}, false, nil
+}
+
+// endRules are those of the cluster that has the attempt.
+func (e *Engine) endRules(l *jjm.LocalJob) plan.EndRules {
+	rules := plan.EndRules{ResultSettle: e.conf().ResultSettle.D(), BatchSettle: e.conf().BatchSettle.D()}
+	if c := e.clusterOf(l.Tag); c != nil {
+		rules.BatchSettle = c.batchSettle()
+	}
+	return rules
+}
+
+// clusterOf gives the cluster of an open bulk, or nil.
+func (e *Engine) clusterOf(tag jjm.Tag) *cluster {
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	if b := e.bulks[tag]; b != nil {
+		return e.clusters[b.Cluster]
+	}
+	return nil
 }
 
 // lastLook reads the attempt's result itself before it is judged without one:

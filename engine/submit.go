@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -103,13 +102,13 @@ func (c *cluster) form() (*jjm.Bulk, []sandbox.Assignment, error) {
 	return b, as, err
 }
 
-// demand lists the grid jobs of this cluster with something ready, oldest
-// first, as far as the cluster has room.
+// demand lists the grid jobs with something ready that may come here, oldest
+// first.
 func (c *cluster) demand(now jjm.Time) []jjm.GridID {
 	var ids []jjm.GridID
 	for _, id := range slices.Sorted(maps.Keys(c.e.grids)) {
 		g := c.e.grids[id]
-		if !c.serves(g) || c.waits(g.job.Owner) > 0 {
+		if !c.serves(g, now) || c.waits(g.job.Owner) > 0 {
 			continue
 		}
 		g.due(now)
@@ -120,60 +119,58 @@ func (c *cluster) demand(now jjm.Time) []jjm.GridID {
 	return ids
 }
 
-// serves reports whether local jobs of a grid job are to be submitted here.
-func (c *cluster) serves(g *grid) bool {
-	return g.job.Step.Cluster == c.name && !g.job.Kill && g.job.Status != jjm.Paused
-}
-
-// room is how many more local jobs may wait in the cluster.
-func (c *cluster) room() int {
-	pending := 0
-	for _, g := range c.e.grids {
-		if g.job.Step.Cluster == c.name {
-			pending += inBatch(g) - g.counts[jjm.Running]
-		}
-	}
-	return max(c.e.conf().MaxPending-pending, 0)
-}
-
-// inBatch counts the local jobs that the batch system has or is about to get.
-func inBatch(g *grid) int {
-	return g.counts[jjm.Submitted] + g.counts[jjm.Running] + g.counts[jjm.Submitting] - g.retrying
-}
-
 // shape is what the members of a bulk have in common.
 type shape struct {
 	owner   jjm.Owner
 	request jjm.Request
 }
 
-// shares says how many members of which grid jobs the next bulk has: the room
-// is shared among all that have something ready, and of their shares those of
-// the one shape with most come first, as far as a bulk goes. None while the
-// cluster has no room.
+// shares says how many members of which grid jobs the next bulk has: what falls
+// to this cluster is shared among all that have something ready, and of their
+// shares those of the one shape with most come first, as far as a bulk goes.
+// None while the cluster has no room.
 func (c *cluster) shares(now jjm.Time) []plan.Budget {
-	shapeOf := func(g *grid) shape { return shape{g.job.Owner, g.job.Spec.Request} }
-	var all []plan.Demand
-	for _, id := range c.demand(now) {
-		g := c.e.grids[id]
-		all = append(all, plan.Demand{Grid: id, Ready: len(g.ready), InBatch: inBatch(g)})
+	e := c.e
+	here := e.places[c.name]
+	ids := c.demand(now) // first: it also takes note of what has become due
+	site, roomOf := e.standing(now)
+	if len(ids) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
+		return nil
 	}
-	budgets := plan.Site(all, c.room())
+	var wants []plan.Want
+	for _, id := range ids {
+		g := e.grids[id]
+		wants = append(wants, e.want(g, here, roomOf(g.job.Owner)))
+	}
+	demands := plan.Share(here, site, wants)
+	return c.alike(demands, plan.Site(demands, site[here].Room))
+}
+
+// alike gives of the budgets those of the shape that has most, cut to one bulk.
+func (c *cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
+	shapeOf := func(id jjm.GridID) shape {
+		g := c.e.grids[id]
+		return shape{g.job.Owner, g.job.Spec.Request}
+	}
+	held := map[jjm.GridID]int{}
+	for _, d := range demands {
+		held[d.Grid] = d.InBatch
+	}
 	sums := map[shape]int{}
 	var most shape
 	for _, b := range budgets {
-		s := shapeOf(c.e.grids[b.Grid])
+		s := shapeOf(b.Grid)
 		if sums[s] += b.Jobs; sums[s] > sums[most] {
 			most = s
 		}
 	}
 	var alike []plan.Demand
 	for _, b := range budgets {
-		if g := c.e.grids[b.Grid]; shapeOf(g) == most {
-			alike = append(alike, plan.Demand{Grid: b.Grid, Ready: b.Jobs, InBatch: inBatch(g)})
+		if shapeOf(b.Grid) == most {
+			alike = append(alike, plan.Demand{Grid: b.Grid, Ready: b.Jobs, InBatch: held[b.Grid]})
 		}
 	}
-	return plan.Site(alike, max(c.caps.MaxBulk, 1))
+	return plan.Site(alike, max(c.caps().MaxBulk, 1))
 }
 
 // fill takes the members of b and writes down what each is to run.
@@ -277,10 +274,10 @@ func (c *cluster) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignme
 			if l == nil || l.Attempt != m.Attempt || l.Kill || l.State.Final() {
 				return jjm.Errorf(jjm.Conflict, "local job %s changed while its bulk was formed", m.LocalID)
 			}
-			l.Tag, l.Pos = b.Tag, int32(pos)
+			l.Cluster, l.Tag, l.Pos = c.name, b.Tag, int32(pos)
 			l.BatchID, l.Host = "", ""
 			l.Submitted, l.Started, l.Ended = 0, 0, 0
-			ch.move(l, jjm.Submitting, jjm.Spooled, "bulk "+string(b.Tag))
+			ch.move(l, jjm.Submitting, jjm.Spooled, "bulk "+string(b.Tag)+" for "+c.name)
 		}
 		return nil
 	})
@@ -293,6 +290,10 @@ func (c *cluster) act(ctx context.Context, tag jjm.Tag) error {
 	if b == nil || err != nil {
 		return err
 	}
+	order, err := c.order(ar, b)
+	if err != nil {
+		return err
+	}
 	e.mem.Lock()
 	if live := e.bulks[tag]; live != nil {
 		live.tried = jjm.At(e.now())
@@ -300,11 +301,7 @@ func (c *cluster) act(ctx context.Context, tag jjm.Tag) error {
 	e.mem.Unlock()
 	cmd, cancel := c.command(ctx)
 	defer cancel()
-	receipt, err := c.adapter.Submit(cmd, adapters.Bulk{
-		Tag: tag, Owner: c.account(b.Owner), Request: b.Request, N: len(b.Members),
-		Argv: []string{filepath.Join(ar.bin, "jjm-wrapper"), "run", ar.Root(), string(tag)},
-		Dir:  filepath.Join(ar.Root(), sandbox.BulkDir(tag)),
-	})
+	receipt, err := c.adapter.Submit(cmd, order)
 	if crashed := e.crash("submit.acted"); crashed != nil {
 		return crashed
 	}
@@ -334,11 +331,12 @@ func (c *cluster) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.Rec
 		return c.refused(ctx, tag, err.Error())
 	case kind == jjm.Busy:
 		c.e.complain(slog.LevelWarn, "busy/"+c.name, "batch system is busy, bulk waits", "cluster", c.name, "tag", tag, "error", err)
+		c.saidBusy()
 		c.later(tag, 5*time.Second)
 		return c.tried(ctx, tag, err)
 	default:
 		c.e.log.Warn("submission is in doubt", "cluster", c.name, "tag", tag, "error", err)
-		c.later(tag, c.caps.Settle)
+		c.later(tag, c.caps().Settle)
 		return c.doubt(ctx, tag, err)
 	}
 }
@@ -360,7 +358,7 @@ func (c *cluster) accepted(ctx context.Context, tag jjm.Tag, id string) error {
 		b.ID, b.Settled, b.Error = id, ch.now, ""
 		b.Tries++
 		b.State = jjm.BulkAccepted
-		if !c.caps.TwoPhase {
+		if !c.caps().TwoPhase {
 			b.State = jjm.BulkReleased
 		}
 		for _, m := range b.Members {
@@ -380,8 +378,9 @@ func (c *cluster) accepted(ctx context.Context, tag jjm.Tag, id string) error {
 	})
 	c.mu.Lock()
 	delete(c.retryAt, tag)
+	c.busy = deadline{}
 	c.mu.Unlock()
-	if err == nil && c.caps.TwoPhase {
+	if err == nil && c.caps().TwoPhase {
 		err = c.release(ctx, tag)
 	}
 	kick(c.watchKick)
@@ -417,43 +416,103 @@ func (c *cluster) release(ctx context.Context, tag jjm.Tag) error {
 	})
 }
 
-// refused fails all members: the batch system will never take them (decision
-// R19).
+// refused settles a bulk that the batch system will never take: a member that
+// may go to another cluster goes there, the others fail (decision R19).
 func (c *cluster) refused(ctx context.Context, tag jjm.Tag, why string) error {
 	return c.e.change(ctx, "refuse", func(ch *change) error {
 		b := ch.bulk(tag)
 		if b == nil {
 			return nil
 		}
-		b.State, b.Error = jjm.BulkRefused, why
-		for _, m := range b.Members {
-			if c.e.current(m) == nil {
-				continue
+		ch.refused = map[jjm.GridID]refusal{}
+		text := "refused by " + c.name + ": " + why
+		c.takeBack(ch, b, text, func(l *jjm.LocalJob, g *grid) bool {
+			others := slices.ContainsFunc(c.e.candidates(g), func(name string) bool { return name != c.name })
+			if others {
+				ch.refused[g.job.ID] = refusal{c.name, why}
 			}
-			l := ch.local(m.LocalID)
-			l.Ended, l.Message = ch.now, "refused by "+c.name+": "+why
-			v := jjm.Verdict{Level: "SUBMIT", Action: jjm.Fail, Phase: jjm.CreateFailed, Text: l.Message, Counters: l.Counters}
-			ch.end(l, jjm.Evidence{}, v)
-			if l.Kill {
-				ch.move(l, jjm.Killed, jjm.ByPerson, "never submitted")
-				continue
-			}
-			ch.move(l, jjm.Failed, jjm.CreateFailed, l.Message)
-		}
-		b.State = jjm.BulkRefused
+			return others
+		})
+		b.Error = why
 		return nil
 	})
 }
 
-// tried counts a try that certainly came to nothing.
+// takeBack ends the attempts of a bulk that the batch system surely does not
+// have. A member that again names gets another attempt, anywhere; of the others
+// those that were to be killed are, the rest fail.
+func (c *cluster) takeBack(ch *change, b *jjm.Bulk, text string, again func(*jjm.LocalJob, *grid) bool) {
+	for _, m := range b.Members {
+		if c.e.current(m) == nil {
+			continue
+		}
+		l := ch.local(m.LocalID)
+		l.Message = text
+		v := jjm.Verdict{Level: "SUBMIT", Action: jjm.Retry, Text: text, RetryArgs: l.RetryArgs, Counters: l.Counters}
+		switch {
+		case l.Kill:
+			v.Action, v.Phase = jjm.Cancel, jjm.ByPerson
+			l.Ended = ch.now
+			ch.end(l, jjm.Evidence{}, v)
+			ch.move(l, jjm.Killed, jjm.ByPerson, "never submitted")
+		case again(l, c.e.grids[m.Grid]):
+			ch.end(l, jjm.Evidence{}, v)
+			l.Attempt, l.NotBefore = l.Attempt+1, ch.now
+			ch.move(l, jjm.Submitting, jjm.RetryWait, text)
+		default:
+			v.Action, v.Phase = jjm.Fail, jjm.CreateFailed
+			l.Ended = ch.now
+			ch.end(l, jjm.Evidence{}, v)
+			ch.move(l, jjm.Failed, jjm.CreateFailed, text)
+		}
+	}
+	b.State = jjm.BulkRefused
+}
+
+// tried counts a try that certainly came to nothing. A bulk whose members can
+// all go to a cluster that is well does so; else it is tried again here.
 func (c *cluster) tried(ctx context.Context, tag jjm.Tag, cause error) error {
 	return c.e.change(ctx, "submit-again", func(ch *change) error {
-		if b := ch.bulk(tag); b != nil {
-			b.Tries++
-			b.Error = cause.Error()
+		b := ch.bulk(tag)
+		if b == nil {
+			return nil
+		}
+		b.Tries++
+		b.Error = cause.Error()
+		if c.movable(b, ch.now) {
+			c.takeBack(ch, b, "not taken by "+c.name+", goes elsewhere: "+cause.Error(), func(*jjm.LocalJob, *grid) bool { return true })
 		}
 		return nil
 	})
+}
+
+// moveOn takes a bulk back that the batch system surely does not have and that
+// may not be submitted here now, if all its members may go elsewhere.
+func (c *cluster) moveOn(ctx context.Context, b *jjm.Bulk) error {
+	c.e.mem.RLock()
+	movable := c.movable(b, jjm.At(c.e.now()))
+	c.e.mem.RUnlock()
+	if !movable {
+		return nil
+	}
+	return c.tried(ctx, b.Tag, jjm.Errorf(jjm.Busy, "cluster %s is paused", c.name))
+}
+
+// movable reports whether every member of a bulk may go to a better cluster. A
+// lock of the engine is held.
+func (c *cluster) movable(b *jjm.Bulk, now jjm.Time) bool {
+	movable := false
+	for _, m := range b.Members {
+		l := c.e.current(m)
+		if l == nil || l.Kill {
+			continue
+		}
+		if !c.elsewhere(c.e.grids[m.Grid], now) {
+			return false
+		}
+		movable = true
+	}
+	return movable
 }
 
 // doubt marks the members of a bulk that may or may not have arrived.
@@ -484,7 +543,7 @@ func (c *cluster) nextDue() time.Duration {
 	next := time.Hour
 	now := jjm.At(c.e.now())
 	for _, g := range c.e.grids {
-		if !c.serves(g) {
+		if !c.serves(g, now) {
 			continue
 		}
 		if left := c.waits(g.job.Owner); left > 0 {

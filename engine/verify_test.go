@@ -87,7 +87,7 @@ func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 // attempt that was accepted and in none after it.
 func (w *world) verifyRuns(locals []jjm.LocalJob) {
 	w.t.Helper()
-	runs := w.sim.Runs()
+	runs := w.runs()
 	for id, n := range runs {
 		if n > 1 {
 			w.t.Errorf("attempt %s#%d ran %d times", id.LocalID, id.Attempt, n)
@@ -235,11 +235,13 @@ func (w *world) verifyQuiet() {
 	w.t.Helper()
 	ctx := context.Background()
 	for _, o := range []jjm.Owner{owner(alice), owner(bob), *service} {
-		l, err := w.sim.List(ctx, o, time.Time{})
-		w.must(err)
-		for _, r := range l.Reports {
-			if r.State.Alive() {
-				w.t.Errorf("batch job %s (tag %s) is still %s", r.ID, r.Tag, r.State)
+		for _, a := range w.adapters() {
+			l, err := a.List(ctx, o, time.Time{})
+			w.must(err)
+			for _, r := range l.Reports {
+				if r.State.Alive() {
+					w.t.Errorf("batch job %s (tag %s) is still %s", r.ID, r.Tag, r.State)
+				}
 			}
 		}
 	}

@@ -11,47 +11,74 @@ import (
 	"jjm/plan"
 )
 
-// watchLoop lists the cluster once a cycle and at a hint from its adapter.
+// watchLoop lists the cluster once an interval, which adapts to how long listings
+// take, and sooner when something asks for it.
 func (c *cluster) watchLoop(ctx context.Context) {
-	var hint <-chan struct{}
-	if w, ok := c.adapter.(adapters.Watcher); ok {
-		hint = w.Changed()
-	}
+	hint := c.hints()
 	for ctx.Err() == nil {
 		if err := c.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
 			c.e.complain(slog.LevelError, "listing/"+c.name, "listing could not be applied, trying again", "cluster", c.name, "error", err)
 		}
-		t := time.NewTimer(c.e.conf().Poll.D())
+		c.warnUnknown()
+		every, soon := c.interval()
+		t := time.NewTimer(every)
 		select {
 		case <-ctx.Done():
 		case <-t.C:
 		case <-c.watchKick:
-			pause(ctx, c.spacing())
+			pause(ctx, soon)
 		case <-hint:
-			pause(ctx, c.spacing())
+			pause(ctx, soon)
 		}
 		t.Stop()
 	}
 }
 
-// spacing keeps hints from listing more than ten times a second, or than forty
-// times a poll interval.
-func (c *cluster) spacing() time.Duration {
-	return max(min(c.e.conf().Poll.D()/40, time.Second), 100*time.Millisecond)
+// interval says when to list again: by itself, and when something asks for it.
+// While results lack the batch system's last word it comes four times as often.
+func (c *cluster) interval() (every, soon time.Duration) {
+	p := c.polling()
+	c.mu.Lock()
+	took := c.took
+	c.mu.Unlock()
+	every, soon = p.Every(took), p.Soon(took)
+	if !p.Hints && c.expects() {
+		every = max(every/4, soon)
+	}
+	return every, soon
+}
+
+// expects reports whether a result waits for the last word of this cluster.
+func (c *cluster) expects() bool {
+	ids := c.e.endings.unreported()
+	c.e.mem.RLock()
+	defer c.e.mem.RUnlock()
+	for _, id := range ids {
+		if l := c.e.current(id); l != nil {
+			if b := c.e.bulks[l.Tag]; b != nil && b.Cluster == c.name {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // watchOnce makes one listing per account and applies it. Trouble changes
 // nothing but the cluster's health.
 func (c *cluster) watchOnce(ctx context.Context) error {
 	c.cycle++
+	var took time.Duration
 	for _, account := range c.accounts() {
-		asked := jjm.At(c.e.now())
+		began := c.e.now()
+		asked := jjm.At(began)
 		cmd, cancel := c.command(ctx)
 		listing, err := c.adapter.List(cmd, account, c.since(account))
 		cancel()
 		if ctx.Err() != nil {
 			return nil
 		}
+		took += max(c.e.now().Sub(began), 0)
+		c.listed(took)
 		c.health(err)
 		if err != nil {
 			return nil
@@ -64,6 +91,13 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// listed notes how long the listings of this round took.
+func (c *cluster) listed(took time.Duration) {
+	c.mu.Lock()
+	c.took = took
+	c.mu.Unlock()
 }
 
 // since is how far back ended jobs matter: to the oldest open bulk.
@@ -101,11 +135,8 @@ func (c *cluster) applyListing(ctx context.Context, listing adapters.Listing, as
 			return err
 		}
 	}
-	for id, a := range missing {
-		if err := c.absent(ctx, id, a); err != nil {
-			return err
-		}
-	}
+	c.noteWaits(listing.Reports, jjm.At(listing.At))
+	c.absent(ctx, account, missing)
 	if len(ended) > 0 || len(missing) > 0 {
 		kick(c.e.harvKick)
 	}
@@ -170,7 +201,7 @@ func (c *cluster) tells(l *jjm.LocalJob, r *jjm.Report) bool {
 }
 
 func (c *cluster) liveInput(l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
-	held := c.caps.TwoPhase
+	held := c.caps().TwoPhase
 	if b := c.e.bulks[l.Tag]; b != nil {
 		held = held && b.State != jjm.BulkReleased
 	}
@@ -214,101 +245,6 @@ func (c *cluster) stranger(id jjm.AttemptID, r jjm.Report) {
 	c.e.log.Error("two batch jobs for one attempt", "cluster", c.name, "local", id.LocalID, "tag", r.Tag, "batch", r.ID)
 	c.e.endings.suspect(id, r)
 	kick(c.e.harvKick)
-}
-
-// absences lists the attempts of this cluster that should have been listed and
-// were not. Bulks acknowledged after the question was asked do not count.
-func (c *cluster) absences(asked jjm.Time, account jjm.Owner) map[jjm.AttemptID]plan.Absence {
-	e := c.e
-	e.mem.RLock()
-	defer e.mem.RUnlock()
-	out := map[jjm.AttemptID]plan.Absence{}
-	for _, b := range e.bulks {
-		if b.Cluster != c.name || c.account(b.Owner) != account || b.State == jjm.BulkIntent || b.Settled >= asked {
-			continue
-		}
-		for pos, m := range b.Members {
-			if b.seen[pos] == c.cycle {
-				delete(c.missing, m)
-				continue
-			}
-			if l := e.current(m); l != nil && l.Tag == b.Tag {
-				a := c.missing[m].Missed(asked, b.Settled)
-				c.missing[m] = a
-				out[m] = a
-			}
-		}
-	}
-	return out
-}
-
-// absent asks plan what an absence means so far and does it.
-func (c *cluster) absent(ctx context.Context, id jjm.AttemptID, a plan.Absence) error {
-	e := c.e
-	l, owner, ok := e.attemptRow(id)
-	if !ok {
-		delete(c.missing, id)
-		return nil
-	}
-	rules := plan.AbsenceRules{Listings: e.conf().AbsentListings, Age: e.conf().AbsentFor.D()}
-	asked := e.endings.accounted(id) || !c.caps.Accounting
-	verdict := plan.Missing(a, jjm.At(e.now()), asked, e.heartbeatFresh(id, owner), rules)
-	ref, _, _ := e.refOf(&l)
-	switch verdict {
-	case plan.AskAccounting:
-		return c.askAccounting(ctx, id, owner, ref)
-	case plan.Prove:
-		c.prove(ctx, id, owner, ref)
-	}
-	e.endings.absent(id, verdict)
-	return nil
-}
-
-// askAccounting looks for the end of an attempt that the listing has forgotten.
-func (c *cluster) askAccounting(ctx context.Context, id jjm.AttemptID, owner jjm.Owner, ref adapters.Ref) error {
-	cmd, cancel := c.command(ctx)
-	defer cancel()
-	reports, err := c.adapter.Account(cmd, c.account(owner), []adapters.Ref{ref})
-	if err != nil {
-		c.e.complain(slog.LevelWarn, "accounting/"+c.name, "accounting gives no answer", "cluster", c.name, "local", id.LocalID, "error", err)
-		return nil
-	}
-	for _, r := range reports {
-		if r.Tag == ref.Tag && (ref.Index < 0 || r.Index == ref.Index) && r.State.Ended() {
-			c.e.endings.report(id, r, jjm.At(c.e.now()))
-			kick(c.e.harvKick)
-			return nil
-		}
-	}
-	c.e.endings.asked(id)
-	return nil
-}
-
-// prove cancels what is missing and then looks for its tag: only both together
-// prove that nothing is left of it.
-func (c *cluster) prove(ctx context.Context, id jjm.AttemptID, owner jjm.Owner, ref adapters.Ref) {
-	cmd, cancel := c.command(ctx)
-	defer cancel()
-	c.e.endings.with(id, func(en *ending) { en.proving = true })
-	results, err := c.adapter.Control(cmd, c.account(owner), adapters.Cancel, []adapters.Ref{ref})
-	if err == nil {
-		err = errors.Join(results...)
-	}
-	var found []adapters.Found
-	if err == nil {
-		found, err = c.adapter.Find(cmd, c.account(owner), []jjm.Tag{ref.Tag})
-	}
-	if err != nil {
-		c.e.complain(slog.LevelWarn, "absence/"+c.name, "absence cannot be proven yet", "cluster", c.name, "local", id.LocalID, "error", err)
-		return
-	}
-	// A bulk may be present for the sake of its other members: then the cancel
-	// that succeeded, and the listings that lack this one, are the proof.
-	if len(found) == 1 && found[0].Presence != adapters.NotYetKnown {
-		a := c.missing[id]
-		a.Proven = true
-		c.missing[id] = a
-	}
 }
 
 // attemptRow copies the row of an attempt that is current.

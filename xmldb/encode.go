@@ -10,7 +10,7 @@ import (
 
 // SchemaVersion is the version of docs/record.xsd that records follow. The
 // number before the point changes when a reader must.
-const SchemaVersion = "1.0"
+const SchemaVersion = "1.1"
 
 const prologue = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 
@@ -156,6 +156,14 @@ func (e *encoder) localJob(j *jjm.LocalJob) {
 	e.count("early", j.Counters.Early)
 	e.count("lateHandled", j.Counters.LateHandled)
 	e.count("lateUnhandled", j.Counters.LateUnhandled)
+	e.opt("cluster", j.Cluster, &cut)
+	if w := j.Waits; w != nil {
+		e.opt("waits", w.Reason, &cut)
+		e.opt("hold", w.Hold, &cut)
+		e.time("starts", w.Starts)
+		e.opt("said", w.Source, &cut)
+		e.time("at", w.At)
+	}
 	e.startDone(path, cut)
 	e.part(path+"/part", &j.Part)
 	e.raw("<message")
@@ -264,23 +272,27 @@ func (e *encoder) counts(h *head.Head) {
 	e.leaf("counts", "counts", "", false)
 }
 
-// clusterJobs lists a cluster job per cluster in use (decision R22); a step has
-// one cluster.
+// clusterJobs lists a cluster job per cluster in use (decision R22).
 func (e *encoder) clusterJobs(h *head.Head) {
 	e.raw("\n  <clusterjobs")
-	c := h.Grid.Step.Cluster
-	if c == "" {
+	if len(h.ClusterJobs) == 0 {
 		e.leaf("clusterjobs", "clusterjobs", "", false)
 		return
 	}
-	cut := false
-	e.startDone("clusterjobs", false)
-	e.raw("\n    <clusterjob")
-	id := e.text(h.Grid.ID.String()+"@"+c, &cut)
-	e.must("id", id, &cut)
-	e.must("cluster", c, &cut)
-	e.int("jobs", int64(h.Jobs))
-	e.leaf(kidPath("clusterjobs", "clusterjob", id), "clusterjob", "", cut)
+	kept := h.ClusterJobs[:min(len(h.ClusterJobs), e.lim.list)]
+	e.startDone("clusterjobs", len(kept) < len(h.ClusterJobs))
+	for _, j := range kept {
+		cut := false
+		e.raw("\n    <clusterjob")
+		id := e.text(j.ID(h.Grid.ID), &cut)
+		e.must("id", id, &cut)
+		e.must("cluster", j.Cluster, &cut)
+		e.int("jobs", int64(j.Jobs()))
+		for s, n := range j.Counts {
+			e.count(jjm.State(s).String(), n)
+		}
+		e.leaf(kidPath("clusterjobs", "clusterjob", id), "clusterjob", "", cut)
+	}
 	e.end("clusterjobs", "clusterjobs", "\n    ")
 }
 

@@ -34,7 +34,8 @@ func headLayout() *element {
 			"reason":  leaf(""),
 			"counts": leaf("", "expected", "total", "new", "submitting", "submitted", "running",
 				"completing", "completed", "failed", "killed", "held"),
-			"clusterjobs": {attrs: []string{truncated}, kids: map[string]*element{"clusterjob": leaf("id", "id", "cluster", "jobs")}},
+			"clusterjobs": {attrs: []string{truncated}, kids: map[string]*element{"clusterjob": leaf("id", "id", "cluster", "jobs", "new",
+				"submitting", "submitted", "running", "completing", "completed", "failed", "killed", "held")}},
 			"step": {
 				key:   "n",
 				attrs: []string{"n", "cluster", "splitter", "expected", "made", "closed", "prepared", truncated},
@@ -59,7 +60,8 @@ func shardLayout() *element {
 		kids: map[string]*element{"localjob": {
 			key: "id",
 			attrs: []string{"id", "state", "phase", "attempt", "batch", "host", "submitted", "started", "ended",
-				"exit", "tag", "pos", "notBefore", "kill", "early", "lateHandled", "lateUnhandled", truncated},
+				"exit", "tag", "pos", "notBefore", "kill", "early", "lateHandled", "lateUnhandled",
+				"cluster", "waits", "hold", "starts", "said", "at", truncated},
 			kids: map[string]*element{
 				"part":     {attrs: []string{"unit", "first", "count", "serial", truncated}, kids: map[string]*element{"arg": leaf("#")}},
 				"message":  leaf(""),

@@ -66,6 +66,7 @@ func sampleHead(grid jjm.GridID, n int) Head {
 		Phases: []jjm.Progress{{Phase: "simulate", Done: 117, Total: 250}},
 	}
 	h.Counts[jjm.Running] = n
+	h.ClusterJobs = []jjm.ClusterJob{{Cluster: "local", Counts: h.Counts}}
 	return h
 }
 
@@ -76,7 +77,7 @@ func sampleJob(grid jjm.GridID, n int) jjm.LocalJob {
 		Tag:  "jabcdefghijklmn", Pos: int32(n % 1000), BatchID: fmt.Sprintf("48213_%d", n), Host: "node117.example.org",
 		Submitted: jjm.At(noon.Add(-30 * time.Minute)), Started: jjm.At(noon.Add(-20 * time.Minute)), Exit: -1,
 		Progress: jjm.Progress{Phase: "simulate", Done: 117, Total: 250},
-		Counters: jjm.Counters{Early: 1},
+		Counters: jjm.Counters{Early: 1}, Cluster: "local",
 	}
 }
 
@@ -162,7 +163,7 @@ func TestPublish_WritesHeadAndShards(t *testing.T) {
 		t.Errorf("head (-want +got):\n%s", diff)
 	}
 	line := `<localjob id="17.2000" state="running" attempt="1" batch="48213_2000" host="node117.example.org" ` +
-		`submitted="2026-03-01T11:30:00.000Z" started="2026-03-01T11:40:00.000Z" tag="jabcdefghijklmn" pos="0" early="1">` +
+		`submitted="2026-03-01T11:30:00.000Z" started="2026-03-01T11:40:00.000Z" tag="jabcdefghijklmn" pos="0" early="1" cluster="local">` +
 		`<part unit="event" first="500001" count="250" serial="2001"/><message/>` +
 		`<progress phase="simulate" done="117" total="250"/></localjob>`
 	if text := readText(t, filepath.Join(dir, "17/jobs-0002.xml")); !strings.Contains(text, "\n"+line+"\n") {

@@ -34,7 +34,7 @@ func TestQuery_Paths(t *testing.T) {
 		{"//localjob[@id='17.9']/message/text()", []string{"exit <139> & \a \uFFFD \uFFFD"}},
 		{"//part[@first='250001']/../@id", []string{"17.1000"}},
 		{"/localjobs/@shard", []string{"0", "1"}},
-		{"//@schemaVersion", []string{"1.0", "1.0", "1.0"}},
+		{"//@schemaVersion", []string{"1.1", "1.1", "1.1"}},
 		{"//localjob[1]/@id", []string{"17.0", "17.1000"}},
 		{"//arg", []string{"<arg>a b</arg>", "<arg/>", "<arg>&lt;&#xD;\n&gt;</arg>"}},
 		{"//arg[text()='a/b']", nil},

@@ -66,6 +66,7 @@ func everyState(grid jjm.GridID) Shard {
 	full.Phase, full.Message, full.Exit = jjm.RetryWait, "exit <139> & \x07 \xff \uFFFE", 139
 	full.Kill, full.NotBefore, full.Ended = true, jjm.At(noon), jjm.At(noon)
 	full.Counters = jjm.Counters{Early: 1, LateHandled: 2, LateUnhandled: 3}
+	full.Waits = &jjm.Waiting{Reason: "hold <1>\x00", Hold: "13/2", Starts: jjm.At(noon), Source: "condor_q", At: jjm.At(noon)}
 	full.Part.Args = []string{"a b", "", "<\r\n>"}
 	s.Jobs = append(s.Jobs, full)
 	return s
@@ -113,6 +114,9 @@ func TestSchema_HoldsForTruncatedRecords(t *testing.T) {
 	h := sampleHead(17, 5_000_000)
 	h.Message, h.Grid.Reason, h.Grid.Spec.Name = strings.Repeat("<", 99_999), strings.Repeat("&", 99_999), strings.Repeat("\x01", 99_999)
 	h.Grid.Step.Cluster = strings.Repeat("c", 99_999)
+	for i := range 2000 {
+		h.ClusterJobs = append(h.ClusterJobs, jjm.ClusterJob{Cluster: strings.Repeat("c", 9_999) + fmt.Sprint(i), Counts: h.Counts})
+	}
 	job := sampleJob(17, 0)
 	job.Message, job.Host = strings.Repeat("m", 99_999), strings.Repeat("h", 99_999)
 	job.Part.Args = slices.Repeat([]string{strings.Repeat("a", 100)}, 999)
@@ -128,8 +132,8 @@ func TestSchema_RefusesWrongRecords(t *testing.T) {
 	publish(t, db, 17, 2)
 	head, shard := readText(t, filepath.Join(dir, "17/record.xml")), readText(t, filepath.Join(dir, "17/jobs-0000.xml"))
 	for _, tc := range []struct{ name, text, old, new string }{
-		{"no schema version", head, ` schemaVersion="1.0"`, ""},
-		{"another schema version", head, `schemaVersion="1.0"`, `schemaVersion="2.0"`},
+		{"no schema version", head, ` schemaVersion="1.1"`, ""},
+		{"another schema version", head, `schemaVersion="1.1"`, `schemaVersion="2.0"`},
 		{"unknown status", head, `status="running"`, `status="fine"`},
 		{"unknown GRAM state", head, `gram="2"`, `gram="3"`},
 		{"a time without a zone", head, `12:00:00.000Z`, `12:00:00.000`},

@@ -35,6 +35,9 @@ type Head struct {
 	// will be is Grid.Step.Expected.
 	Counts [jjm.NumStates]int
 	Jobs   int
+	// ClusterJobs are the local jobs by the cluster of their current or last
+	// attempt; those that had none are left out.
+	ClusterJobs []jjm.ClusterJob
 	// GRAM, GRAMCode (17 when GRAM is FAILED) and Message are what a
 	// gatekeeper is told.
 	GRAM     jjm.GRAM

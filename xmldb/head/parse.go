@@ -69,6 +69,8 @@ func (p *parser) gridjob(root xml.StartElement) error {
 			return p.text(&p.head.Grid.Reason)
 		case "counts":
 			p.counts(attrs(e))
+		case "clusterjobs":
+			return p.clusterJobs()
 		case "step":
 			return p.step(attrs(e))
 		case "phases":
@@ -114,6 +116,20 @@ func (p *parser) counts(a map[string]string) {
 	for s := range jjm.NumStates {
 		p.head.Counts[s] = int(p.int(a, "counts", jjm.State(s).String()))
 	}
+}
+
+func (p *parser) clusterJobs() error {
+	return p.children(func(e xml.StartElement) error {
+		if e.Name.Local == "clusterjob" {
+			a := attrs(e)
+			j := jjm.ClusterJob{Cluster: a["cluster"]}
+			for s := range jjm.NumStates {
+				j.Counts[s] = int(p.int(a, "clusterjob", jjm.State(s).String()))
+			}
+			p.head.ClusterJobs = append(p.head.ClusterJobs, j)
+		}
+		return p.d.Skip()
+	})
 }
 
 func (p *parser) step(a map[string]string) error {

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"log/slog"
+	"path/filepath"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/sandbox"
+)
+
+// order is what the adapter of this cluster is told of a bulk.
+func (c *cluster) order(ar *area, b *jjm.Bulk) (adapters.Bulk, error) {
+	out := adapters.Bulk{
+		Tag: b.Tag, Owner: c.account(b.Owner), Request: b.Request, N: len(b.Members),
+		Argv: []string{filepath.Join(ar.bin, sandbox.WrapperName), "run", ar.Root(), string(b.Tag)},
+		Dir:  filepath.Join(ar.Root(), sandbox.BulkDir(b.Tag)),
+	}
+	if c.adapter.Capabilities().SharedFS {
+		return out, nil
+	}
+	return out, carried(ar, b, &out)
+}
+
+// carried completes a bulk for workers that do not see the work area: the box,
+// the packages and the wrapper go with it, and a parcel of each job comes back.
+func carried(ar *area, b *jjm.Bulk, out *adapters.Bulk) error {
+	var grids []jjm.GridID
+	for _, m := range b.Members {
+		grids = append(grids, m.Grid)
+	}
+	box, err := ar.WriteBox(b.Tag, grids)
+	if err != nil {
+		return err
+	}
+	out.Argv = []string{"./" + sandbox.WrapperName, "carry", string(b.Tag)}
+	out.Transfer = &adapters.Transfer{
+		In:  append([]string{filepath.Join(ar.bin, sandbox.WrapperName), box.File}, box.Packages...),
+		Out: sandbox.ParcelName, Back: ar.BackDir(b.Tag),
+	}
+	return nil
+}
+
+// fetch unpacks the parcel of an attempt that is over in a batch system which
+// carries files. One that is damaged counts as none: the batch system's word
+// decides then. It reports whether the attempt's result is known now.
+func (e *Engine) fetch(ar *area, l *jjm.LocalJob, id jjm.AttemptID, en *ending) (bool, error) {
+	if en.result != nil || !en.report.State.Ended() || !e.carries(l.Tag) {
+		return false, nil
+	}
+	r, err := ar.TakeParcel(l.Tag, l.Pos, id, e.conf().MaxOutputBytes)
+	if err != nil && jjm.KindOf(err) != jjm.Invalid {
+		return false, err
+	}
+	if err != nil {
+		e.complain(slog.LevelWarn, "parcel/"+id.LocalID.String(), "what a job brought back is not usable", "local", id.LocalID, "tag", l.Tag, "error", err)
+	}
+	if r == nil {
+		return false, nil
+	}
+	e.endings.result(r, jjm.At(e.now()))
+	return true, nil
+}
+
+// carries reports whether the workers of a bulk's cluster do not see the work
+// area.
+func (e *Engine) carries(tag jjm.Tag) bool {
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	b := e.bulks[tag]
+	if b == nil {
+		return false
+	}
+	c := e.clusters[b.Cluster]
+	return c != nil && !c.adapter.Capabilities().SharedFS
+}

@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"jjm/adapters"
+)
+
+// How often a batch system is asked for its limits: they change when its admin
+// changes them. While it does not answer it is asked more often, for until it
+// did only the safest limits are known.
+const (
+	probeEvery = 5 * time.Minute
+	probeAgain = 30 * time.Second
+)
+
+// probeLoop keeps what the adapter knows of its batch system fresh.
+func (c *cluster) probeLoop(ctx context.Context, p adapters.Prober) {
+	for ctx.Err() == nil {
+		wait := probeEvery
+		if !c.probe(ctx, p) {
+			wait = probeAgain
+		}
+		pause(ctx, wait)
+	}
+}
+
+// probe asks once, and reports whether there was an answer. With it more may be
+// submitted, or at last something.
+func (c *cluster) probe(ctx context.Context, p adapters.Prober) bool {
+	cmd, cancel := c.command(ctx)
+	defer cancel()
+	defer c.probed.Do(func() { close(c.ready) })
+	if err := p.Probe(cmd); err != nil {
+		if ctx.Err() == nil {
+			c.e.complain(slog.LevelWarn, "probe/"+c.name, "batch system does not tell its limits", "cluster", c.name, "error", err)
+		}
+		return false
+	}
+	c.e.troubles.over("probe/" + c.name)
+	kick(c.submitKick)
+	return true
+}
+
+// awaitProbe waits for the first probe to come to something, if only to an
+// error: a daemon that starts beside a frozen batch system works all the same.
+func (c *cluster) awaitProbe(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-c.ready:
+	}
+}

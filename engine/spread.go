@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/plan"
+)
+
+// tally counts the local jobs of a grid job that one cluster has, or had last.
+type tally struct {
+	counts [jjm.NumStates]int
+	// retrying are those of them between two attempts.
+	retrying int
+}
+
+// load is how many of them are in the batch system or about to be.
+func (t *tally) load() plan.Load {
+	if t == nil {
+		return plan.Load{}
+	}
+	return plan.Load{
+		Pending: t.counts[jjm.Submitted] + t.counts[jjm.Submitting] - t.retrying,
+		Running: t.counts[jjm.Running] + t.counts[jjm.Completing],
+	}
+}
+
+// count adds a local job to its cluster's tally, or takes it off.
+func (g *grid) count(l *jjm.LocalJob, by int) {
+	if l.Cluster == "" {
+		return
+	}
+	t := g.on[l.Cluster]
+	if t == nil {
+		if g.on == nil {
+			g.on = map[string]*tally{}
+		}
+		t = &tally{}
+		g.on[l.Cluster] = t
+	}
+	t.counts[l.State] += by
+	t.retrying += by * retrying(l)
+}
+
+// unsent counts the local jobs that no batch system has got yet, or that wait
+// for their next attempt.
+func (g *grid) unsent() int { return g.counts[jjm.New] + g.retrying }
+
+// clusterJobs gives the cluster jobs of a grid job, by name of the cluster.
+func (g *grid) clusterJobs() []jjm.ClusterJob {
+	var out []jjm.ClusterJob
+	for name, t := range g.on {
+		if j := (jjm.ClusterJob{Cluster: name, Counts: t.counts}); j.Jobs() > 0 {
+			out = append(out, j)
+		}
+	}
+	slices.SortFunc(out, func(a, b jjm.ClusterJob) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return out
+}
+
+// candidates are the clusters that local jobs of g may go to: those of its step
+// that this site still has and that did not refuse them.
+func (e *Engine) candidates(g *grid) []string {
+	out := make([]string, 0, len(g.job.Step.Clusters))
+	for _, name := range g.job.Step.Clusters {
+		if _, refused := g.refused[name]; e.clusters[name] != nil && !refused {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// serves reports whether local jobs of a grid job may be submitted here.
+func (c *cluster) serves(g *grid, now jjm.Time) bool {
+	if g.job.Kill || g.job.Status == jjm.Paused || !slices.Contains(g.job.Step.Clusters, c.name) {
+		return false
+	}
+	_, halted := c.e.halted(g, now)
+	_, refused := g.refused[c.name]
+	return !halted && !refused
+}
+
+// rank is how much reason there is to send work here. A lock of the engine is
+// held.
+func (c *cluster) rank(now jjm.Time) plan.Rank {
+	if _, yes := c.e.ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
+		return plan.Barred
+	}
+	if !c.healthy() || c.wasBusy() {
+		return plan.Troubled
+	}
+	if _, yes := c.e.ordered(jjm.OrderDrain, jjm.OrderCluster, c.name, now); yes {
+		return plan.Drained
+	}
+	return plan.Fit
+}
+
+// busyFirst and busyMost bound how long a cluster that said Busy to a submission
+// gets no work that can go elsewhere; each time in a row doubles it.
+const (
+	busyFirst = time.Minute
+	busyMost  = 16 * time.Minute
+)
+
+// saidBusy notes that a submission was not taken.
+func (c *cluster) saidBusy() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.e.now(); c.busy.left(now) == 0 {
+		wait := min(max(2*c.busy.wait, busyFirst), busyMost)
+		c.busy = deadline{set: now, wait: wait}
+	}
+}
+
+// wasBusy reports whether a submission was not taken lately.
+func (c *cluster) wasBusy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.busy.left(c.e.now()) > 0
+}
+
+// waitsFor says why no cluster takes the local jobs of g now, "" if one does. A
+// lock of the engine is held.
+func (e *Engine) waitsFor(g *grid, now jjm.Time) string {
+	if o, halted := e.halted(g, now); halted {
+		return o.String()
+	}
+	if len(g.job.Step.Clusters) == 0 {
+		return ""
+	}
+	var why []string
+	for _, name := range e.candidates(g) {
+		if o, paused := e.ordered(jjm.OrderPause, jjm.OrderCluster, name, now); paused {
+			why = append(why, o.String())
+		} else if !e.clusters[name].healthy() {
+			why = append(why, fmt.Sprintf("cluster %s does not answer", name))
+		} else {
+			return ""
+		}
+	}
+	if len(why) == 0 {
+		return fmt.Sprintf("this site has none of its clusters any more: %s", strings.Join(g.job.Step.Clusters, ", "))
+	}
+	return strings.Join(why, "; ")
+}
+
+// loads are what each cluster of the site has, in all and of each owner.
+type loads struct {
+	all    []plan.Load
+	owners map[jjm.Owner][]plan.Load
+}
+
+// loads counts. A lock of the engine is held.
+func (e *Engine) loads() loads {
+	ls := loads{all: make([]plan.Load, len(e.names)), owners: map[jjm.Owner][]plan.Load{}}
+	for _, g := range e.grids {
+		of := ls.owners[g.job.Owner]
+		if of == nil {
+			of = make([]plan.Load, len(e.names))
+			ls.owners[g.job.Owner] = of
+		}
+		for name, t := range g.on {
+			if at, known := e.places[name]; known {
+				l := t.load()
+				ls.all[at], of[at] = ls.all[at].Plus(l), of[at].Plus(l)
+			}
+		}
+	}
+	return ls
+}
+
+// bounds are the limits of the cluster, and those of one owner there. The batch
+// system's own limit is for an account: the service's, if all jobs run as that.
+func (c *cluster) bounds() (all, each plan.Bounds) {
+	all = plan.Bounds{Pending: c.maxPending(), Running: c.config.MaxRunning}
+	each = plan.Bounds{Pending: c.config.MaxPendingPerUser, Running: c.config.MaxRunningPerUser}
+	if c.e.deps.Account != nil {
+		all.Queued = c.caps().MaxQueued
+	} else {
+		each.Queued = c.caps().MaxQueued
+	}
+	return all, each
+}
+
+// maxPending is how many local jobs may wait here.
+func (c *cluster) maxPending() int {
+	if n := c.config.MaxPending; n > 0 {
+		return n
+	}
+	return c.e.conf().MaxPending
+}
+
+// standing is what plan.Share is to know of all clusters, and the room of one
+// owner at each. A lock of the engine is held.
+func (e *Engine) standing(now jjm.Time) (site []plan.Candidate, roomOf func(jjm.Owner) []int) {
+	loads := e.loads()
+	each := make([]plan.Bounds, len(e.names))
+	for i, name := range e.names {
+		c := e.clusters[name]
+		all, own := c.bounds()
+		each[i] = own
+		site = append(site, plan.Candidate{Name: name, Rank: c.rank(now), Slots: c.caps().Slots,
+			Load: loads.all[i].Pending + loads.all[i].Running, Room: plan.Room(loads.all[i], all)})
+	}
+	rooms := map[jjm.Owner][]int{}
+	return site, func(o jjm.Owner) []int {
+		if r, known := rooms[o]; known {
+			return r
+		}
+		r := make([]int, len(each))
+		for i, b := range each {
+			var l plan.Load
+			if of := loads.owners[o]; of != nil {
+				l = of[i]
+			}
+			r[i] = plan.Room(l, b)
+		}
+		rooms[o] = r
+		return r
+	}
+}
+
+// want is what a grid job with something ready wants of the cluster at place
+// here.
+func (e *Engine) want(g *grid, here int, rooms []int) plan.Want {
+	w := plan.Want{
+		Demand: plan.Demand{Grid: g.job.ID, Ready: len(g.ready), InBatch: sum(g.on[e.names[here]].load())},
+		Owner:  fmt.Sprint(g.job.Owner.UID, " ", g.job.Owner.User),
+	}
+	for _, name := range e.candidates(g) {
+		at := e.places[name]
+		w.Among, w.Rooms = append(w.Among, at), append(w.Rooms, rooms[at])
+		w.At = append(w.At, sum(g.on[name].load()))
+	}
+	return w
+}
+
+func sum(l plan.Load) int { return l.Pending + l.Running }
+
+// halted reports whether somebody paused this cluster, or the type or the user of
+// a member of a bulk.
+func (c *cluster) halted(b *jjm.Bulk) bool {
+	c.e.mem.RLock()
+	defer c.e.mem.RUnlock()
+	now := jjm.At(c.e.now())
+	if _, yes := c.e.ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
+		return true
+	}
+	return slices.ContainsFunc(b.Members, func(m jjm.AttemptID) bool {
+		g := c.e.grids[m.Grid]
+		if g == nil || c.e.current(m) == nil {
+			return false
+		}
+		_, yes := c.e.halted(g, now)
+		return yes
+	})
+}
+
+// elsewhere reports whether a cluster better than this one, which is in trouble
+// or takes nothing now, would take the local jobs of g. A lock of the engine is
+// held.
+func (c *cluster) elsewhere(g *grid, now jjm.Time) bool {
+	if _, halted := c.e.halted(g, now); halted {
+		return false
+	}
+	return slices.ContainsFunc(c.e.candidates(g), func(name string) bool {
+		return name != c.name && c.e.clusters[name].rank(now) < plan.Troubled
+	})
+}

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"strings"
+
+	"jjm"
+)
+
+// noteWaits lets people see why batch jobs wait and until when. It goes to
+// memory alone, and to a record when that is written for another reason: a
+// scheduler's estimates change with every listing.
+func (c *cluster) noteWaits(reports []jjm.Report, at jjm.Time) {
+	type news struct {
+		id    jjm.AttemptID
+		waits *jjm.Waiting
+	}
+	var all []news
+	if at == 0 {
+		at = jjm.At(c.e.now())
+	}
+	same := map[jjm.Waiting]*jjm.Waiting{} // what many say alike is kept once
+	e := c.e
+	e.mem.RLock()
+	for i := range reports {
+		r := &reports[i]
+		l := c.waiter(r)
+		if l == nil {
+			continue
+		}
+		if w := waitingOf(r, at); w != (jjm.Waiting{}) {
+			all = append(all, news{l.AttemptID(), shared(same, w)})
+		} else if l.Waits != nil {
+			all = append(all, news{l.AttemptID(), nil})
+		}
+	}
+	e.mem.RUnlock()
+	if len(all) == 0 {
+		return
+	}
+	e.mem.Lock()
+	defer e.mem.Unlock()
+	for _, n := range all {
+		if l := e.current(n.id); l != nil && l.State == jjm.Submitted {
+			l.Waits = n.waits
+		}
+	}
+}
+
+// waiter is the local job that waits in the batch system as a report says, or
+// nil. The memory lock is held.
+func (c *cluster) waiter(r *jjm.Report) *jjm.LocalJob {
+	b := c.e.bulks[r.Tag]
+	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != c.name {
+		return nil
+	}
+	l := c.e.current(b.Members[r.Index])
+	if l == nil || l.Tag != r.Tag || l.State != jjm.Submitted || !owns(b, l, r.ID) {
+		return nil
+	}
+	return l
+}
+
+// waitingOf is what a report says of a job that waits; nothing if it does not
+// wait, or says nothing.
+func waitingOf(r *jjm.Report, at jjm.Time) jjm.Waiting {
+	waits := r.State == jjm.BatchQueued || r.State == jjm.BatchHold || r.State == jjm.BatchStarting
+	if !waits || r.Reason == "" && r.Hold == "" && r.Starts == 0 {
+		return jjm.Waiting{}
+	}
+	return jjm.Waiting{Reason: r.Reason, Hold: r.Hold, Starts: r.Starts, Source: r.Source, At: at}
+}
+
+// shared gives one copy for all that are alike, free of the listing's memory.
+func shared(same map[jjm.Waiting]*jjm.Waiting, w jjm.Waiting) *jjm.Waiting {
+	if p := same[w]; p != nil {
+		return p
+	}
+	w.Reason, w.Hold, w.Source = strings.Clone(w.Reason), strings.Clone(w.Hold), strings.Clone(w.Source)
+	same[w] = &w
+	return &w
+}
