@@ -20,10 +20,10 @@ import (
 	"jjm"
 	"jjm/adapters"
 	adaptersall "jjm/adapters/all"
+	"jjm/adapters/idealize"
 	"jjm/engine"
 	"jjm/gate"
 	handlersall "jjm/handlers/all"
-	"jjm/internal/strict"
 	"jjm/store"
 	"jjm/xmldb"
 )
@@ -174,17 +174,19 @@ func (a *App) clusters() ([]engine.Cluster, error) {
 		if err != nil {
 			return nil, err
 		}
+		common := a.config.clusterDefaults(section)
 		adapter, err := adaptersall.Registry()[kind](name, env, func(into any) error {
-			return strict.DecodeMap(settings(section), fmt.Sprintf("cluster[%d]", i), into).Err()
+			return decodeCluster(i, section, &common, into).Err()
 		})
 		if err != nil {
 			return nil, err
 		}
 		a.instrument(adapter)
+		adapter = idealize.Wrap(adapter, common.Config, idealize.Deps{Log: a.log.With("cluster", name)})
 		if c, ok := adapter.(io.Closer); ok {
 			a.onClose("cluster "+name, c.Close)
 		}
-		out = append(out, engine.Cluster{Kind: kind, Adapter: adapter})
+		out = append(out, engine.Cluster{Kind: kind, Adapter: adapter, Config: common})
 	}
 	return out, nil
 }

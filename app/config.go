@@ -150,7 +150,7 @@ func (c *Config) checkClusters() jjm.Problems {
 	var problems jjm.Problems
 	seen := map[string]bool{}
 	for i, section := range c.Cluster {
-		field := func(key string) string { return fmt.Sprintf("cluster[%d].%s", i, key) }
+		field := func(key string) string { return clusterField(i, key) }
 		name, _ := section["name"].(string)
 		switch {
 		case !plainName(name):
@@ -167,7 +167,7 @@ func (c *Config) checkClusters() jjm.Problems {
 				Text: fmt.Sprintf("%.40q: want the kind of batch system; this jjm knows %v", kind, kinds())})
 			continue
 		}
-		problems = append(problems, checkSettings(build, name, i, section)...)
+		problems = append(problems, c.checkSettings(build, name, i, section)...)
 	}
 	return problems
 }
@@ -175,17 +175,48 @@ func (c *Config) checkClusters() jjm.Problems {
 // errOnlyChecked stops an adapter's construction once its settings are decoded.
 var errOnlyChecked = errors.New("only checked")
 
-// checkSettings decodes a cluster's own settings without opening anything.
-func checkSettings(build maker, name string, i int, section map[string]any) jjm.Problems {
+// checkSettings decodes a cluster's settings without opening anything.
+func (c *Config) checkSettings(build maker, name string, i int, section map[string]any) jjm.Problems {
+	common := c.clusterDefaults(section)
 	var problems jjm.Problems
 	_, err := build(name, adapters.Env{}, func(into any) error {
-		problems = strict.DecodeMap(settings(section), fmt.Sprintf("cluster[%d]", i), into)
+		problems = decodeCluster(i, section, &common, into)
 		return errOnlyChecked
 	})
 	if err == nil || !errors.Is(err, errOnlyChecked) {
-		problems = append(problems, jjm.Problem{Field: fmt.Sprintf("cluster[%d]", i), Text: fmt.Sprint("cannot be checked: ", err)})
+		problems = append(problems, jjm.Problem{Field: clusterField(i, ""), Text: fmt.Sprint("cannot be checked: ", err)})
 	}
-	return problems
+	var values jjm.Problems
+	for _, p := range common.Check() {
+		p.Field = clusterField(i, p.Field)
+		values = append(values, p)
+	}
+	return append(problems, problems.Unsaid(values)...)
+}
+
+// decodeCluster reads a cluster's section into the settings that all clusters
+// have and into those of its kind.
+func decodeCluster(i int, section map[string]any, common *engine.ClusterConfig, own any) jjm.Problems {
+	return strict.DecodeMap(settings(section), clusterField(i, ""), common, own)
+}
+
+// clusterField names a key of the i-th cluster, or with no key the cluster.
+func clusterField(i int, key string) string {
+	if key != "" {
+		key = "." + key
+	}
+	return fmt.Sprintf("cluster[%d]%s", i, key)
+}
+
+// clusterDefaults are the settings of a cluster whose section sets nothing. The
+// embedded batch system has no ceiling: its commands are calls within this
+// process.
+func (c *Config) clusterDefaults(section map[string]any) engine.ClusterConfig {
+	d := c.Engine.ClusterDefaults()
+	if section["kind"] == "local" {
+		d.CommandsPerMinute = 0
+	}
+	return d
 }
 
 // maker makes the adapter of one kind.

@@ -2,12 +2,17 @@ package app
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"jjm"
+	"jjm/adapters"
+	adaptersall "jjm/adapters/all"
+	"jjm/engine"
 )
 
 var update = flag.Bool("update", false, "write the .want files anew")
@@ -115,4 +120,40 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("accepted with state %q and %d clusters", c.State, len(c.Cluster))
 		}
 	})
+}
+
+// TestClusters_NoKindHasAKeyThatAllClustersHave keeps the two apart: of a key
+// that both knew the adapter would never see its own.
+func TestClusters_NoKindHasAKeyThatAllClustersHave(t *testing.T) {
+	common := keysOf(reflect.TypeFor[engine.ClusterConfig]())
+	for kind, build := range adaptersall.Registry() {
+		decoded := false
+		_, _ = build("x", adapters.Env{}, func(into any) error {
+			decoded = true
+			for key := range keysOf(reflect.TypeOf(into).Elem()) {
+				if common[key] || key == "name" || key == "kind" {
+					t.Errorf("%s: its setting %q is one that all clusters have", kind, key)
+				}
+			}
+			return errOnlyChecked
+		})
+		if !decoded {
+			t.Errorf("%s: does not decode its settings first", kind)
+		}
+	}
+}
+
+// keysOf lists the TOML keys of a struct, those of embedded ones among them.
+func keysOf(t reflect.Type) map[string]bool {
+	keys := map[string]bool{}
+	for f := range t.Fields() {
+		key, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		switch {
+		case key == "" && f.Anonymous:
+			maps.Copy(keys, keysOf(f.Type))
+		case key != "" && key != "-":
+			keys[key] = true
+		}
+	}
+	return keys
 }

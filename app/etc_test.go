@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"jjm/adapters/idealize"
 	"jjm/adapters/local"
 	"jjm/engine"
 	"jjm/gate"
@@ -37,6 +38,10 @@ func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
 	if err != nil {
 		t.Fatalf("with every default set: %v", err)
 	}
+	common := c.clusterDefaults(c.Cluster[0])
+	if ps := decodeCluster(0, c.Cluster[0], &common, &local.Config{}); len(ps) > 0 || common != plain.clusterDefaults(plain.Cluster[0]) {
+		t.Errorf("[[cluster]] of the file: %v\n%+v\nof the program:\n%+v", ps, common, plain.clusterDefaults(plain.Cluster[0]))
+	}
 	if want := engine.Defaults(); !reflect.DeepEqual(c.Engine, want) || !reflect.DeepEqual(plain.Engine, want) {
 		t.Errorf("[engine] of the file:\n%+v\nof the program:\n%+v", c.Engine, want)
 	}
@@ -54,7 +59,7 @@ func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, gate.Config{}, local.Config{}} {
+	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, engine.ClusterConfig{}, idealize.Config{}, gate.Config{}, local.Config{}} {
 		typ := reflect.TypeOf(part)
 		for i := range typ.NumField() {
 			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("toml"), ",")

@@ -97,6 +97,7 @@ func fixed(old, next Config) []string {
 	differs("work", old.Work, next.Work)
 	differs("wrapper", old.Wrapper, next.Wrapper)
 	differs("engine.workers", old.Engine.Workers, next.Engine.Workers)
+	differs("engine.command", old.Engine.Command, next.Engine.Command)
 	old.Gate.Version = next.Gate.Version
 	differs("gate", old.Gate, next.Gate)
 	differs("cluster", old.Cluster, next.Cluster)

@@ -68,4 +68,10 @@ type Service interface {
 	JobTypes() []wire.JobType
 	// Clusters gives the state of the batch systems.
 	Clusters(ctx context.Context) []wire.Cluster
+	// Reset closes the circuit breaker of a cluster: Denied to who is no
+	// administrator, Gone if there is no such cluster.
+	Reset(ctx context.Context, c Caller, cluster string) error
+	// Order stores an order and gives what it changed; nil lists the orders in
+	// force. To give one is Denied to who is no administrator.
+	Order(ctx context.Context, c Caller, o *wire.Order) ([]jjm.Order, error)
 }

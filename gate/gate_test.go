@@ -112,6 +112,9 @@ func TestGate_AnswersEveryVerb(t *testing.T) {
 		{`{"verb":"history","refs":["7"],"limit":1}`, func(a wire.Answer) bool { return len(a.History) == 1 && a.History[0].Seq == 2 }},
 		{`{"verb":"log","refs":["7"]}`, func(a wire.Answer) bool { return a.Log[0] == "accepted" }},
 		{`{"verb":"job-types"}`, func(a wire.Answer) bool { return a.JobTypes[0].Type == "script" }},
+		{`{"verb":"order","order":{"verb":"pause","kind":"cluster","name":"local","reason":"x"}}`,
+			func(a wire.Answer) bool { return len(a.Orders) == 1 && a.Orders[0].Doing() == "paused" }},
+		{`{"verb":"order"}`, func(a wire.Answer) bool { return len(a.Orders) == 1 && a.Orders[0].Name == "local" }},
 		{`{"verb":"clusters"}`, func(a wire.Answer) bool { return a.Clusters[0].Name == "local" }},
 		{`{"verb":"kill","refs":["7"]}`, func(a wire.Answer) bool { return a.Kill[0].Ref == "7" && a.Kill[0].Error == nil }},
 	} {

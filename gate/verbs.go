@@ -50,6 +50,11 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 		return wire.Answer{JobTypes: c.service.JobTypes()}, nil
 	case wire.VerbClusters:
 		return wire.Answer{Clusters: c.service.Clusters(ctx)}, nil
+	case wire.VerbReset:
+		return wire.Answer{}, c.service.Reset(ctx, c.caller, req.Cluster)
+	case wire.VerbOrder:
+		orders, err := c.service.Order(ctx, c.caller, req.Order)
+		return wire.Answer{Orders: orders}, err
 	}
 	grid := slices.Contains([]string{wire.VerbLookup, wire.VerbRecord, wire.VerbLog}, req.Verb)
 	refs, err := req.ParsedRefs(grid)

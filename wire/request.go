@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"jjm"
@@ -28,7 +29,7 @@ const (
 // Verbs lists the verbs, in the order in which they are documented.
 func Verbs() []string {
 	return []string{VerbPing, VerbSubmit, VerbLookup, VerbKill, VerbStatus, VerbList, VerbWait,
-		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters}
+		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset}
 }
 
 // DecodeRequest reads a request line and checks its form: UTF-8, one JSON
@@ -73,7 +74,7 @@ func decodeError(err error) error {
 // members lists the JSON names a request may hold, at any depth.
 func members() []string {
 	var names []string
-	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order]()} {
 		for f := range t.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !slices.Contains(names, name) {
@@ -107,6 +108,14 @@ func (r *Request) check() error {
 		if err := r.Submit.check(); err != nil {
 			return err
 		}
+	}
+	if r.Verb == VerbOrder {
+		if err := r.Order.check(); err != nil {
+			return err
+		}
+	}
+	if r.Verb == VerbReset && (r.Cluster == "" || len(r.Cluster) > maxWord) {
+		return jjm.Errorf(jjm.Invalid, "cluster %.40q: want the name of a cluster", r.Cluster)
 	}
 	if r.List != nil && max(len(r.List.Status), len(r.List.Type), len(r.List.Owner)) > maxWord {
 		return jjm.Errorf(jjm.Invalid, "list: a filter is longer than %d bytes", maxWord)
@@ -155,6 +164,36 @@ func (s *Submit) check() error {
 	}
 	return nil
 }
+
+// maxReason is the longest reason of an order, in bytes.
+const maxReason = 1000
+
+// check finds what is wrong with an order whatever the site is; none at all
+// lists the orders.
+func (o *Order) check() error {
+	switch {
+	case o == nil:
+		return nil
+	case !slices.Contains([]string{jjm.OrderDrain, jjm.OrderPause, jjm.OrderResume}, o.Verb):
+		return jjm.Errorf(jjm.Invalid, "order.verb %.40q: want drain, pause or resume", o.Verb)
+	case !slices.Contains([]string{jjm.OrderCluster, jjm.OrderType, jjm.OrderUser}, o.Kind):
+		return jjm.Errorf(jjm.Invalid, "order.kind %.40q: want cluster, type or user", o.Kind)
+	case o.Name == "" || len(o.Name) > maxWord || !oneLine(o.Name):
+		return jjm.Errorf(jjm.Invalid, "order.name %.40q: want the name of a %s", o.Name, o.Kind)
+	case len(o.Reason) > maxReason || !oneLine(o.Reason):
+		return jjm.Errorf(jjm.Invalid, "order.reason %.40q: want one line of at most %d bytes", o.Reason, maxReason)
+	case o.Verb == jjm.OrderResume && (o.For != 0 || o.Until != 0):
+		return jjm.Errorf(jjm.Invalid, "order: resume ends an order at once: no time belongs to it")
+	case o.Verb != jjm.OrderResume && strings.TrimSpace(o.Reason) == "":
+		return jjm.Errorf(jjm.Invalid, "order.reason is missing: say why, for those whose jobs wait")
+	case o.For < 0 || o.Until < 0 || o.For != 0 && o.Until != 0:
+		return jjm.Errorf(jjm.Invalid, "order: want for how long, or until when, or neither")
+	}
+	return nil
+}
+
+// oneLine reports whether a text holds no control characters.
+func oneLine(s string) bool { return !strings.ContainsFunc(s, unicode.IsControl) }
 
 // ParsedRefs reads the references. With grid set, only whole grid jobs will
 // do.

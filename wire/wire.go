@@ -30,6 +30,8 @@ type Request struct {
 	File    string   `json:"file,omitempty"`    // cat: stdout, stderr, script, glf
 	Follow  bool     `json:"follow,omitempty"`  // cat
 	Limit   int      `json:"limit,omitempty"`   // history
+	Order   *Order   `json:"order,omitempty"`   // order; without it the orders in force are listed
+	Cluster string   `json:"cluster,omitempty"` // reset
 }
 
 // The verbs.
@@ -48,6 +50,8 @@ const (
 	VerbLog      = "log"
 	VerbJobTypes = "job-types"
 	VerbClusters = "clusters"
+	VerbOrder    = "order"
+	VerbReset    = "reset"
 )
 
 // Submit hands over a job file.
@@ -62,6 +66,18 @@ type Submit struct {
 	Key string `json:"key,omitempty"`
 	// DryRun decides and explains, and makes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Order is an administrator's order to drain, pause or resume a cluster, a job
+// type or a user.
+type Order struct {
+	Verb   string `json:"verb"` // drain, pause, resume
+	Kind   string `json:"kind"` // cluster, type, user
+	Name   string `json:"name"`
+	Reason string `json:"reason,omitempty"`
+	// For or Until, at most one, let the order end by itself.
+	For   jjm.Duration `json:"for,omitzero"`
+	Until jjm.Time     `json:"until,omitempty"`
 }
 
 // List filters grid jobs, newest first.
@@ -92,6 +108,9 @@ type Answer struct {
 	Log      []string           `json:"log,omitempty"`
 	JobTypes []JobType          `json:"job_types,omitempty"`
 	Clusters []Cluster          `json:"clusters,omitempty"`
+	// Orders answers order: what it changed - of resume, what it ended - or the
+	// orders in force.
+	Orders []jjm.Order `json:"orders,omitempty"`
 }
 
 // Error is an error as the socket carries it.
@@ -114,6 +133,7 @@ type Submitted struct {
 type Plan struct {
 	Type     string   `json:"type"`
 	Cluster  string   `json:"cluster"`
+	Clusters []string `json:"clusters,omitempty"` // all that may be used
 	Splitter string   `json:"splitter"`
 	Jobs     int      `json:"jobs"`
 	Why      []string `json:"why"`
@@ -169,19 +189,32 @@ type Killed struct {
 
 // Status is the detail of a grid job, and of the local jobs asked for.
 type Status struct {
-	Lookup   Lookup   `json:"lookup"`
-	Name     string   `json:"name"`
-	Type     string   `json:"type"`
-	Owner    string   `json:"owner"`
-	Key      string   `json:"key,omitempty"`
-	Cluster  string   `json:"cluster"`
-	Accepted jjm.Time `json:"accepted"`
-	Ended    jjm.Time `json:"ended,omitempty"`
-	Why      []string `json:"why,omitempty"`
+	Lookup Lookup `json:"lookup"`
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Owner  string `json:"owner"`
+	Key    string `json:"key,omitempty"`
+	// Cluster is the first of Clusters, which its local jobs may go to;
+	// ClusterJobs are those that have some, or had them last.
+	Cluster     string       `json:"cluster"`
+	Clusters    []string     `json:"clusters,omitempty"`
+	ClusterJobs []ClusterJob `json:"cluster_jobs,omitempty"`
+	Accepted    jjm.Time     `json:"accepted"`
+	Ended       jjm.Time     `json:"ended,omitempty"`
+	Why         []string     `json:"why,omitempty"`
+	// Trouble tells what of it has been unknown for long, and since when.
+	Trouble []string `json:"trouble,omitempty"`
 	// Phases sums the progress of the running local jobs.
 	Phases []jjm.Progress `json:"phases,omitempty"`
 	Locals []jjm.LocalJob `json:"locals,omitempty"`
 	Record string         `json:"record,omitempty"` // path of the record's head
+}
+
+// ClusterJob is the part of a grid job that one cluster has or had last.
+type ClusterJob struct {
+	ID      string `json:"id"` // "17@slurm"
+	Cluster string `json:"cluster"`
+	Counts  Counts `json:"counts"` // Expected is 0
 }
 
 // Output describes the tar that follows.
@@ -211,16 +244,44 @@ type JobParam struct {
 	Help     string `json:"help"`
 }
 
+// Breaker is a circuit breaker that is not closed.
+type Breaker struct {
+	State     string   `json:"state"` // open, half-open
+	Since     jjm.Time `json:"since"` // the first of the failures
+	Cause     string   `json:"cause"`
+	NextProbe jjm.Time `json:"next_probe"`
+}
+
 // Cluster is the state of one batch system.
 type Cluster struct {
-	Name      string   `json:"name"`
-	Kind      string   `json:"kind"`
-	Healthy   bool     `json:"healthy"`
-	Cause     string   `json:"cause,omitempty"` // why not healthy
-	Guarantee string   `json:"guarantee"`
-	Slots     int      `json:"slots"`
-	Waiting   int      `json:"waiting"` // not yet handed over
-	Queued    int      `json:"queued"`
-	Running   int      `json:"running"`
-	LastSeen  jjm.Time `json:"last_seen,omitempty"` // last good listing
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Healthy   bool   `json:"healthy"`
+	Cause     string `json:"cause,omitempty"` // why not healthy
+	Guarantee string `json:"guarantee"`
+	Slots     int    `json:"slots"`
+	// Waiting are not yet handed over; one that may go to several clusters
+	// counts at each.
+	Waiting  int      `json:"waiting"`
+	Queued   int      `json:"queued"`
+	Running  int      `json:"running"`
+	LastSeen jjm.Time `json:"last_seen,omitempty"` // last good listing
+	// Since is when the trouble began; Trouble tells what has been unknown for
+	// long.
+	Since   jjm.Time `json:"since,omitempty"`
+	Trouble []string `json:"trouble,omitempty"`
+	// Listing is how long a round of listings takes, Interval the time from one
+	// to the next.
+	Listing  jjm.Duration `json:"listing,omitzero"`
+	Interval jjm.Duration `json:"interval,omitzero"`
+	// Commands is how many commands were begun within the last minute, Ceiling
+	// the most there may be; 0 = no ceiling.
+	Commands int `json:"commands"`
+	Ceiling  int `json:"ceiling"`
+	// Breaker is set while the circuit breaker is not closed: no command is sent
+	// but a probe. Accounting is that of the accounting alone.
+	Breaker    *Breaker `json:"breaker,omitempty"`
+	Accounting *Breaker `json:"accounting,omitempty"`
+	// Orders are those in force about this cluster.
+	Orders []jjm.Order `json:"orders,omitempty"`
 }

@@ -293,3 +293,26 @@ func FuzzDecodeRequest(f *testing.F) {
 		}
 	})
 }
+
+func TestDecodeRequest_ChecksOrders(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"verb":"order"}`: "",
+		`{"verb":"order","order":{"verb":"pause","kind":"user","name":"alice","reason":"x","for":"2h"}}`:       "",
+		`{"verb":"order","order":{"verb":"resume","kind":"cluster","name":"slurm"}}`:                           "",
+		`{"verb":"order","order":{"verb":"stop","kind":"user","name":"alice","reason":"x"}}`:                   "want drain, pause or resume",
+		`{"verb":"order","order":{"verb":"pause","kind":"queue","name":"long","reason":"x"}}`:                  "want cluster, type or user",
+		`{"verb":"order","order":{"verb":"pause","kind":"user","name":"","reason":"x"}}`:                       "want the name of a user",
+		`{"verb":"order","order":{"verb":"pause","kind":"user","name":"a\nb","reason":"x"}}`:                   "want the name of a user",
+		`{"verb":"order","order":{"verb":"pause","kind":"user","name":"a","reason":" "}}`:                      "reason is missing",
+		`{"verb":"order","order":{"verb":"pause","kind":"user","name":"a","reason":"x\u001b[2J"}}`:             "want one line",
+		`{"verb":"order","order":{"verb":"pause","kind":"user","name":"a","reason":"x","for":"2h","until":5}}`: "or neither",
+		`{"verb":"order","order":{"verb":"pause","kind":"user","name":"a","reason":"x","for":"-2h"}}`:          "duration",
+		`{"verb":"order","order":{"verb":"resume","kind":"user","name":"a","for":"2h"}}`:                       "no time belongs to it",
+		`{"verb":"order","order":{"verb":"pause","kind":"user","name":"a","reason":"x","untill":5}}`:           `did you mean "until"`,
+	} {
+		_, err := DecodeRequest([]byte(text))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,4 +1,5 @@
-// Jjm-daemon is what "jjm serve" and "jjm config check" become.
+// Jjm-daemon is what "jjm serve", "jjm config check" and "jjm clusters test"
+// become.
 //
 // It is a program of its own because the jjm command is exec'ed thousands of
 // times by gatekeepers: linking the store alone would double the cost of every
@@ -27,8 +28,9 @@ var version = "development"
 
 // commands is the grammar.
 type commands struct {
-	Serve  serve       `cmd:"" help:"Run the daemon."`
-	Config configGroup `cmd:"" help:"Work with the configuration."`
+	Serve    serve         `cmd:"" help:"Run the daemon."`
+	Config   configGroup   `cmd:"" help:"Work with the configuration."`
+	Clusters clustersGroup `cmd:"" help:"Work with the clusters."`
 }
 
 type serve struct {
@@ -66,6 +68,7 @@ Example:
 // The exit codes are those of the jjm command.
 const (
 	exitOK       = 0
+	exitNo       = 1
 	exitUsage    = 2
 	exitInvalid  = 5
 	exitInternal = 8
@@ -91,6 +94,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	if err := k.Run(stdout, stderr); err != nil {
 		fmt.Fprintln(stderr, "jjm:", err)
+		if own := (*exit)(nil); errors.As(err, &own) {
+			return own.code
+		}
 		if k := jjm.KindOf(err); k == jjm.Invalid || k == jjm.Conflict {
 			return exitInvalid
 		}

@@ -3,14 +3,18 @@ package main
 import (
 	"flag"
 	"fmt"
+	"strconv"
+	"time"
 
+	"jjm"
 	"jjm/wire"
 )
 
-// clusters shows the batch systems.
+// clusters shows the batch systems, or acts on one.
 type clusters struct {
 	place
-	JSON bool
+	JSON  bool
+	Words []string
 }
 
 func (s *clusters) flags(fs *flag.FlagSet) {
@@ -18,15 +22,28 @@ func (s *clusters) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&s.JSON, "json", false, "One JSON object per line.")
 }
 
+func (s *clusters) take(words []string) { s.Words = words }
+
 func clustersCommand() command {
 	return command{
-		name: "clusters", summary: "The batch systems: well or not, and how busy",
+		name: "clusters", args: "[reset NAME]", max: 2, summary: "The batch systems: well or not, and how busy",
+		detail: "LISTING is how long it takes to ask for all jobs, and how often that is done; COMMANDS is how many " +
+			"commands were run within the last minute, of how many at most. " +
+			"reset NAME closes the circuit breaker of a cluster that did not answer, so that commands are sent at once, " +
+			"not only after the next probe; it is for administrators. " +
+			"test NAME (see jjm clusters test --help) tries out a cluster with real jobs.",
 		example: "jjm clusters",
 		make:    func() verb { return &clusters{} },
 	}
 }
 
 func (s *clusters) run(c *cli) error {
+	switch {
+	case len(s.Words) == 2 && s.Words[0] == "reset":
+		return s.reset(c, s.Words[1])
+	case len(s.Words) > 0:
+		return usage("clusters %.40q: want jjm clusters, jjm clusters reset NAME or jjm clusters test NAME", s.Words[0])
+	}
 	a, err := s.ask(c, wire.Request{Verb: wire.VerbClusters})
 	if err != nil {
 		return err
@@ -42,27 +59,106 @@ func (s *clusters) run(c *cli) error {
 	return c.clusterTable(a.Clusters)
 }
 
+// reset closes a circuit breaker.
+func (s *clusters) reset(c *cli, name string) error {
+	if _, err := s.ask(c, wire.Request{Verb: wire.VerbReset, Cluster: name}); err != nil {
+		return err
+	}
+	if s.JSON {
+		return c.printJSON(struct {
+			Reset string `json:"reset"`
+		}{name})
+	}
+	_, err := fmt.Fprintf(c.out, "%s reset\n", printable(name))
+	return err
+}
+
 func (c *cli) clusterTable(all []wire.Cluster) error {
-	rows := [][]string{{"CLUSTER", "KIND", "STATE", "SLOTS", "WAITING", "QUEUED", "RUNNING", "LAST SEEN", "SUBMISSION"}}
+	rows := [][]string{{"CLUSTER", "KIND", "STATE", "SLOTS", "WAITING", "QUEUED", "RUNNING", "LISTING", "COMMANDS", "LAST SEEN", "SUBMISSION"}}
 	for _, cl := range all {
-		state := "well"
-		if !cl.Healthy {
-			state = "not well"
-		}
 		slots := "?"
 		if cl.Slots > 0 {
 			slots = fmt.Sprint(cl.Slots)
 		}
-		rows = append(rows, []string{cl.Name, cl.Kind, state, slots, fmt.Sprint(cl.Waiting), fmt.Sprint(cl.Queued),
-			fmt.Sprint(cl.Running), clock(cl.LastSeen), cl.Guarantee})
+		rows = append(rows, []string{cl.Name, cl.Kind, clusterState(cl), slots, fmt.Sprint(cl.Waiting), fmt.Sprint(cl.Queued),
+			fmt.Sprint(cl.Running), listingText(cl), commandsText(cl), clock(cl.LastSeen), cl.Guarantee})
 	}
 	if err := c.table(rows); err != nil {
 		return err
 	}
 	for _, cl := range all {
-		if !cl.Healthy && cl.Cause != "" {
-			_, _ = fmt.Fprintf(c.out, "%s: %s\n", printable(cl.Name), printable(cl.Cause))
+		for _, line := range clusterNotes(cl) {
+			if _, err := fmt.Fprintf(c.out, "%s: %s\n", printable(cl.Name), printable(line)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// clusterState is the state in a word or two.
+func clusterState(cl wire.Cluster) string {
+	switch {
+	case cl.Breaker != nil:
+		return "breaker " + cl.Breaker.State
+	case !cl.Healthy:
+		return "in trouble"
+	case len(cl.Orders) > 0: // a pause sorts behind a drain, and says more
+		return cl.Orders[len(cl.Orders)-1].Doing()
+	}
+	return "ok"
+}
+
+// clusterNotes are the lines below the table: what is wrong, since when, and
+// when it is looked at again.
+func clusterNotes(cl wire.Cluster) []string {
+	var notes []string
+	if b := cl.Breaker; b == nil && !cl.Healthy && cl.Cause != "" {
+		notes = append(notes, "no listing"+since(cl.Since)+": "+cl.Cause)
+	} else if b != nil {
+		notes = append(notes, fmt.Sprintf("circuit breaker %s%s: %s; next probe %s, or jjm clusters reset %s",
+			b.State, since(b.Since), b.Cause, clock(b.NextProbe), cl.Name))
+	}
+	if b := cl.Accounting; b != nil {
+		notes = append(notes, fmt.Sprintf("no accounting%s: %s; asked again %s", since(b.Since), b.Cause, clock(b.NextProbe)))
+	}
+	for _, o := range cl.Orders {
+		notes = append(notes, orderText(o))
+	}
+	return append(notes, cl.Trouble...)
+}
+
+func since(t jjm.Time) string {
+	if t == 0 {
+		return ""
+	}
+	return " since " + clock(t)
+}
+
+// listingText is how long a listing takes, and how often there is one.
+func listingText(cl wire.Cluster) string {
+	if cl.Interval == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%v every %v", shortly(cl.Listing.D()), shortly(cl.Interval.D()))
+}
+
+// shortly rounds for people: "112ms", "3.4s", "2m10s".
+func shortly(d time.Duration) time.Duration {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond)
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+// commandsText is how many commands were run within a minute, of how many.
+func commandsText(cl wire.Cluster) string {
+	n := strconv.Itoa(cl.Commands)
+	if cl.Ceiling > 0 {
+		n += "/" + strconv.Itoa(cl.Ceiling)
+	}
+	return n
 }

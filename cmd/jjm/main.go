@@ -73,6 +73,9 @@ func (c *cli) run(args []string) (name string, err error) {
 	if strings.HasPrefix(args[0], "-") {
 		return "", usage("flag %.40q: flags come after the command: jjm COMMAND [FLAGS]; see jjm --help", args[0])
 	}
+	if testsCluster(args) {
+		return " clusters test", becomeDaemon("clusters", args[1:])
+	}
 	cmd, err := find(args[0])
 	if err != nil {
 		return "", err

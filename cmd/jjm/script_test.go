@@ -83,8 +83,12 @@ func jobTypesOfBed() []wire.JobType {
 
 func clustersOfBed() []wire.Cluster {
 	return []wire.Cluster{
-		{Name: "farm", Kind: "slurm", Healthy: false, Cause: "squeue: Socket timed out\x1b[2J", Guarantee: "find by tag", Slots: 0, Queued: 7, Running: 3, LastSeen: 1700000000000},
-		{Name: "local", Kind: "local", Healthy: true, Guarantee: "exactly once", Slots: 2, Waiting: 5, Running: 2, LastSeen: 1700000060000},
+		{Name: "farm", Kind: "slurm", Healthy: false, Cause: "squeue: Socket timed out\x1b[2J", Guarantee: "find by tag", Slots: 0, Queued: 7, Running: 3, LastSeen: 1700000000000,
+			Since: 1700000010000, Listing: jjm.Duration(2500 * time.Millisecond), Interval: jjm.Duration(25 * time.Second), Commands: 37, Ceiling: 300,
+			Breaker:    &wire.Breaker{State: "open", Since: 1700000010000, Cause: "slurmctld is DOWN", NextProbe: 1700000100000},
+			Accounting: &wire.Breaker{State: "open", Since: 1700000015000, Cause: "sacct: Connection refused", NextProbe: 1700000075000},
+			Trouble:    []string{"3 local jobs have been missing from the listings of farm since 2023-11-14T22:00:00.000Z: 17.1, 17.2, 17.5"}},
+		{Name: "local", Kind: "local", Healthy: true, Guarantee: "exactly once", Slots: 2, Waiting: 5, Running: 2, LastSeen: 1700000060000, Commands: 4},
 	}
 }
 

@@ -104,14 +104,59 @@ func (c *cli) printGrid(st wire.Status) error {
 	}
 	rows := [][2]string{
 		{"name", st.Name}, {"type", st.Type}, {"owner", st.Owner}, {"key", st.Key}, {"message", l.Message},
-		{"local jobs", countsText(&l)}, {"progress", phasesText(st.Phases)}, {"cluster", st.Cluster},
+		{"local jobs", countsText(&l)}, {"progress", phasesText(st.Phases)}, {"cluster", clustersText(st)},
 		{"gatekeeper", gram}, {"master", l.Master}, {"accepted", clock(st.Accepted)}, {"ended", clock(st.Ended)},
 		{"exit", exitCode}, {"output", l.Tar}, {"record", st.Record},
+	}
+	for i, trouble := range st.Trouble {
+		rows = append(rows, [2]string{[]string{"trouble", ""}[min(i, 1)], trouble})
+	}
+	for i, j := range st.ClusterJobs {
+		rows = append(rows, [2]string{[]string{"cluster jobs", ""}[min(i, 1)], j.ID + ": " + countsText(&wire.Lookup{Counts: j.Counts})})
 	}
 	for i, why := range st.Why {
 		rows = append(rows, [2]string{[]string{"why", ""}[min(i, 1)], why})
 	}
 	return c.facts(rows)
+}
+
+// clustersText names the clusters that a grid job may use, best first.
+func clustersText(st wire.Status) string {
+	if len(st.Clusters) < 2 {
+		return st.Cluster
+	}
+	return strings.Join(st.Clusters, ", ")
+}
+
+// waitsText says why a batch job waits, and startsText when it is expected to
+// start, in the batch system's words.
+func waitsText(w *jjm.Waiting) string {
+	if w == nil {
+		return ""
+	}
+	s := w.Reason
+	if w.Hold != "" {
+		s = strings.TrimSpace("hold " + w.Hold + " " + s)
+	}
+	if s == "" {
+		return ""
+	}
+	return s + saidBy(w)
+}
+
+func startsText(w *jjm.Waiting) string {
+	if w == nil || w.Starts == 0 {
+		return ""
+	}
+	return clock(w.Starts) + saidBy(w)
+}
+
+// saidBy names the command and the time of what the batch system said.
+func saidBy(w *jjm.Waiting) string {
+	if w.Source == "" {
+		return " (at " + clock(w.At) + ")"
+	}
+	return " (" + w.Source + " at " + clock(w.At) + ")"
 }
 
 // countsText says how many local jobs are in which state.
@@ -173,7 +218,8 @@ func (c *cli) printLocal(l jjm.LocalJob) error {
 	return c.facts([][2]string{
 		{"work", partText(l.Part)}, {"words", strings.Join(l.Part.Args, " ")}, {"attempt", fmt.Sprint(l.Attempt)},
 		{"failures", counters}, {"retry with", strings.Join(l.RetryArgs, " ")}, {"not before", clock(l.NotBefore)},
-		{"batch job", l.BatchID}, {"host", l.Host}, {"submitted", clock(l.Submitted)}, {"started", clock(l.Started)},
+		{"cluster", l.Cluster}, {"batch job", l.BatchID}, {"waits for", waitsText(l.Waits)},
+		{"expected start", startsText(l.Waits)}, {"host", l.Host}, {"submitted", clock(l.Submitted)}, {"started", clock(l.Started)},
 		{"ended", clock(l.Ended)}, {"exit", exitCode}, {"progress", phaseText(l.Progress)}, {"message", l.Message},
 	})
 }
@@ -186,13 +232,13 @@ func stateText(l jjm.LocalJob) string {
 }
 
 func (c *cli) localTable(ls []jjm.LocalJob) error {
-	rows := [][]string{{"ID", "STATE", "ATTEMPT", "BATCH JOB", "HOST", "SUBMITTED", "STARTED", "ENDED", "EXIT", "PROGRESS", "MESSAGE"}}
+	rows := [][]string{{"ID", "STATE", "ATTEMPT", "CLUSTER", "BATCH JOB", "HOST", "SUBMITTED", "STARTED", "ENDED", "EXIT", "PROGRESS", "MESSAGE"}}
 	for _, l := range ls {
 		exitCode := "-"
 		if l.Exit >= 0 && l.Ended != 0 {
 			exitCode = fmt.Sprint(l.Exit)
 		}
-		rows = append(rows, []string{l.ID.String(), stateText(l), fmt.Sprint(l.Attempt), l.BatchID, l.Host, clock(l.Submitted),
+		rows = append(rows, []string{l.ID.String(), stateText(l), fmt.Sprint(l.Attempt), l.Cluster, l.BatchID, l.Host, clock(l.Submitted),
 			clock(l.Started), clock(l.Ended), exitCode, phaseText(l.Progress), l.Message})
 	}
 	return c.table(rows)

@@ -150,8 +150,12 @@ func (c *cli) printPlan(p *wire.Plan) error {
 	if p == nil {
 		return jjm.Errorf(jjm.Internal, "the daemon's answer holds no plan")
 	}
-	_, _ = fmt.Fprintf(c.out, "%s would make %d local jobs on cluster %s, cut by %s:\n",
-		printable(p.Type), p.Jobs, printable(p.Cluster), printable(p.Splitter))
+	on := "cluster " + p.Cluster
+	if len(p.Clusters) > 1 {
+		on = "clusters " + strings.Join(p.Clusters, ", ")
+	}
+	_, _ = fmt.Fprintf(c.out, "%s would make %d local jobs on %s, cut by %s:\n",
+		printable(p.Type), p.Jobs, printable(on), printable(p.Splitter))
 	for _, why := range p.Why {
 		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(why))
 	}

@@ -44,6 +44,8 @@ type Fake struct {
 	// Types and Sites answer job-types and clusters.
 	Types []wire.JobType
 	Sites []wire.Cluster
+	// orders are in force.
+	orders []jjm.Order
 	// Hook, if set, is called at the start of every method with the verb and
 	// may block, panic or fail.
 	Hook func(ctx context.Context, verb string) error
@@ -387,3 +389,51 @@ func (f *Fake) JobTypes() []wire.JobType { return f.Types }
 
 // Clusters gives Sites.
 func (f *Fake) Clusters(context.Context) []wire.Cluster { return f.Sites }
+
+// Reset closes the breaker of a site in Sites.
+func (f *Fake) Reset(ctx context.Context, c gate.Caller, cluster string) error {
+	if err := f.hook(ctx, wire.VerbReset); err != nil {
+		return err
+	}
+	if !c.Admin {
+		return jjm.Errorf(jjm.Denied, "%s is no administrator", c.User)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.Sites {
+		if f.Sites[i].Name == cluster {
+			f.Sites[i].Breaker = nil
+			return nil
+		}
+	}
+	return jjm.Errorf(jjm.Gone, "this site has no cluster %q", cluster)
+}
+
+// Order keeps one order per target and verb; nil lists them.
+func (f *Fake) Order(ctx context.Context, c gate.Caller, o *wire.Order) ([]jjm.Order, error) {
+	if err := f.hook(ctx, wire.VerbOrder); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if o == nil {
+		return slices.Clone(f.orders), nil
+	}
+	if !c.Admin {
+		return nil, jjm.Errorf(jjm.Denied, "%s is no administrator", c.User)
+	}
+	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: o.Reason, By: c.User, Since: 1, Until: o.Until}
+	var ended []jjm.Order
+	f.orders = slices.DeleteFunc(f.orders, func(old jjm.Order) bool {
+		same := old.Kind == o.Kind && old.Name == o.Name && (o.Verb == jjm.OrderResume || old.Verb == o.Verb)
+		if same {
+			ended = append(ended, old)
+		}
+		return same
+	})
+	if o.Verb == jjm.OrderResume {
+		return ended, nil
+	}
+	f.orders = append(f.orders, given)
+	return []jjm.Order{given}, nil
+}
