@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo development
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: build demo test test-faults lint tools bench fuzz clean
+.PHONY: build demo test test-all test-faults lint tools bench fuzz clean
 
 build:
 	$(BUILD) -o bin/ ./cmd/jjm ./cmd/jjm-daemon ./cmd/jjm-wrapper
@@ -15,13 +15,18 @@ build:
 demo: build
 	sh scripts/demo.sh
 
-# Everything that must be true, in minutes.
-test: tools lint build
-	$(GO) test -count=1 -timeout 20m ./...
+# Everything that must be true, in minutes; as root on Debian with the real
+# batch systems. Most tests wait rather than work: four packages at once.
+test: tools
+	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
+test-all: lint build
+	$(GO) test -count=1 -timeout 20m -p 4 ./...
 
-# The whole survival campaign: 500 random kills, every failpoint. Half an hour.
+# The whole campaign: 500 random kills of the daemon, every failpoint, and each
+# fault of each real batch system at each moment. About an hour.
 test-faults: build
-	JJM_FAULTS=whole $(GO) test -count=1 -timeout 80m -v -run 'Survival|Failpoint' ./test/...
+	JJM_FAULTS=whole sh scripts/testbed/with.sh \
+		$(GO) test -count=1 -timeout 100m -v -run 'Survival|Failpoint|Faults' ./test/...
 
 lint:
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \

@@ -49,7 +49,7 @@ func (h *historian) answer(ctx context.Context, do string, arg func(into any) er
 func (h *historian) grid(ctx context.Context, s *store.Store, n int) error {
 	now := jjm.At(time.Now())
 	g := &jjm.GridJob{
-		Owner: jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: user},
+		Owner: jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: owner},
 		Spec:  jjm.Spec{Type: "montecarlo", Name: "old"}, Status: jjm.GridRunning, Accepted: now, Changed: now,
 		Step: jjm.Step{Prepared: true, Cluster: "sim", Splitter: "events", Expected: n},
 	}

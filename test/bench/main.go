@@ -44,6 +44,8 @@ func sections() []section {
 		{"live", (*bench).live},
 		{"true", (*bench).bare},
 		{"tar", (*bench).tar},
+		{"slurm", (*bench).slurm},
+		{"condor", (*bench).condor},
 	}
 }
 
@@ -56,6 +58,7 @@ type bench struct {
 	size   sizes
 	rows   []row
 	say    func(format string, args ...any)
+	made   []string // further folders to remove
 
 	sites map[siteArgs]*siteProc // that run
 }
@@ -72,11 +75,14 @@ type sizes struct {
 	files    int // of the tar
 	fileSize int
 	rounds   int
+	singles  int // grid jobs of one local job
+	short    int // jobs on Slurm
 }
 
 func wholeSizes() sizes {
 	return sizes{live: 100_000, history: 1_000_000, linear: []int{1000, 10_000}, quiet: 5 * time.Second, watch: 30 * time.Second,
-		execs: 300, jobs: 2000, files: 10_000, fileSize: 100_000, rounds: 3}
+		execs: 300, jobs: 2000, files: 10_000, fileSize: 100_000, rounds: 3,
+		singles: 10_000, short: 1000}
 }
 
 func run(ctx context.Context, size sizes, args []string, out, log io.Writer) int {
@@ -179,7 +185,7 @@ func (b *bench) clean() {
 	for _, s := range b.sites {
 		s.close()
 	}
-	for _, dir := range []string{b.shared, b.dir} {
+	for _, dir := range append(b.made, b.shared, b.dir) {
 		if err := os.RemoveAll(dir); err != nil {
 			b.say("%v", err)
 		}

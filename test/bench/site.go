@@ -57,8 +57,8 @@ type daemon struct {
 	failed  error // once running is over
 }
 
-// user is the owner of everything.
-const user = "bench"
+// owner is the account of everything.
+const owner = "bench"
 
 func (s *site) answer(ctx context.Context, do string, arg func(into any) error) (any, error) {
 	switch do {
@@ -92,8 +92,8 @@ func (s *site) answer(ctx context.Context, do string, arg func(into any) error) 
 // begin makes the folders and starts everything.
 func (s *site) begin(ctx context.Context) (err error) {
 	s.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s.caller = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: user, Admin: true}
-	if s.player, err = newPlayer(filepath.Join(s.args.Work, user), s.args.Live, s.args.Idle); err != nil {
+	s.caller = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: owner, Admin: true}
+	if s.player, err = newPlayer(filepath.Join(s.args.Work, owner), s.args.Live, s.args.Idle); err != nil {
 		return err
 	}
 	s.cluster = &metered{Adapter: s.player.sim}

@@ -132,19 +132,29 @@ type realDaemon struct {
 // startDaemon starts jjm-daemon with the defaults, in a folder of its own below
 // dir, and waits until it answers.
 func (b *bench) startDaemon(dir string) (*realDaemon, error) {
+	return b.startDaemonAs(dir, "log = \"warn\"\n", nil)
+}
+
+// startDaemonAs is startDaemon with a configuration, and as another account.
+func (b *bench) startDaemonAs(dir, config string, as *syscall.Credential) (*realDaemon, error) {
 	state, err := os.MkdirTemp(dir, "daemon-")
 	if err != nil {
 		return nil, err
 	}
-	config := filepath.Join(state, "jjm.toml")
-	if err := os.WriteFile(config, []byte("log = \"warn\"\n"), 0o644); err != nil {
+	path := filepath.Join(state, "jjm.toml")
+	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
 		return nil, err
+	}
+	if as != nil {
+		if err := os.Chown(state, int(as.Uid), int(as.Gid)); err != nil {
+			return nil, err
+		}
 	}
 	d := &realDaemon{state: state, client: client.Client{Socket: filepath.Join(state, "jjm.sock")}}
 	d.cmd = exec.CommandContext(b.ctx, filepath.Join(b.bin, "jjm-daemon"), "serve")
-	d.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + state, "JJM_STATE=" + state, "JJM_CONFIG=" + config}
+	d.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + state, "JJM_STATE=" + state, "JJM_CONFIG=" + path}
 	d.cmd.Stderr = os.Stderr
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: as}
 	if err := d.cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -208,7 +208,7 @@ func (s *site) submitAs(ctx context.Context, d design) (jjm.GridID, error) {
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(programs, "jjm"), "submit", file)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "JJM_STATE=" + s.state}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(s.uid), Gid: uint32(s.uid)}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential()}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("jjm submit: %w: %s", err, out)
@@ -288,6 +288,21 @@ func driveKilled(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 		return id, err
 	}
 	return id, s.killAll(ctx, id.String())
+}
+
+// driveOrdered pauses the cluster while a grid job runs, and resumes it.
+func driveOrdered(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, err := s.submit(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range []wire.Order{{Verb: jjm.OrderPause, Reason: "a test"}, {Verb: jjm.OrderResume}} {
+		o.Kind, o.Name = jjm.OrderCluster, "local"
+		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbOrder, Order: &o}); err != nil {
+			return id, err
+		}
+	}
+	return id, nil
 }
 
 // driveOnly submits.

@@ -45,6 +45,11 @@ func scenarios() map[string]scenario {
 	changes("kill", func(glf bool) scenario {
 		return scenario{design: design{jobs: 30, glf: glf, mix: "yes", killed: true}, drive: driveKilled}
 	})
+	changes("order", func(glf bool) scenario {
+		sc := mixed(glf)
+		sc.drive = driveOrdered
+		return sc
+	})
 	changes("repoint", func(bool) scenario {
 		return scenario{set: settings{slots: 1}, design: design{jobs: 2, glf: true, mix: "slow"}, drive: driveDoubled}
 	})

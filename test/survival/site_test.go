@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -40,6 +41,8 @@ type site struct {
 	uid int
 	d   *daemon
 	log string // of all daemons, one after the other
+	// patience is how long a grid job may take.
+	patience time.Duration
 }
 
 // settings are what tests choose of a site's configuration.
@@ -49,6 +52,8 @@ type settings struct {
 	uid   int
 	state string // "" = below the site's folder
 	retry int    // max_retry_early; 0 means 1
+	// cluster is the configuration's section on clusters; "" = the embedded one.
+	cluster string
 }
 
 // newSite makes a site without starting its daemon.
@@ -59,7 +64,7 @@ func newSite(t *testing.T, set settings) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, dir: dir, state: set.state, uid: set.uid,
+	s := &site{t: t, dir: dir, state: set.state, uid: set.uid, patience: finalWithin,
 		config: filepath.Join(dir, "jjm.toml"), log: filepath.Join(dir, "daemon.log")}
 	if s.state == "" {
 		s.state = filepath.Join(dir, "s")
@@ -76,11 +81,23 @@ func newSite(t *testing.T, set settings) *site {
 		}
 	}
 	if s.uid != 0 {
-		if err := os.Chown(s.state, s.uid, s.uid); err != nil {
+		if err := os.Chown(s.state, s.uid, int(s.credential().Gid)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return s
+}
+
+// credential is that of the daemon's account. Accounts that the machine does not
+// know have a group of their own number.
+func (s *site) credential() *syscall.Credential {
+	gid := s.uid
+	if u, err := user.LookupId(strconv.Itoa(s.uid)); err == nil {
+		if n, err := strconv.Atoi(u.Gid); err == nil {
+			gid = n
+		}
+	}
+	return &syscall.Credential{Uid: uint32(s.uid), Gid: uint32(gid)}
 }
 
 // ledgerOf is where the applications of a grid job keep their ledger.
@@ -108,6 +125,10 @@ func (s *site) configure(set settings) error {
 	if keep == "" {
 		keep = "1h"
 	}
+	clusters := set.cluster
+	if clusters == "" {
+		clusters = section("local", fmt.Sprintf("slots = %d\ngrace = \"3s\"\nkeep = %q\n", max(set.slots, 1), keep))
+	}
 	text := fmt.Sprintf(`log = "debug"
 [engine]
 poll = "1s"
@@ -124,13 +145,7 @@ backoff = "0s"
 publish_every = "100ms"
 [engine.retry]
 max_retry_early = %d
-[[cluster]]
-name = "local"
-kind = "local"
-slots = %d
-grace = "3s"
-keep = %q
-`, max(set.retry, 1), max(set.slots, 1), keep)
+%s`, max(set.retry, 1), clusters)
 	return os.WriteFile(s.config, []byte(text), 0o644)
 }
 
@@ -158,7 +173,7 @@ func (s *site) start(failpoint string) *daemon {
 	// Its own session: nothing that is meant for the test reaches it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if s.uid != 0 && os.Getuid() == 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(s.uid), Gid: uint32(s.uid)}
+		cmd.SysProcAttr.Credential = s.credential()
 	}
 	fmt.Fprintf(log, "== daemon, failpoint %q\n", failpoint)
 	if err := cmd.Start(); err != nil {
@@ -364,7 +379,7 @@ func (s *site) status(id jjm.GridID) wire.Status {
 func (s *site) final(id jjm.GridID) wire.Lookup {
 	s.t.Helper()
 	var l wire.Lookup
-	s.await("grid job "+id.String()+" is over", finalWithin, func() bool {
+	s.await("grid job "+id.String()+" is over", s.patience, func() bool {
 		l = s.must(wire.Request{Verb: wire.VerbLookup, Refs: []string{id.String()}}).Lookup[0]
 		return isFinal(l.Status)
 	})

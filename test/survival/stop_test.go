@@ -26,7 +26,7 @@ func (s *site) submitted(d design) jjm.GridID {
 // started waits until n runs are in the ledger.
 func (s *site) started(d design, n int) {
 	s.t.Helper()
-	s.await(fmt.Sprintf("%d local jobs start", n), finalWithin, func() bool {
+	s.await(fmt.Sprintf("%d local jobs start", n), s.patience, func() bool {
 		runs, err := readLedger(s.ledgerOf(d))
 		if err != nil {
 			s.t.Fatal(err)

@@ -1,0 +1,149 @@
+package survival_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm/adapters/testbed"
+)
+
+// bedPatience is how long a grid job may take on a batch system that starts a
+// job after seconds and tells its end after more.
+const bedPatience = 4 * time.Minute
+
+// place is a batch system that a site can have as its cluster.
+type place struct {
+	kind string
+	// start gives the settings of the cluster, and the account of its jobs.
+	start func(t *testing.T) (section string, uid int)
+}
+
+// places are the five kinds of cluster beside the embedded one. PBS is the
+// fake that adapters/pbs is held against; the others are the real systems.
+func places() []place {
+	return []place{
+		{"slurm", onBed("slurm", "slurm", "")},
+		{"condor", onBed("condor", "condor", "")},
+		{"sge", onBed("sge", "sge", "")},
+		{"pbs", onFakePBS},
+		{"command", onBed("slurm", "command", "description = %[1]q\n")},
+	}
+}
+
+// onBed is a cluster of a kind on a test bed. more is formatted with the path of
+// the example description for site-defined adapters.
+func onBed(bed, kind, more string) func(*testing.T) (string, int) {
+	return func(t *testing.T) (string, int) {
+		return bedSection(t, testbed.Start(t, bed), kind, more)
+	}
+}
+
+func bedSection(t *testing.T, b *testbed.Bed, kind, more string) (string, int) {
+	t.Helper()
+	var s strings.Builder
+	fmt.Fprintf(&s, "bin = %q\nenv = {", b.Bin)
+	for i, name := range slices.Sorted(maps.Keys(b.Env)) {
+		if i > 0 {
+			s.WriteString(", ")
+		}
+		fmt.Fprintf(&s, "%s = %q", name, b.Env[name])
+	}
+	s.WriteString("}\n")
+	if more != "" {
+		fmt.Fprintf(&s, more, filepath.Join(repository(t), "etc", "adapters", "slurm.toml"))
+	}
+	return section(kind, s.String()), b.Owner.UID
+}
+
+// section is the cluster's part of the configuration.
+func section(kind, settings string) string {
+	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\n%s", kind, kind, settings)
+}
+
+// onFakePBS builds the fake's commands in a folder of their own.
+func onFakePBS(t *testing.T) (string, int) {
+	dir, err := os.MkdirTemp("/tmp", "jjmpbs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "fakepbs"), "jjm/adapters/pbs/fakepbs")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the fake PBS: %v\n%s", err, out)
+	}
+	for _, name := range []string{"qsub", "qstat", "qdel", "qselect", "qrls", "qhold", "pbsnodes", "qmgr"} {
+		if err := os.Symlink("fakepbs", filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spool := filepath.Join(dir, "spool")
+	uid := os.Getuid()
+	if uid == 0 {
+		uid = nobody
+	}
+	for _, err := range []error{os.Chmod(dir, 0o755), os.Mkdir(spool, 0o700), os.Chown(spool, uid, uid)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return section("pbs", fmt.Sprintf("bin = %q\nenv = {FAKEPBS_DIR = %q}\n", dir, spool)), uid
+}
+
+// bedSite makes a site whose only cluster is the one given.
+func bedSite(t *testing.T, section string, uid int) *site {
+	t.Helper()
+	s := newSite(t, settings{cluster: section, uid: uid})
+	s.patience = bedPatience
+	return s
+}
+
+// TestBeds_AGridJobRunsToItsTar runs one grid job, with all kinds of ends, to
+// its tar on each kind of cluster, by both ways of reporting.
+func TestBeds_AGridJobRunsToItsTar(t *testing.T) {
+	for _, p := range places() {
+		t.Run(p.kind, func(t *testing.T) {
+			t.Parallel()
+			section, uid := p.start(t)
+			s := bedSite(t, section, uid)
+			s.startReady()
+			for _, glf := range []bool{true, false} {
+				d := design{jobs: 20, glf: glf, mix: "yes", key: fmt.Sprintf("glf-%v", glf)}
+				id := s.goDrive(t.Context(), driveMix, d).wait(t)
+				s.final(id)
+				s.verify(id, d)
+				if glf {
+					s.startReady()
+				}
+			}
+		})
+	}
+}
+
+// TestBeds_AKillLeavesNothingRunning kills a grid job of which some local jobs
+// run and others wait.
+func TestBeds_AKillLeavesNothingRunning(t *testing.T) {
+	for _, p := range places() {
+		t.Run(p.kind, func(t *testing.T) {
+			t.Parallel()
+			section, uid := p.start(t)
+			s := bedSite(t, section, uid)
+			s.startReady()
+			d := design{jobs: 150, seconds: 600, key: "once", killed: true}
+			id := s.goDrive(t.Context(), driveOnly, d).wait(t)
+			s.started(d, 4)
+			if err := s.killAll(t.Context(), id.String()); err != nil {
+				t.Fatal(err)
+			}
+			s.final(id)
+			s.verify(id, d)
+		})
+	}
+}
