@@ -235,6 +235,23 @@ func TestSlurm_NamesOfOtherJobsDoNoHarm(t *testing.T) {
 	}
 }
 
+// TestSlurm_TheRecordOfAnArrayIsNoneOfItsJobs: squeue shows one, without an index,
+// once all that waited was cancelled.
+func TestSlurm_TheRecordOfAnArrayIsNoneOfItsJobs(t *testing.T) {
+	d := shippedDescription(t, "slurm.toml")
+	header := "ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|REASON|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|#\n"
+	line := func(index string) string {
+		return "10833|" + index + "|CANCELLED|None|0|0|2026-11-21T01:14:47|2026-11-21T01:14:48|2026-11-21T01:14:48|n1|" + tagA + "|#\n"
+	}
+	jobs, err := d.read(d.list, header+line("N/A")+line("7"), time.Now())
+	if err != nil || len(jobs) != 1 || jobs[0].ID != "10833_7" {
+		t.Errorf("%+v, error %v", jobs, err)
+	}
+	if jobs, err := d.read(d.list, header+line(""), time.Now()); err == nil {
+		t.Errorf("no index at all was read as %+v", jobs)
+	}
+}
+
 func TestCheck_WhatTheDescriptionCannotExpressIsRefused(t *testing.T) {
 	d, err := Parse("small.toml", []byte(small))
 	if err != nil {

@@ -69,14 +69,15 @@ func (d *Description) jobs(q *query, text string, now time.Time) ([]job, error) 
 	}
 	all := make([]job, 0, len(rows))
 	for _, r := range rows {
+		whole := r[fieldIndex] != "" && slices.Contains(d.none, r[fieldIndex])
 		for i, text := range r {
 			if slices.Contains(d.none, text) {
 				r[i] = ""
 			}
 		}
 		tag, ok := d.tag(r[fieldName])
-		if !ok {
-			continue
+		if !ok || whole && !q.loose {
+			continue // whole: the record of an array itself, which is none of its jobs
 		}
 		j, ours, err := d.job(q, r, tag, now)
 		if err != nil {
