@@ -138,6 +138,7 @@ func Open(name string, env adapters.Env, c Config) (*Adapter, error) {
 		a.timed.Env = map[string]string{}
 	}
 	a.timed.Env["SLURM_TIME_FORMAT"] = "%s"
+	a.timed.Env["SLURM_BITSTR_LEN"] = "0" // else indices are cut after 64 bytes (sacct(1))
 	if c.Rest != "" {
 		a.rest = newRestClient(c, a.token)
 	}

@@ -272,6 +272,17 @@ func TestSacct_RecordedAccounting(t *testing.T) {
 	}
 }
 
+// TestOpen_IndicesOfArraysAreNeverCut: sacct(1) ends a list of indices in "..."
+// after 64 bytes unless it is told otherwise, and a cut list is no answer.
+func TestOpen_IndicesOfArraysAreNeverCut(t *testing.T) {
+	if a := testAdapter(t, DefaultConfig()); a.timed.Env["SLURM_BITSTR_LEN"] != "0" {
+		t.Errorf("environment %v", a.timed.Env)
+	}
+	if _, _, err := parseJobID("10833_[67,69-70,...]"); err == nil {
+		t.Error("a cut list was read as if it were whole")
+	}
+}
+
 func TestSacct_RemainsOfAnArrayAreUnfolded(t *testing.T) {
 	head := strings.ReplaceAll(sacctFields, ",", "|") + "\n"
 	records, err := parseSacct(head + "3_[0,2-3%4]|3|CANCELLED by 61001|0:0|1795281208|1795281211|1795281211|00:00:00||None assigned|ann|jabc\n" +
