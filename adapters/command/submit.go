@@ -60,7 +60,8 @@ func (a *Adapter) directives(ctx context.Context, b adapters.Bulk) ([]string, er
 	if a.config.Hook == "" {
 		return all, nil
 	}
-	more, err := a.hook(ctx, b)
+	b.Request = a.config.defaults(b.Request)
+	more, err := adapters.Hook(a.config.Hook).Ask(ctx, a.name, b)
 	if err != nil {
 		return nil, err
 	}

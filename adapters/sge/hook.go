@@ -2,51 +2,22 @@ package sge
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"time"
 
 	"jjm"
 	"jjm/adapters"
-	"jjm/run"
 )
 
-// hookDeadline bounds the site's hook: a submission waits for it.
-const hookDeadline = 10 * time.Second
-
-// hookInput is the line that the site's hook reads.
-type hookInput struct {
-	Cluster string      `json:"cluster"`
-	Tag     jjm.Tag     `json:"tag"`
-	Owner   jjm.Owner   `json:"owner"`
-	N       int         `json:"n"`
-	Request jjm.Request `json:"request"`
-}
-
-// askHook gives the options that the site's hook adds to a bulk. Nothing was
-// submitted when it fails: a refusal is Invalid, trouble Busy.
+// askHook gives the options that the site's hook adds to a bulk. What is no
+// option for a site to give is of kind Invalid.
 func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error) {
-	if a.cfg.Hook == "" {
-		return nil, nil
-	}
-	line, err := json.Marshal(hookInput{a.name, b.Tag, b.Owner, b.N, b.Request})
+	printed, err := adapters.Hook(a.cfg.Hook).Ask(ctx, a.name, b)
 	if err != nil {
-		return nil, jjm.Errorf(jjm.Internal, "hook: %w", err)
+		return nil, err
 	}
-	out, err := run.Run(ctx, run.Cmd{
-		Argv: []string{a.cfg.Hook}, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"},
-		Stdin: append(line, '\n'), Deadline: hookDeadline,
-	})
-	switch {
-	case err != nil:
-		return nil, jjm.Errorf(jjm.Busy, "hook %s: %w", a.cfg.Hook, err)
-	case out.Exit != 0:
-		return nil, jjm.Errorf(jjm.Invalid, "hook %s refuses the bulk: exit %d: %s", a.cfg.Hook, out.Exit, brief(out.Stderr))
-	}
-	opts, err := words(lines(string(out.Stdout)))
+	opts, err := words(printed)
 	if err != nil {
-		return nil, jjm.Errorf(jjm.Invalid, "hook %s: %w", a.cfg.Hook, err)
+		return nil, jjm.Errorf(jjm.Invalid, "the site's hook %s: %w", a.cfg.Hook, err)
 	}
 	return opts, nil
 }
