@@ -156,6 +156,9 @@ func (c *Config) checkClusters() jjm.Problems {
 		case !plainName(name):
 			problems = append(problems, jjm.Problem{Field: field("name"),
 				Text: fmt.Sprintf("%.40q: want a name of letters, digits, - and _, such as \"local\"", name)})
+		case name == jjm.AnyCluster:
+			problems = append(problems, jjm.Problem{Field: field("name"),
+				Text: fmt.Sprintf("%q stands for every cluster in a job file: choose another name", name)})
 		case seen[name]:
 			problems = append(problems, jjm.Problem{Field: field("name"), Text: fmt.Sprintf("%q is the name of another cluster", name)})
 		}

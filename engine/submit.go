@@ -401,7 +401,7 @@ func (c *cluster) release(ctx context.Context, tag jjm.Tag) error {
 	defer cancel()
 	results, err := c.adapter.Control(cmd, c.account(b.Owner), adapters.Release, refs)
 	if err == nil {
-		err = errors.Join(results...)
+		err = c.unreleased(b, results)
 	}
 	if err != nil {
 		c.e.complain(slog.LevelWarn, "release/"+string(tag), "release of a held bulk, trying again", "cluster", c.name, "tag", tag, "error", err)
@@ -414,6 +414,16 @@ func (c *cluster) release(ctx context.Context, tag jjm.Tag) error {
 		}
 		return nil
 	})
+}
+
+// unreleased gives the errors of a release that call for another. A job that is
+// gone needs none: it ran and is forgotten, or was lost, which absence will
+// show. But a batch system may know a bulk late.
+func (c *cluster) unreleased(b *jjm.Bulk, results []error) error {
+	late := jjm.At(c.e.now()).Sub(b.Settled) < c.caps().Settle
+	return errors.Join(slices.DeleteFunc(slices.Clone(results), func(err error) bool {
+		return err == nil || !late && jjm.KindOf(err) == jjm.Gone
+	})...)
 }
 
 // refused settles a bulk that the batch system will never take: a member that

@@ -32,8 +32,12 @@ const (
 	DefaultMaxOutput = 16 << 20
 )
 
-// grace is the time between TERM and KILL, and how long open pipes are waited
-// for once the command itself has ended.
+// openPipes is how long a command's pipes may stay open after its end. On a
+// machine that is busy, another child between fork and exec holds a copy of
+// them for seconds.
+const openPipes = 5 * time.Second
+
+// grace is the time between TERM and KILL.
 const grace = 2 * time.Second
 
 // Cmd is a command that answers.
@@ -69,7 +73,7 @@ type Output struct {
 
 // Run runs c to its end. When ctx ends or the deadline passes, the process
 // group gets TERM, and KILL two seconds later; a child that left the group and
-// keeps a pipe open delays Run by two seconds at most.
+// keeps a pipe open delays Run by five seconds at most.
 //
 // The error is nil whatever the exit status. It is of kind Invalid for an empty
 // command, Busy when the command could not be started and so surely did
@@ -122,7 +126,7 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 		// os/exec tells this only of a command that exited with 0.
 		return out, jjm.Errorf(jjm.Ambiguous,
 			"run %s: ended with exit %d, but something it started kept its output open for %v more: %w",
-			c.Argv[0], out.Exit, grace, exec.ErrWaitDelay)
+			c.Argv[0], out.Exit, openPipes, exec.ErrWaitDelay)
 	}
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		return out, jjm.Errorf(jjm.Ambiguous, "run %s: %w", c.Argv[0], err)
@@ -158,7 +162,7 @@ type stopper struct {
 // TERM is dead by then.
 func stopGroup(cmd *exec.Cmd) *stopper {
 	s := &stopper{}
-	cmd.WaitDelay = grace + 200*time.Millisecond
+	cmd.WaitDelay = openPipes
 	cmd.Cancel = func() error {
 		s.began.Store(true)
 		s.group = -cmd.Process.Pid
