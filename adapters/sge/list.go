@@ -61,10 +61,20 @@ func (a *Adapter) gap() time.Duration {
 func (a *Adapter) restarts(alive map[key]jjm.Report, owner jjm.Owner) {
 	for k, r := range alive {
 		if rec, ok := a.history.get(k, owner.User); ok {
-			r.Restarts = max(r.Restarts, rec.runs)
+			r.Restarts = max(r.Restarts, ranBefore(r, rec))
 			alive[k] = r
 		}
 	}
+}
+
+// ranBefore is how often a living task ran before, by its last record. That one
+// may be of this very run, which ended since qstat was asked: then the worker's
+// clock says that it began after qmaster had sent it off.
+func ranBefore(alive jjm.Report, last record) int {
+	if alive.Started != 0 && last.started >= alive.Started {
+		return last.runs - 1
+	}
+	return last.runs
 }
 
 // ends gives a report for each task that is over: from its record, or, if there

@@ -220,3 +220,21 @@ func FuzzParseNote(f *testing.F) {
 		}
 	})
 }
+
+func TestRanBefore_ARecordOfThisVeryRunIsNoRestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		alive jjm.Time // its start
+		last  record
+		want  int
+	}{
+		"this run, ended meanwhile":     {1000, record{started: 3000, runs: 1}, 0},
+		"rescheduled, runs again":       {9000, record{started: 3000, runs: 1}, 1},
+		"rescheduled, waits":            {0, record{started: 3000, runs: 2}, 2},
+		"second run, ended meanwhile":   {9000, record{started: 9000, runs: 2}, 1},
+		"a record without a start time": {9000, record{runs: 1}, 1},
+	} {
+		if got := ranBefore(jjm.Report{Started: c.alive}, c.last); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
