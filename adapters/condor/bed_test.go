@@ -104,25 +104,24 @@ func TestConformance(t *testing.T) {
 	bed := testbed.StartAlone(t, "condor") // a node is lost in it
 	other := bed.Owner
 	other.User, other.UID = "nobody", 65534
-	all := &listings{}
-	// All exit codes, at 90 ms of CPU a job, and a lost node, at 30 s, are for CI.
-	jobs := 100
+	// A lost node, at 30 s, is for CI.
 	var killNode func(tb adaptertest.TB, host string)
 	if os.Getenv("CI") == "true" {
-		jobs = 0
 		killNode = func(tb adaptertest.TB, _ string) {
 			tb.Cleanup(func() { bed.Do(t, "start", "startd") })
 			bed.Do(t, "kill", "startd")
 			bed.Do(t, "start", "startd")
 		}
 	}
-	// HTCondor looks for a lost node until the job's lease ends, 40 minutes by
-	// default.
+	// HTCondor looks for a lost node until the job's lease ends: 40 minutes by
+	// default, 20 s at least.
 	lease := func(c *condor.Config) { c.Directives = []string{"job_lease_duration = 20"} }
+	// One for all: each would read the whole history once.
+	all := together{open(t, bed, lease), &listings{}}
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
-			Adapter: together{open(t, bed, lease), all}, Owner: bed.Owner, Other: &other, Dir: bed.Dir(t), Walltime: 3 * time.Second,
-			Parallel: true, Patience: 3 * time.Minute, Jobs: jobs,
+			Adapter: all, Owner: bed.Owner, Other: &other, Dir: bed.Dir(t), Walltime: 3 * time.Second,
+			Parallel: true, Patience: 3 * time.Minute, Pause: 200 * time.Millisecond, Jobs: 60, // at 90 ms of CPU each
 			Bin: bed.Bin, Submits: "condor_submit",
 			Commands: []string{"condor_q", "condor_history", "condor_submit", "condor_rm", "condor_hold", "condor_release", "condor_config_val", "condor_status"},
 			WithBin: func(tb adaptertest.TB, bin string) adapters.Adapter {
@@ -196,6 +195,11 @@ const patience = 3 * time.Minute
 // until lists until ok accepts job 0 of a bulk.
 func (s *site) until(what string, b adapters.Bulk, ok func(r jjm.Report) bool) jjm.Report {
 	s.Helper()
+	return s.untilOf(0, what, b, ok)
+}
+
+func (s *site) untilOf(index int, what string, b adapters.Bulk, ok func(r jjm.Report) bool) jjm.Report {
+	s.Helper()
 	var last jjm.Report
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		l, err := s.List(s.Context(), b.Owner, time.Now().Add(-time.Hour))
@@ -203,14 +207,14 @@ func (s *site) until(what string, b adapters.Bulk, ok func(r jjm.Report) bool) j
 			s.Fatal(err)
 		}
 		for _, r := range l.Reports {
-			if r.Tag == b.Tag && r.Index == 0 {
+			if r.Tag == b.Tag && r.Index == int32(index) {
 				if last = r; ok(r) {
 					return r
 				}
 			}
 		}
 	}
-	s.Fatalf("job 0 was not %s within %v: %+v", what, patience, last)
+	s.Fatalf("job %d was not %s within %v: %+v", index, what, patience, last)
 	return last
 }
 

@@ -13,7 +13,8 @@
 //
 // Ended jobs stay in the queue for Config.Keep, so that condor_q alone tells how
 // they ended; condor_history adds those that left it. condor_q goes first: a job
-// that leaves between the two is in the history by then.
+// that leaves between the two is in the history by then. Of the history only what
+// is new is read; see past.go.
 //
 // Both commands print nothing and exit with 0 when no job matches. They are
 // asked for a heading, which they print in any case: an answer without it is no
@@ -55,6 +56,9 @@ type Config struct {
 	MaxCores    int          `toml:"max_cores"`
 	MaxMemoryMB int64        `toml:"max_memory_mb"`
 	MaxWalltime jjm.Duration `toml:"max_walltime"`
+	// SharedFS says that workers see the work area under the same path. Else
+	// HTCondor carries the files of each job.
+	SharedFS bool `toml:"shared_fs"`
 	// Queues maps the names that a job file may give as request.queue to an
 	// expression that the job's machine must fulfil; Queue is the one of jobs
 	// that name none.
@@ -86,7 +90,7 @@ type Config struct {
 // DefaultConfig gives the defaults.
 func DefaultConfig() Config {
 	return Config{
-		Keep: jjm.Duration(time.Hour), History: true, Grace: jjm.Duration(30 * time.Second), MaxBulk: 5000,
+		Keep: jjm.Duration(time.Hour), History: true, Grace: jjm.Duration(30 * time.Second), MaxBulk: 5000, SharedFS: true,
 	}
 }
 
@@ -104,6 +108,7 @@ type Adapter struct {
 
 	mu    sync.Mutex // guards what follows
 	found limits
+	past  map[string]*past // by the name of the owner
 }
 
 var (
@@ -129,7 +134,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	if env.Warn == nil {
 		env.Warn = func(string, ...any) {}
 	}
-	return &Adapter{name: name, config: c, env: env, changed: make(chan struct{}, 1)}, nil
+	return &Adapter{name: name, config: c, env: env, changed: make(chan struct{}, 1), past: map[string]*past{}}, nil
 }
 
 // attributeName is a ClassAd attribute's.
@@ -232,7 +237,7 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := adapters.Capabilities{
-		MaxBulk: a.config.MaxBulk, MaxQueued: a.found.queued, TwoPhase: true, SharedFS: true,
+		MaxBulk: a.config.MaxBulk, MaxQueued: a.found.queued, TwoPhase: true, SharedFS: a.config.SharedFS,
 		Accounting: a.config.History, Guarantee: guarantee, Slots: a.found.slots,
 		MaxCores: a.config.MaxCores, MaxMemoryMB: a.config.MaxMemoryMB, MaxWalltime: a.config.MaxWalltime.D(),
 		Settle: settle,

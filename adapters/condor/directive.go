@@ -37,7 +37,8 @@ var ownedAttributes = []string{
 	"env", "environment", "iwd", "in", "out", "err", "requirements", "rootdir", "globaljobid", "qdate",
 	"job*", "hold*", "lasthold*", "release*", "remove*", "leavejobinqueue", "periodic*", "onexit*", "exit*", "num*",
 	"request*", "allowed*", "maxhosts", "minhosts", "completiondate", "entered*", "remote*", "lastremotehost",
-	"residentset*", "transfer*", "shouldtransferfiles", "whentotransferoutput", "stream*", "deferral*", "cron*",
+	"residentset*", "transfer*", "preserverelativepaths", "publicinputfiles", "outputdestination",
+	"shouldtransferfiles", "whentotransferoutput", "stream*", "deferral*", "cron*",
 	"wantgracefulremoval", "killsig*", "lastrejmatch*", "x509*", "ntdomain", "mytype", "targettype",
 }
 

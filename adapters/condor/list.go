@@ -21,7 +21,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	}
 	var history []record
 	if a.config.History {
-		history, err = a.query(ctx, historyArgs(fmt.Sprintf("%s && EnteredCurrentStatus >= %d", mine, from), a.stop(mine, from)))
+		history, err = a.left(ctx, owner, mine, from)
 		if err != nil {
 			return adapters.Listing{}, a.fail("list", err)
 		}
@@ -32,13 +32,6 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 // late is for how long a job may be in the queue beyond Keep before the schedd
 // looks again whether it may leave.
 const late = time.Hour
-
-// stop ends the search in the history at a job that surely left the queue before
-// from. Ended jobs stay in the queue for up to Keep, so the history is in order
-// of leaving, not of ending; only jobs of jjm are known to leave in time.
-func (a *Adapter) stop(mine string, from int64) string {
-	return fmt.Sprintf("%s && EnteredCurrentStatus < %d", mine, from-int64((a.config.Keep.D()+late).Seconds()))
-}
 
 // merge makes reports of both answers. The history is the younger one.
 func merge(queue, history []record) []jjm.Report {

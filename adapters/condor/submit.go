@@ -43,6 +43,11 @@ func (a *Adapter) describe(ctx context.Context, b adapters.Bulk) (string, error)
 	if err := a.Check(b.Request); err != nil {
 		return "", err
 	}
+	transfer, err := a.config.transferOf(b)
+	if err != nil {
+		return "", err
+	}
+	b.Transfer = transfer
 	script := encode(adapters.JobScript(b, `"$JJM_INDEX"`, `"$JJM_BATCH_ID"`))
 	if len(script) > maxScript {
 		return "", jjm.Errorf(jjm.Invalid, "the command is too long: %d bytes when encoded, want at most %d", len(script), maxScript)
@@ -65,11 +70,11 @@ const maxScript = 120 << 10
 func (c Config) description(b adapters.Bulk, script string, extra []string) string {
 	lines := append([]string{}, extra...)
 	lines = append(lines, c.requested(b.Request)...)
+	lines = append(lines, transferLines(b.Transfer)...)
 	lines = append(lines,
 		"universe = vanilla",
 		"executable = /bin/sh",
 		"transfer_executable = false",
-		"should_transfer_files = NO",
 		"initialdir = /",
 		// The shell decodes its script, so that nothing of it can mean anything
 		// to HTCondor: $(X), $$(X), quotes, line ends.

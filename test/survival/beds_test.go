@@ -31,6 +31,7 @@ func places() []place {
 	return []place{
 		{"slurm", onBed("slurm", "slurm", "")},
 		{"condor", onBed("condor", "condor", "")},
+		{"condor-carry", onCarryingCondor},
 		{"sge", onBed("sge", "sge", "")},
 		{"pbs", onFakePBS},
 		{"command", onBed("slurm", "command", "description = %[1]q\n")},
@@ -60,6 +61,45 @@ func bedSection(t *testing.T, b *testbed.Bed, kind, more string) (string, int) {
 		fmt.Fprintf(&s, more, filepath.Join(repository(t), "etc", "adapters", "slurm.toml"))
 	}
 	return section(kind, s.String()), b.Owner.UID
+}
+
+// onCarryingCondor is HTCondor whose workers do not see the work area. They run
+// jobs as nobody, who may not read it.
+func onCarryingCondor(t *testing.T) (string, int) {
+	section, uid := bedSection(t, testbed.Start(t, "condor"), "condor", "")
+	t.Cleanup(func() { noCarriedJobRuns(t) })
+	return section + "shared_fs = false\ndirectives = [\"+RunAsOwner = false\"]\n", uid
+}
+
+// carries reports whether the workers do not see the work area. An attempt's
+// claim is then on its worker until its parcel comes back, and the daemon's own
+// counts for one that is killed.
+func (s *site) carries() bool {
+	text, err := os.ReadFile(s.config)
+	return err == nil && strings.Contains(string(text), "shared_fs = false")
+}
+
+// noCarriedJobRuns finds applications by their environment, in which HTCondor
+// names the folder of a carried job: site.processes knows those that see the work
+// area.
+func noCarriedJobRuns(t *testing.T) {
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(pollEvery) {
+		var left []string
+		files, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, name := range files {
+			env, _ := os.ReadFile(name)
+			if strings.Contains(string(env), "_CONDOR_JOB_IWD=/var/") && strings.Contains(string(env), "LEDGER=") {
+				left = append(left, filepath.Dir(name))
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("carried jobs still run: %v", left)
+			return
+		}
+	}
 }
 
 // section is the cluster's part of the configuration.

@@ -1,0 +1,166 @@
+package condor_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/adapters/condor"
+	"jjm/adapters/testbed"
+)
+
+// foreign lets HTCondor run jobs as nobody, who may not read what the owner keeps
+// for itself: all that jobs know must have been carried.
+func foreign(c *condor.Config) {
+	c.SharedFS = false
+	c.Directives = []string{"+RunAsOwner = false"}
+}
+
+func TestCarry(t *testing.T) {
+	bed := testbed.Start(t, "condor")
+	for name, do := range map[string]func(s *site){
+		"parcels come back":                            parcels,
+		"what cannot be sent is held, and runs later":  notSent,
+		"what cannot come back is held, and runs once": notBack,
+		"a bulk without files runs":                    nothingCarried,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			do(newSite(t, bed, foreign))
+		})
+	}
+}
+
+// area makes a folder of the owner's own, with what a job needs, and a folder
+// that all may write, named in the environment as seen.
+func (s *site) area(script string) adapters.Bulk {
+	s.Helper()
+	area := filepath.Join(s.dir, "area")
+	b := s.bulk(3, "")
+	b.Argv, b.Dir = []string{"./wrapper", s.dir}, "/nonexistent"
+	b.Transfer = &adapters.Transfer{
+		In:  []string{filepath.Join(area, "bin", "wrapper"), filepath.Join(area, "box.tar"), filepath.Join(area, "0a1b")},
+		Out: "parcel.tar", Back: filepath.Join(area, "back"),
+	}
+	for name, text := range map[string]string{
+		"bin/wrapper": "#!/bin/sh\nset -e\n" + script, "box.tar": "a box\n", "0a1b/sub/some name, with;odd 'signs' é": "an input\n", "back/x": "",
+	} {
+		path := filepath.Join(area, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			s.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			s.Fatal(err)
+		}
+	}
+	err := filepath.WalkDir(area, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chown(path, s.bed.Owner.UID, s.bed.Owner.GID)
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := os.Chmod(area, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	return b
+}
+
+// filler makes the parcels so large that they are a while on their way.
+const filler = 4 << 20
+
+func parcels(s *site) {
+	b := s.area(`! ls "$1/area" 2>/dev/null || exit 90
+[ "$(ls)" = "0a1b
+box.tar
+wrapper" ] || exit 91
+id -u >tmp
+cat box.tar 0a1b/sub/* >>tmp
+echo "$JJM_INDEX $JJM_BATCH_ID" >>tmp
+head -c ` + strconv.Itoa(filler) + ` /dev/zero >>tmp
+echo more >other
+mv tmp parcel.tar
+exit $((JJM_INDEX + 3))
+`)
+	id := s.submit(b)
+	s.control(adapters.Release, refs(b, id)...)
+	for i := range 3 {
+		r := s.untilOf(i, "over", b, over)
+		if r.State != jjm.BatchEndedFailed || r.Exit != i+3 {
+			s.Errorf("job %d: %+v", i, r)
+		}
+		// The first listing that says so must find it whole.
+		got, err := os.ReadFile(filepath.Join(b.Transfer.Back, strconv.Itoa(i)))
+		want := "65534\na box\nan input\n" + strconv.Itoa(i) + " " + id + "." + strconv.Itoa(i) + "\n"
+		if err != nil || !bytes.HasPrefix(got, []byte(want)) || len(got) != len(want)+filler {
+			s.Errorf("job %d: parcel of %d bytes, %.80q, error %v", i, len(got), got, err)
+		}
+	}
+	left, err := os.ReadDir(b.Transfer.Back)
+	if err != nil || len(left) != 4 { // and the file that was there before
+		s.Errorf("came back: %v, error %v", left, err)
+	}
+}
+
+// notSent: the job did not start, so that a release may let it run.
+func notSent(s *site) {
+	b := s.area("echo x >>\"$1/ran\"; chmod a+rw \"$1/ran\"; echo >parcel.tar")
+	b.N = 1
+	box := b.Transfer.In[1]
+	if err := os.Rename(box, box+".away"); err != nil {
+		s.Fatal(err)
+	}
+	id := s.submit(b)
+	s.control(adapters.Release, refs(b, id)...)
+	r := s.until("held", b, func(r jjm.Report) bool { return r.State == jjm.BatchHold && r.Hold != "15/0" })
+	if r.Hold != "13/2" || !strings.Contains(r.Reason, box) {
+		s.Errorf("%+v", r)
+	}
+	if err := os.Rename(box+".away", box); err != nil {
+		s.Fatal(err)
+	}
+	s.control(adapters.Release, refs(b, id)...)
+	if r := s.until("over", b, over); r.State != jjm.BatchEndedOK || s.lines("ran") != 1 {
+		s.Errorf("%+v, %d runs", r, s.lines("ran"))
+	}
+}
+
+// notBack: the job has run, and is not over before its parcel is here. A release
+// lets it not run again.
+func notBack(s *site) {
+	b := s.area("echo x >>\"$1/ran\"")
+	b.N = 1
+	id := s.submit(b)
+	s.control(adapters.Release, refs(b, id)...)
+	r := s.until("held", b, func(r jjm.Report) bool {
+		if r.State.Ended() {
+			s.Fatalf("%+v", r)
+		}
+		return r.State == jjm.BatchHold && r.Hold != "15/0"
+	})
+	if r.Hold != "12/2" || !strings.Contains(r.Reason, "parcel.tar") {
+		s.Errorf("%+v", r)
+	}
+	s.control(adapters.Release, refs(b, id)...)
+	if r := s.until("over", b, over); r.State != jjm.BatchAborted || s.lines("ran") != 1 {
+		s.Errorf("%+v, %d runs", r, s.lines("ran"))
+	}
+}
+
+// nothingCarried: files that nobody asked for would go to the root folder, and
+// hold the job.
+func nothingCarried(s *site) {
+	b := s.bulk(1, "pwd >"+s.dir+"/where; touch litter; exit 5")
+	b.Dir = "/nonexistent"
+	s.control(adapters.Release, refs(b, s.submit(b))...)
+	if r := s.until("over", b, over); r.Exit != 5 {
+		s.Errorf("%+v", r)
+	}
+}

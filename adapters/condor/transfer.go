@@ -1,0 +1,92 @@
+package condor
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// transferLines says in a submit description where a job finds its files.
+//
+// A folder without a slash at its end is sent as a folder, with modes. The
+// schedd's side writes what comes back, as the owner of the jobs, before the job
+// counts as completed (JobStatus 4; 6 meanwhile). Trouble puts the job on hold:
+// 13 for what goes, 12 for what comes, with errno(3) as the subcode.
+func transferLines(t *adapters.Transfer) []string {
+	if t == nil {
+		return []string{"should_transfer_files = NO"}
+	}
+	out := []string{"should_transfer_files = YES", "when_to_transfer_output = ON_EXIT"}
+	if len(t.In) > 0 {
+		out = append(out, "transfer_input_files = "+strings.Join(t.In, ","))
+	}
+	if t.Out == "" {
+		// Without the line all new files would come back, to initialdir.
+		return append(out, `transfer_output_files = ""`)
+	}
+	return append(out, "transfer_output_files = "+t.Out,
+		fmt.Sprintf(`transfer_output_remaps = "%s=%s/$(Process)"`, t.Out, t.Back))
+}
+
+// transferOf gives what is carried for a bulk, nil where workers see the work
+// area. A bulk that names nothing, as those of tests do, gets an empty folder of
+// its own all the same: its Dir is not there.
+func (c Config) transferOf(b adapters.Bulk) (*adapters.Transfer, error) {
+	switch {
+	case c.SharedFS:
+		return nil, nil
+	case b.Log != "":
+		return nil, jjm.Errorf(jjm.Invalid, "log %.200q: the workers of this cluster do not see it", b.Log)
+	case b.Transfer == nil:
+		return &adapters.Transfer{}, nil
+	}
+	return b.Transfer, checkTransfer(*b.Transfer)
+}
+
+// outName is the name of a file, which needs no quoting.
+var outName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// checkTransfer finds what would not arrive under its name. Submit descriptions
+// have no way to quote a separator.
+func checkTransfer(t adapters.Transfer) error {
+	seen := map[string]bool{}
+	for _, path := range t.In {
+		if problem := oddPath(path); problem != "" {
+			return jjm.Errorf(jjm.Invalid, "transfer.in %.200q: %s", path, problem)
+		}
+		name := filepath.Base(path)
+		if seen[name] || name == t.Out {
+			return jjm.Errorf(jjm.Invalid, "transfer.in %.200q: the job's folder has another %q already", path, name)
+		}
+		seen[name] = true
+	}
+	switch {
+	case t.Out == "" && t.Back == "":
+		return nil
+	case !outName.MatchString(t.Out):
+		return jjm.Errorf(jjm.Invalid, "transfer.out %.200q: want the name of a file, of letters, digits and . _ -", t.Out)
+	}
+	if problem := oddPath(t.Back); problem != "" {
+		return jjm.Errorf(jjm.Invalid, "transfer.back %.200q: %s", t.Back, problem)
+	}
+	return nil
+}
+
+// oddPath says what keeps HTCondor from carrying a path.
+func oddPath(path string) string {
+	odd := func(r rune) bool {
+		return r == unicode.ReplacementChar || unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("\"'`,;=$\\*?[]{}", r)
+	}
+	switch {
+	case !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/":
+		return "want an absolute path without a slash at its end"
+	case strings.ContainsFunc(path, odd):
+		return "HTCondor cannot carry a path with blanks, quotes or any of , ; = $ \\ * ? [ ] { }"
+	}
+	return ""
+}
