@@ -46,9 +46,7 @@ func scenarios() map[string]scenario {
 		return scenario{design: design{jobs: 30, glf: glf, mix: "yes", killed: true}, drive: driveKilled}
 	})
 	changes("order", func(glf bool) scenario {
-		sc := mixed(glf)
-		sc.drive = driveOrdered
-		return sc
+		return scenario{design: design{jobs: 30, glf: glf}, drive: driveOrdered}
 	})
 	changes("repoint", func(bool) scenario {
 		return scenario{set: settings{slots: 1}, design: design{jobs: 2, glf: true, mix: "slow"}, drive: driveDoubled}
