@@ -133,9 +133,9 @@ func (c *cluster) polling() plan.Polling {
 	return p
 }
 
-// pollSettle is how much longer than the interval of its listings a result waits
+// pollSettle is how much longer than two intervals of its listings a result waits
 // for the last word of a batch system that is only polled: it cleans up after a
-// job before it shows the end.
+// job before it shows the end, and results bring no listing forward.
 const pollSettle = 10 * time.Second
 
 // batchSettle is how long a result waits for the batch system's last word here.
@@ -146,7 +146,7 @@ func (c *cluster) batchSettle() time.Duration {
 	d := c.e.conf().BatchSettle.D()
 	if p := c.polling(); !p.Hints {
 		c.mu.Lock()
-		d = max(d, p.Every(c.took)+pollSettle)
+		d = max(d, 2*p.Every(c.took)+pollSettle)
 		c.mu.Unlock()
 	}
 	return d + c.caps().Lag

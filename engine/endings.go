@@ -133,20 +133,6 @@ func (es *endings) hasResult(id jjm.AttemptID) bool {
 	return en != nil && en.result != nil
 }
 
-// unreported lists the attempts whose result waits for the batch system's last
-// word.
-func (es *endings) unreported() []jjm.AttemptID {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	var ids []jjm.AttemptID
-	for id, en := range es.m {
-		if en.result != nil && !en.report.State.Ended() {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
 // due lists at most limit attempts to look at now.
 func (es *endings) due(now jjm.Time, limit int) []jjm.AttemptID {
 	es.mu.Lock()

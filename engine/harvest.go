@@ -214,9 +214,6 @@ func (e *Engine) readResults(b openBulk) {
 		}
 		e.endings.result(r, now)
 	}
-	if c := e.clusterOf(b.tag); len(results) > 0 && c != nil && c.hints() == nil {
-		kick(c.watchKick) // its last word should be there soon
-	}
 	if e.now().Sub(mtime) > fresh {
 		for _, p := range problems {
 			e.log.Warn("a wrapper's result is not usable", "tag", b.tag, "file", p.Field, "error", p.Text)

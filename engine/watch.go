@@ -34,33 +34,14 @@ func (c *cluster) watchLoop(ctx context.Context) {
 	}
 }
 
-// interval says when to list again: by itself, and when something asks for it.
-// While results lack the batch system's last word it comes four times as often.
+// interval says when to list again: by itself, and when something asks for it. A
+// result asks for nothing: where jobs end all the time there would be no rest.
 func (c *cluster) interval() (every, soon time.Duration) {
 	p := c.polling()
 	c.mu.Lock()
 	took := c.took
 	c.mu.Unlock()
-	every, soon = p.Every(took), p.Soon(took)
-	if !p.Hints && c.expects() {
-		every = max(every/4, soon)
-	}
-	return every, soon
-}
-
-// expects reports whether a result waits for the last word of this cluster.
-func (c *cluster) expects() bool {
-	ids := c.e.endings.unreported()
-	c.e.mem.RLock()
-	defer c.e.mem.RUnlock()
-	for _, id := range ids {
-		if l := c.e.current(id); l != nil {
-			if b := c.e.bulks[l.Tag]; b != nil && b.Cluster == c.name {
-				return true
-			}
-		}
-	}
-	return false
+	return p.Every(took), p.Soon(took)
 }
 
 // watchOnce makes one listing per account and applies it. Trouble changes

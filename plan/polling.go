@@ -26,8 +26,7 @@ func (p Polling) Every(took time.Duration) time.Duration {
 }
 
 // Soon is the time between a listing that took so long and one that something
-// asks for: a hint, a bulk just submitted, a cancel, a result whose job should
-// be over. Hints may come ten times a second, and up to forty times an
+// asks for: a hint, a bulk just submitted, a cancel. Hints may come ten times a second, and up to forty times an
 // interval; without hints a command is run, and a tenth of the interval is kept.
 // A slow listing takes at most a third of the time, and never later than Every.
 func (p Polling) Soon(took time.Duration) time.Duration {
