@@ -30,7 +30,8 @@ type Config struct {
 	AllowDirectives bool `toml:"allow_directives"`
 	// Hook is a program that is asked before each submission.
 	Hook string `toml:"hook"`
-	// SharedFS says that workers see the work area under the same path.
+	// SharedFS is false where workers do not see the work area; this adapter
+	// needs it to be true.
 	SharedFS bool `toml:"shared_fs"`
 	// MaxBulk lowers the description's; 0 leaves it.
 	MaxBulk int `toml:"max_bulk"`
@@ -100,6 +101,9 @@ func (c Config) Check() error {
 	if c.Hook != "" && !filepath.IsAbs(c.Hook) {
 		bad("hook", "%q: want the absolute path of a program", c.Hook)
 	}
+	if !c.SharedFS {
+		bad("shared_fs", "false: a description carries no files; workers must see the work area")
+	}
 	if c.MaxBulk < 0 {
 		bad("max_bulk", "%d: want a number of jobs, or 0 for what the description says", c.MaxBulk)
 	}
@@ -148,7 +152,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	a := &Adapter{name: name, config: c, env: env, d: c.Description.description}
 	a.config.Env = merged(a.d.environment, c.Env)
 	a.caps = a.d.caps
-	a.caps.SharedFS = c.SharedFS
+	a.caps.SharedFS = true
 	if c.MaxBulk > 0 {
 		a.caps.MaxBulk = c.MaxBulk
 	}

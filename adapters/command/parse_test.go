@@ -413,6 +413,7 @@ func TestConfig_Mistakes(t *testing.T) {
 		{func(c *Config) { c.Description = Source{} }, "description: missing"},
 		{func(c *Config) { c.Bin = "bin" }, "bin:"},
 		{func(c *Config) { c.Hook = "hook" }, "hook:"},
+		{func(c *Config) { c.SharedFS = false }, "shared_fs: false"},
 		{func(c *Config) { c.MaxBulk = 5000 }, "the description allows 1001"},
 		{func(c *Config) { c.Project = "x" }, "request.project"},
 		{func(c *Config) { c.Directives = []string{"--array=1"} }, "--array is set by jjm"},

@@ -28,7 +28,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.caps = withLimits(caps, limits)
-	a.caps.SharedFS = a.config.SharedFS
+	a.caps.SharedFS = true
 	if a.config.MaxBulk > 0 {
 		a.caps.MaxBulk = min(a.caps.MaxBulk, a.config.MaxBulk)
 	}

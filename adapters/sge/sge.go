@@ -44,7 +44,8 @@ type Config struct {
 	// Hook is the absolute path of a program that is asked for further options
 	// before each submission; "" for none.
 	Hook string `toml:"hook"`
-	// SharedFS says that workers see the work area under the same path.
+	// SharedFS is false where workers do not see the work area; this adapter
+	// needs it to be true.
 	SharedFS bool `toml:"shared_fs"`
 	// PE is the parallel environment that gives several slots of one host
 	// (allocation_rule $pe_slots); "" refuses requests of several cores.
@@ -96,6 +97,9 @@ func (c Config) check() error {
 		if f.value != "" && !filepath.IsAbs(f.value) {
 			return jjm.Errorf(jjm.Invalid, "%s: %q: want an absolute path", f.key, f.value)
 		}
+	}
+	if !c.SharedFS {
+		return jjm.Errorf(jjm.Invalid, "shared_fs: false: Grid Engine carries no files; workers must see the work area")
 	}
 	if c.MaxBulk < 0 {
 		return jjm.Errorf(jjm.Invalid, "max_bulk: %d: want a number of jobs, or 0 for the site's max_aj_tasks", c.MaxBulk)
@@ -182,7 +186,7 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	defer a.mu.Unlock()
 	s := a.site
 	c := adapters.Capabilities{
-		MaxBulk: s.maxTasks, TwoPhase: true, SharedFS: a.cfg.SharedFS, Accounting: s.accounting || !a.known,
+		MaxBulk: s.maxTasks, TwoPhase: true, SharedFS: true, Accounting: s.accounting || !a.known,
 		Slots: s.slots, MaxCores: s.maxCores, Guarantee: guarantee(a.cfg, s, a.known),
 		Settle: settle + s.flush(), Lag: s.flush() + slack,
 	}

@@ -138,6 +138,7 @@ func TestConfig_MistakesNameTheirKey(t *testing.T) {
 		"memory_resource": func(c *Config) { c.MemoryResource = "h=v" },
 		"hook":            func(c *Config) { c.Hook = "hook" },
 		"accounting":      func(c *Config) { c.Accounting = "accounting" },
+		"shared_fs":       func(c *Config) { c.SharedFS = false },
 		"max_bulk":        func(c *Config) { c.MaxBulk = -1 },
 		"keep":            func(c *Config) { c.Keep = jjm.Duration(time.Minute) },
 		"directives":      func(c *Config) { c.Directives = []string{"-N x"} },
