@@ -7,6 +7,7 @@
 // It has one file per scope:
 //
 //	live.go       what a batch report changes in a live attempt
+//	watched.go    for how long a batch system has been seen to be well
 //	absence.go    how long a missing attempt is only missing
 //	ending.go     what to do about an attempt that may be over
 //	local.go      what becomes of a local job whose attempt is over
