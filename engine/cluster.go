@@ -39,6 +39,7 @@ type cluster struct {
 	cause    string // why not healthy, "" = healthy
 	badSince time.Time
 	lastGood time.Time
+	back     time.Time     // when it last gave a listing after it had given none
 	took     time.Duration // of the last round of listings
 	// long is what has been unknown for too long.
 	long    long

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -51,4 +52,36 @@ func TestOutage_DoesNotHideALossForEver(t *testing.T) {
 		w.kill(id.String())
 		w.final(time.Hour, id)
 	})
+}
+
+// After an outage a bulk in doubt is looked at as soon as there are listings
+// again, and submitted if it surely is not there, however long it was to wait by
+// then.
+func TestOutage_ADoubtfulBulkIsLookedAtOnceItIsOver(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]adaptertest.Fault{
+		"lost replies": adaptertest.LoseReply, "lost requests": adaptertest.LoseRequest, "busy": adaptertest.SayBusy,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim := adaptertest.SimConfig{Life: 10 * time.Hour, Settle: time.Minute}
+			inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+				first := w.submit(alice, mc(1)) // so that there are listings at all
+				w.running(first, 1)
+				tries := slices.Repeat([]adaptertest.Fault{adaptertest.SayBusy}, 9)
+				w.sim.OnSubmit(append(tries, fault)...)
+				before := w.sim.Calls().Submits
+				id := w.submit(alice, mc(4))
+				w.until(time.Hour, "tried often", func() bool { return w.sim.Calls().Submits == before+10 })
+				w.sim.Down(11 * time.Minute)
+				w.pass(11*time.Minute + 25*time.Second) // two listings
+				if n := w.lookup(id).Counts.Running; n != 4 {
+					t.Errorf("%d of 4 run soon after the outage\n%s", n, w.describe(id))
+				}
+				w.kill(first.String())
+				w.kill(id.String())
+				w.final(time.Hour, first, id)
+			})
+		})
+	}
 }
