@@ -86,7 +86,11 @@ func (c *session) askAbout(ctx context.Context, req *wire.Request, refs []jjm.Re
 	case wire.VerbRecord:
 		a.Record, err = c.service.Record(ctx, c.caller, refs[0].Grid, req.Path)
 	case wire.VerbHistory:
-		a.History, err = c.service.History(ctx, c.caller, refs[0], req.Limit)
+		var ref jjm.Ref // none: of the orders
+		if !req.Orders {
+			ref = refs[0]
+		}
+		a.History, err = c.service.History(ctx, c.caller, ref, req.Limit)
 	case wire.VerbLog:
 		a.Log, err = c.service.Log(ctx, c.caller, refs[0].Grid)
 	default:

@@ -141,7 +141,14 @@ func (r *Request) checkRefs() error {
 		if len(r.Refs) == 0 {
 			return jjm.Errorf(jjm.Invalid, "%s: refs is empty: want at least one id", r.Verb)
 		}
-	case VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog:
+	case VerbHistory:
+		if r.Orders && len(r.Refs) > 0 {
+			return jjm.Errorf(jjm.Invalid, "history: orders belong to no job: want orders or an id, not both")
+		}
+		if !r.Orders && len(r.Refs) != 1 {
+			return jjm.Errorf(jjm.Invalid, "history: %d refs: want exactly one id, or orders", len(r.Refs))
+		}
+	case VerbRecord, VerbOutput, VerbCat, VerbLog:
 		if len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "%s: %d refs: want exactly one id", r.Verb, len(r.Refs))
 		}

@@ -30,6 +30,7 @@ type Request struct {
 	File    string   `json:"file,omitempty"`    // cat: stdout, stderr, script, glf
 	Follow  bool     `json:"follow,omitempty"`  // cat
 	Limit   int      `json:"limit,omitempty"`   // history
+	Orders  bool     `json:"orders,omitempty"`  // history: of administrators' orders, instead of a job's; without refs
 	Order   *Order   `json:"order,omitempty"`   // order; without it the orders in force are listed
 	Cluster string   `json:"cluster,omitempty"` // reset
 }

@@ -193,22 +193,31 @@ func (f *Fake) Status(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wir
 	defer f.mu.Unlock()
 	var out []wire.Status
 	for _, ref := range refs {
-		j, err := f.get(c, ref.Grid)
+		st, err := f.status(c, ref)
 		if err != nil {
-			return nil, err
-		}
-		st := j.Status
-		for _, l := range j.Locals {
-			if ref.Has(l.ID.N) {
-				st.Locals = append(st.Locals, l)
-			}
-		}
-		if ref.Locals && ref.First == ref.Last && len(st.Locals) == 0 {
-			return nil, jjm.Errorf(jjm.Gone, "local job %v does not exist", ref)
+			st = wire.Status{Lookup: wire.Lookup{ID: ref.Grid, Error: wire.ErrorOf(err)}}
 		}
 		out = append(out, st)
 	}
 	return out, nil
+}
+
+// status answers for one reference; f.mu is held.
+func (f *Fake) status(c gate.Caller, ref jjm.Ref) (wire.Status, error) {
+	j, err := f.get(c, ref.Grid)
+	if err != nil {
+		return wire.Status{}, err
+	}
+	st := j.Status
+	for _, l := range j.Locals {
+		if ref.Has(l.ID.N) {
+			st.Locals = append(st.Locals, l)
+		}
+	}
+	if ref.Locals && ref.First == ref.Last && len(st.Locals) == 0 {
+		return wire.Status{}, jjm.Errorf(jjm.Gone, "local job %v does not exist", ref)
+	}
+	return st, nil
 }
 
 // List gives the caller's jobs, newest first.
@@ -245,6 +254,11 @@ func (f *Fake) Watch(ctx context.Context, c gate.Caller, refs []jjm.Ref, send fu
 			return err
 		}
 		st, err := f.Status(ctx, c, refs)
+		for i := range st {
+			if e := st[i].Lookup.Error; e != nil && err == nil {
+				err = e.Err()
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -352,22 +366,36 @@ func (g *growing) Read(b []byte) (int, error) {
 
 func (g *growing) Close() error { return nil }
 
-// History gives the last limit entries.
+// History gives the last limit entries; of the orders one for each in force.
 func (f *Fake) History(ctx context.Context, c gate.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
 	if err := f.hook(ctx, wire.VerbHistory); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	j, err := f.get(c, ref.Grid)
+	h, err := f.historyOf(c, ref)
 	if err != nil {
 		return nil, err
 	}
-	h := j.History
 	if limit > 0 && len(h) > limit {
 		h = h[len(h)-limit:]
 	}
 	return slices.Clone(h), nil
+}
+
+func (f *Fake) historyOf(c gate.Caller, ref jjm.Ref) (h []jjm.JournalEntry, err error) {
+	if ref != (jjm.Ref{}) {
+		j, err := f.get(c, ref.Grid)
+		if err != nil {
+			return nil, err
+		}
+		return j.History, nil
+	}
+	for i, o := range f.orders {
+		h = append(h, jjm.JournalEntry{Seq: int64(i + 1), Time: o.Since, First: -1, Last: -1, To: o.Doing(),
+			Cause: o.Kind + " " + o.Name + ": " + o.Reason, Source: "order", Actor: o.By})
+	}
+	return h, nil
 }
 
 // Log gives the job's log.
