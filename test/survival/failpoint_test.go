@@ -270,7 +270,9 @@ func driveMix(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	if err := s.killAll(ctx, refs[1:]...); err != nil {
 		return id, err
 	}
-	runs := func(st wire.Status) bool { return st.Locals[0].State == jjm.Running || st.Locals[0].State.Final() }
+	runs := func(st wire.Status) bool {
+		return len(st.Locals) > 0 && (st.Locals[0].State == jjm.Running || st.Locals[0].State.Final())
+	}
 	if err := s.until(ctx, refs[0], runs); err != nil {
 		return id, err
 	}
