@@ -18,7 +18,7 @@ import (
 // and forgetful.
 func ownBed(t *testing.T) *testbed.Bed {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "jjm-bed-slurm-*")
+	dir, err := os.MkdirTemp("", "jjm-bed-slurm-*") // a killed run's is swept away with its daemons
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -206,7 +206,7 @@ func (s *site) submitAs(ctx context.Context, d design) (jjm.GridID, error) {
 	if err := os.WriteFile(file, []byte(d.text(s)), 0o644); err != nil {
 		return 0, err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(programs, "jjm"), "submit", file)
+	cmd := exec.CommandContext(ctx, bin.Path(s.t, "jjm"), "submit", file)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "JJM_STATE=" + s.state}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential()}
 	out, err := cmd.CombinedOutput()
