@@ -13,9 +13,14 @@ import (
 
 var commandNames = []string{"qsub", "qstat", "qdel", "qhold", "qrls", "pbsnodes"}
 
+// TestConformance_OpenPBS is on the fake; with -real it is on the PBS of the PATH.
 func TestConformance_OpenPBS(t *testing.T) {
 	t.Parallel()
-	adaptertest.Run(t, func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=openpbs") })
+	open := func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=openpbs") }
+	if *realPBS {
+		open = onReal
+	}
+	adaptertest.Run(t, open)
 }
 
 func TestConformance_Torque(t *testing.T) {
@@ -46,30 +51,25 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 	return s
 }
 
-// TestConformance_Real is the suite on a real PBS: go test ./adapters/pbs -real.
-// It needs one that keeps history, and a home folder that its nodes see.
-func TestConformance_Real(t *testing.T) {
-	if !*onReal {
-		t.Skip("NOT RUN: -real runs the suite on the PBS on the PATH")
-	}
+// onReal is the PBS on the PATH, as the account that runs the test. It must keep
+// history, and its nodes must see the account's home folder.
+func onReal(t *testing.T) adaptertest.System {
 	bin := folderOf(t, "qsub")
 	home, err := os.UserHomeDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
-		dir, err := os.MkdirTemp(home, "jjm-conformance-*")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		on := func(bin string) *Adapter { return makeAdapter(t, func(c *Config) { c.Bin = bin }) }
-		return adaptertest.System{
-			Adapter: on(bin), Owner: self(t), Dir: dir, Patience: 2 * time.Minute, Parallel: true, NoHold: true,
-			Walltime: 5 * time.Second, Bin: bin, Commands: commandNames, Submits: "qsub",
-			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return on(bin) },
-		}
-	})
+	dir, err := os.MkdirTemp(home, "jjm-conformance-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	on := func(bin string) *Adapter { return makeAdapter(t, func(c *Config) { c.Bin = bin }) }
+	return adaptertest.System{
+		Adapter: on(bin), Owner: self(t), Dir: dir, Patience: 2 * time.Minute, Parallel: true, NoHold: true,
+		Walltime: 5 * time.Second, Bin: bin, Commands: commandNames, Submits: "qsub",
+		WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return on(bin) },
+	}
 }
 
 // folderOf finds a command on the PATH.
