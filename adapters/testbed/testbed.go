@@ -1,6 +1,5 @@
 // Package testbed gives tests the real batch systems that scripts/testbed
-// installs and starts: on Debian, as root. Elsewhere a test that needs one says
-// so and is skipped; with CI=true that is a failure.
+// installs and starts: on Debian, as root, which tests need (see needs).
 package testbed
 
 import (
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/needs"
 	"jjm/run"
 )
 
@@ -55,12 +55,8 @@ func StartAlone(t testing.TB, name string) *Bed { return start(t, name, syscall.
 
 func start(t testing.TB, name string, how int) *Bed {
 	t.Helper()
-	if why := unfit(); why != "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("the test bed %s cannot be started: %s", name, why)
-		}
-		t.Skipf("NOT RUN: this test needs the real %s of scripts/testbed: %s", name, why)
-	}
+	needs.Root(t, "to install and start "+name)
+	needs.Debian(t)
 	b := &Bed{script: filepath.Join(root(t), "scripts", "testbed", name+".sh")}
 	b.enter(t, name, how)
 	b.Vars = variables(b.Do(t, "env"))
@@ -159,17 +155,6 @@ func temp() string {
 		return dir
 	}
 	return "/tmp"
-}
-
-// unfit says why this machine cannot run the beds.
-func unfit() string {
-	if os.Geteuid() != 0 {
-		return "it is installed and started as root"
-	}
-	if _, err := os.Stat("/etc/debian_version"); err != nil {
-		return "it is installed from Debian's packages, and this is no Debian"
-	}
-	return ""
 }
 
 // root is the folder of the module.

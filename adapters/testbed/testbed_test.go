@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 )
 
 const scripts = "../../scripts/testbed/"
@@ -189,12 +190,7 @@ func eventually(t *testing.T, what string, try func() error) {
 }
 
 func TestScripts_PassShellcheck(t *testing.T) {
-	if _, err := exec.LookPath("shellcheck"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("shellcheck is not installed")
-		}
-		t.Skip("SKIPPED: shellcheck is not installed, so the scripts are not checked")
-	}
+	needs.Program(t, "shellcheck", "shellcheck")
 	files, err := filepath.Glob(scripts + "*.sh")
 	more, err2 := filepath.Glob("../../scripts/*.sh")
 	if err != nil || err2 != nil || len(files)+len(more) < 8 {
