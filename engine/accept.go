@@ -35,7 +35,10 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	}
 	if req.DryRun {
 		e.mem.RLock()
-		err := e.admits(spec, caller.User, fit.clusters, jjm.At(e.now()))
+		err := e.admitted(jjm.Whom{User: caller.User})
+		if err == nil {
+			err = e.admits(spec, caller.User, fit.clusters, jjm.At(e.now()))
+		}
 		e.mem.RUnlock()
 		if err != nil {
 			return wire.Submitted{}, err
@@ -83,6 +86,9 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 		if found {
 			out = wire.Submitted{ID: id, Existed: true}
 			return nil
+		}
+		if err := e.admitted(jjm.Whom{User: caller.User}); err != nil {
+			return err
 		}
 		if err := e.admits(&spec, caller.User, fit.clusters, c.now); err != nil {
 			return err

@@ -93,6 +93,7 @@ type Engine struct {
 	names    []string       // of clusters, in order
 	places   map[string]int // of clusters in names
 	orders   []jjm.Order
+	bans     []jjm.Ban
 	uses     map[jjm.Tag]int
 	unused   []unusedBulk // whose folders are to be removed
 

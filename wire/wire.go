@@ -32,6 +32,7 @@ type Request struct {
 	Limit   int      `json:"limit,omitempty"`   // history
 	Order   *Order   `json:"order,omitempty"`   // order; without it the orders in force are listed
 	Cluster string   `json:"cluster,omitempty"` // reset
+	Ban     *Ban     `json:"ban,omitempty"`     // ban; without it the bans in force are listed
 }
 
 // The verbs.
@@ -52,6 +53,7 @@ const (
 	VerbClusters = "clusters"
 	VerbOrder    = "order"
 	VerbReset    = "reset"
+	VerbBan      = "ban"
 )
 
 // Submit hands over a job file.
@@ -111,6 +113,7 @@ type Answer struct {
 	// Orders answers order: what it changed - of resume, what it ended - or the
 	// orders in force.
 	Orders []jjm.Order `json:"orders,omitempty"`
+	Banned *Banned     `json:"banned,omitempty"`
 }
 
 // Error is an error as the socket carries it.
