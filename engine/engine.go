@@ -55,6 +55,9 @@ type Deps struct {
 	// Account is the one account that all jobs run as; nil means each owner's
 	// own.
 	Account *jjm.Owner
+	// Readers are the accounts that may read every output tar, besides root and
+	// the daemon's own: the administrators.
+	Readers []int
 	// Wrapper is the path of the jjm-wrapper program.
 	Wrapper string
 	Now     func() time.Time
