@@ -1,6 +1,7 @@
 package acl
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,11 +10,12 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
 )
 
 // readable reports whether an account can open a file, by becoming it for
 // files on a thread of its own.
-func readable(t *testing.T, path string, uid int) bool {
+func readable(t testingT, path string, uid int) bool {
 	t.Helper()
 	done := make(chan error)
 	go func() {
@@ -115,4 +117,66 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%x became %x", b, encode(list))
 		}
 	})
+}
+
+// Whatever list a file has, Allows says what the kernel does.
+func TestAllows_SaysWhatTheKernelDoes(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can look as others do")
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "acl")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "f")
+	rapid.Check(t, func(t *rapid.T) {
+		_ = os.Remove(path)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ids := rapid.SampledFrom([]int{70001, 70002, 70003})
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		perm := rapid.Uint16Range(0, 7)
+		list := ofMode(os.FileMode(rapid.Uint32Range(0, 0o777).Draw(t, "mode")))
+		for range rapid.IntRange(0, 3).Draw(t, "entries") {
+			e := entry{rapid.SampledFrom([]uint16{user, group}).Draw(t, "tag"), Perm(perm.Draw(t, "perm")), uint32(ids.Draw(t, "id"))}
+			if !slices.ContainsFunc(list, func(o entry) bool { return o.tag == e.tag && o.id == e.id }) {
+				list = append(list, e)
+			}
+		}
+		if len(list) > 3 {
+			list = append(list, entry{mask, Perm(perm.Draw(t, "mask")), none})
+		}
+		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.id, b.id)) })
+		if err := write(f, encode(list)); errors.Is(err, ErrUnsupported) {
+			t.Skip(err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Chown(ids.Draw(t, "owner"), ids.Draw(t, "group")); err != nil {
+			t.Fatal(err)
+		}
+		uid := ids.Draw(t, "who")
+		got, err := Allows(f, Read, uid, []int{uid})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := readable(t, path, uid); got != want {
+			t.Errorf("list %v: uid %d reads: %v, the kernel says %v", list, uid, got, want)
+		}
+	})
+}
+
+// testingT is a test's or a property's.
+type testingT interface {
+	Helper()
+	Fatal(args ...any)
 }
