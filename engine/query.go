@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -318,12 +317,15 @@ func (e *Engine) Output(ctx context.Context, caller wire.Caller, id jjm.GridID, 
 		}
 		return e.partial(ctx, &job)
 	}
-	path := e.tarPath(&job)
-	f, err := os.Open(path)
+	ar, err := e.areas.of(job.Owner)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	f, err := ar.OpenTar(sandbox.TarDir(id) + "/" + job.Tar)
 	if err != nil {
 		return nil, 0, wire.Output{}, jjm.Errorf(jjm.Gone, "output tar of grid job %s: %w", id, err)
 	}
-	return f, job.TarBytes, wire.Output{Name: job.Tar, SHA256: job.TarSHA256, Path: path}, nil
+	return f, job.TarBytes, wire.Output{Name: job.Tar, SHA256: job.TarSHA256, Path: e.tarPath(&job)}, nil
 }
 
 // partial makes a tar of what has ended so far; it is removed when read.
@@ -338,11 +340,11 @@ func (e *Engine) partial(ctx context.Context, job *jjm.GridJob) (io.ReadCloser, 
 	if err != nil {
 		return nil, 0, wire.Output{}, err
 	}
-	f, err := os.Open(ar.Root() + "/" + name)
+	f, err := ar.OpenTar(name)
 	if err != nil {
 		return nil, 0, wire.Output{}, err
 	}
-	_ = os.Remove(f.Name()) // its readers keep it by their handle
+	_ = ar.RemoveTar(name) // its readers keep it by their handle
 	return f, info.Bytes, wire.Output{Name: tarName(job), SHA256: info.SHA256, Partial: true}, nil
 }
 

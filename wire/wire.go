@@ -36,6 +36,7 @@ type Request struct {
 	Orders  bool     `json:"orders,omitempty"`  // history: of administrators' orders, instead of a job's; without refs
 	Order   *Order   `json:"order,omitempty"`   // order; without it the orders in force are listed
 	Cluster string   `json:"cluster,omitempty"` // reset
+	Ban     *Ban     `json:"ban,omitempty"`     // ban; without it the bans in force are listed
 }
 
 // The verbs.
@@ -56,6 +57,7 @@ const (
 	VerbClusters = "clusters"
 	VerbOrder    = "order"
 	VerbReset    = "reset"
+	VerbBan      = "ban"
 )
 
 // Submit hands over a job file.
@@ -120,6 +122,7 @@ type Answer struct {
 	// Orders answers order: what it changed - of resume, what it ended - or the
 	// orders in force.
 	Orders []jjm.Order `json:"orders,omitempty"`
+	Banned *Banned     `json:"banned,omitempty"`
 }
 
 // Error is an error as the socket carries it.

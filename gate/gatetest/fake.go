@@ -47,6 +47,7 @@ type Fake struct {
 	Sites []wire.Cluster
 	// orders are in force.
 	orders []jjm.Order
+	bans   []jjm.Ban
 	// Hook, if set, is called at the start of every method with the verb and
 	// may block, panic or fail.
 	Hook func(ctx context.Context, verb string) error
@@ -492,4 +493,38 @@ func (f *Fake) Order(ctx context.Context, c gate.Caller, o *wire.Order) ([]jjm.O
 	}
 	f.orders = append(f.orders, given)
 	return []jjm.Order{given}, nil
+}
+
+// Ban keeps one ban for each name; nil lists them.
+func (f *Fake) Ban(ctx context.Context, c gate.Caller, b *wire.Ban) (wire.Banned, error) {
+	if err := f.hook(ctx, wire.VerbBan); err != nil {
+		return wire.Banned{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !c.Admin {
+		return wire.Banned{}, jjm.Errorf(jjm.Denied, "%s is no administrator", c.User)
+	}
+	if b == nil {
+		return wire.Banned{Bans: slices.Clone(f.bans)}, nil
+	}
+	given := jjm.Ban{Kind: jjm.BanKind(b.Name), Name: b.Name, Reason: b.Reason, By: c.User, UID: c.UID, Since: 1}
+	var out wire.Banned
+	f.bans = slices.DeleteFunc(f.bans, func(old jjm.Ban) bool {
+		if b.Lift && old.Same(given) {
+			out.Bans = append(out.Bans, old)
+		}
+		return old.Same(given)
+	})
+	if b.Lift {
+		return out, nil
+	}
+	f.bans = append(f.bans, given)
+	for id, j := range f.jobs {
+		if j.Status.Owner == b.Name {
+			out.Killed = append(out.Killed, id)
+		}
+	}
+	out.Bans = []jjm.Ban{given}
+	return out, nil
 }

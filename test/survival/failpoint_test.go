@@ -307,6 +307,20 @@ func driveOrdered(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return id, nil
 }
 
+// driveBanned bans somebody else while a grid job runs, and lets them in again.
+func driveBanned(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, err := s.submit(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	for _, b := range []wire.Ban{{Name: "mallory", Reason: "a test"}, {Name: "mallory", Lift: true}} {
+		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbBan, Ban: &b}); err != nil {
+			return id, err
+		}
+	}
+	return id, nil
+}
+
 // driveOnly submits.
 func driveOnly(ctx context.Context, s *site, d design) (jjm.GridID, error) { return s.submit(ctx, d) }
 
