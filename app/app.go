@@ -97,7 +97,7 @@ func (a *App) open(ctx context.Context) error {
 	}
 	a.onClose("store", a.store.Close)
 	warn := func(msg string, args ...any) { a.log.Warn(msg, args...) }
-	if a.records, err = xmldb.Open(filepath.Join(state, "records"), xmldb.Options{Warn: warn}); err != nil {
+	if a.records, err = xmldb.Open(filepath.Join(state, "records"), xmldb.Options{Warn: warn, Readers: a.config.Gate.AdminUIDs()}); err != nil {
 		return err
 	}
 	a.onClose("records", a.records.Close)
@@ -144,7 +144,7 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 		Store: a.store, Records: a.records, Types: handlersall.Registry(), Clusters: clusters,
 		Work: a.config.Work, RecordDir: filepath.Join(a.config.State, "records"), DropDir: drop,
 		SpoolDir: box, Caller: a.account,
-		Account: ownAccount(), Wrapper: wrapper, Now: time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
+		Account: ownAccount(), Readers: a.config.Gate.AdminUIDs(), Wrapper: wrapper, Now: time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
 	})
 	return err
 }

@@ -180,6 +180,16 @@ func scenarios() map[string]scenario {
 			},
 			wants: map[string]want{"a": done(3), "b": ends(jjm.Aborted, -1, nil), "b anew": done(2)},
 		},
+		"an owner is banned": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4, Life: 20 * time.Minute},
+			deeds: []deed{
+				{0, submitAs("a", mc(6))},
+				{0, submitBy(bob, "b", mc(5))},
+				{70 * time.Second, ban(wire.Ban{Name: "bob", Reason: "a test"})},
+				{30 * time.Minute, ban(wire.Ban{Name: "bob", Lift: true})},
+			},
+			wants: map[string]want{"a": done(6), "b": ends(jjm.Aborted, 5, endsOf(5, jjm.Killed))},
+		},
 		"a refused bulk": {
 			sim: adaptertest.SimConfig{MaxBulk: 2}, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},
 			deeds: []deed{{0, submitAs("a", mc(8))}},

@@ -61,6 +61,9 @@ type Deps struct {
 	// Account is the one account that all jobs run as; nil means each owner's
 	// own.
 	Account *jjm.Owner
+	// Readers are the accounts that may read every output tar, besides root and
+	// the daemon's own: the administrators.
+	Readers []int
 	// Wrapper is the path of the jjm-wrapper program.
 	Wrapper string
 	Now     func() time.Time
@@ -99,6 +102,7 @@ type Engine struct {
 	names    []string       // of clusters, in order
 	places   map[string]int // of clusters in names
 	orders   []jjm.Order
+	bans     []jjm.Ban
 	uses     map[jjm.Tag]int
 	unused   []unusedBulk // whose folders are to be removed
 

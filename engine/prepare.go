@@ -23,7 +23,7 @@ func (e *Engine) prepare(ctx context.Context, id jjm.GridID) error {
 	if err != nil {
 		return err
 	}
-	site := e.site(job.BaseDir)
+	site := e.site(job.Owner, job.BaseDir)
 	fit, problems := e.choose(&job.Spec)
 	if len(fit.clusters) == 0 {
 		return problems.Err()
@@ -172,7 +172,7 @@ func (c *change) insert(g *jjm.GridJob, parts []jjm.Part) {
 // packedSite opens inputs as they were packed: the job file's folder may have
 // changed since.
 func (e *Engine) packedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site, error) {
-	site := e.site(job.BaseDir)
+	site := e.site(job.Owner, job.BaseDir)
 	ar, err := e.areas.of(job.Owner)
 	if err != nil {
 		return site, err
@@ -196,7 +196,7 @@ func (e *Engine) packedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site
 		if name, ok := names[path]; ok {
 			return ar.OpenPacked(packed.Package, name)
 		}
-		return openInput(job.BaseDir, path)
+		return e.openInput(job.Owner, job.BaseDir, path)
 	}
 	return site, nil
 }

@@ -49,7 +49,9 @@ func (c *cluster) interval() (every, soon time.Duration) {
 func (c *cluster) watchOnce(ctx context.Context) error {
 	c.cycle++
 	var took time.Duration
-	for _, account := range c.accounts() {
+	accounts := c.accounts()
+	c.unwatched(accounts)
+	for _, account := range accounts {
 		began := c.e.now()
 		asked := jjm.At(began)
 		cmd, cancel := c.command(ctx)
@@ -62,8 +64,10 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 		c.listed(took)
 		c.health(err)
 		if err != nil {
+			c.listedIll()
 			return nil
 		}
+		c.listedWell(account, began)
 		if err := c.e.crash("watch.listed"); err != nil {
 			return err
 		}

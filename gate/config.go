@@ -155,3 +155,17 @@ func userName(uid int) string {
 	}
 	return u.Username
 }
+
+// AdminUIDs gives the numbers of the administrators' accounts; those that Check
+// complains of are left out.
+func (c Config) AdminUIDs() []int {
+	var uids []int
+	for _, admin := range c.Admins {
+		if u, err := user.Lookup(admin); err == nil {
+			if uid, err := strconv.Atoi(u.Uid); err == nil {
+				uids = append(uids, uid)
+			}
+		}
+	}
+	return uids
+}

@@ -14,7 +14,7 @@
 // Ended jobs stay in the queue for Config.Keep, so that condor_q alone tells how
 // they ended; condor_history adds those that left it. condor_q goes first: a job
 // that leaves between the two is in the history by then. Of the history only what
-// is new is read; see past.go.
+// is new is read; see look.go.
 //
 // Both commands print nothing and exit with 0 when no job matches. They are
 // asked for a heading, which they print in any case: an answer without it is no

@@ -117,6 +117,9 @@ func taggedWith(tags []jjm.Tag) string {
 
 func ownedBy(owner jjm.Owner) string { return "Owner =?= " + quoteString(owner.User) }
 
+// mineOf matches the owner's jobs of jjm.
+func mineOf(owner jjm.Owner) string { return "JJMTag =!= undefined && " + ownedBy(owner) }
+
 // jobIDs matches the jobs of one bulk at the given positions, which ascend.
 func jobIDs(cluster int64, procs []int32) string {
 	var ranges []string

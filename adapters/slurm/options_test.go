@@ -16,6 +16,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/needs"
 )
 
 func TestSbatchArgs_ARequestInSlurmsWords(t *testing.T) {
@@ -203,9 +204,7 @@ func TestFind_WithoutAccountingsAnswerNothingIsAbsent(t *testing.T) {
 }
 
 func TestMayAct_RootDoesNotSubmitForOthers(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("not root")
-	}
+	needs.Root(t, "to be refused what only root could do wrong")
 	b := adapters.Bulk{Tag: "jabc", N: 1, Dir: "/", Argv: []string{"x"}, Owner: jjm.Owner{UID: 7, User: "ann"}}
 	if _, err := testAdapter(t, DefaultConfig()).Submit(context.Background(), b); jjm.KindOf(err) != jjm.Denied {
 		t.Errorf("error %v", err)

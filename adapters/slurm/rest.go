@@ -163,6 +163,9 @@ func (r *restClient) post(ctx context.Context, owner jjm.Owner, body []byte) (ad
 		req.Header.Set("X-SLURM-USER-NAME", owner.User)
 		req.Header.Set("X-SLURM-USER-TOKEN", text)
 	}
+	if err := adapters.Turn(ctx); err != nil {
+		return none, 0, fmt.Errorf("slurmrestd: not asked: %w", err)
+	}
 	resp, err := r.http.Do(req)
 	switch {
 	case noConnection(err):

@@ -49,6 +49,9 @@ func scenarios() map[string]scenario {
 	changes("order", func(glf bool) scenario {
 		return scenario{design: design{jobs: 30, glf: glf}, drive: driveOrdered}
 	})
+	changes("ban", func(glf bool) scenario {
+		return scenario{design: design{jobs: 30, glf: glf}, drive: driveBanned}
+	})
 	changes("repoint", func(bool) scenario {
 		return scenario{set: settings{slots: 1}, design: design{jobs: 2, glf: true, mix: "slow"}, drive: driveDoubled}
 	})
