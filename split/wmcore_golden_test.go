@@ -18,17 +18,17 @@ import (
 
 // wmRow is a recorded call of one of WMCore's splitters.
 type wmRow struct {
-	Package      string
-	Type         string `json:"subscription_type"`
-	Params       map[string]json.RawMessage
-	Open         bool      `json:"fileset_open"`
-	Files        []wmFile  `json:"files"`
-	Groups       []wmGroup `json:"groups_seen"`
-	RunsLoaded   *bool     `json:"runs_loaded"`
-	ExistingJobs int64     `json:"existing_jobs"`
-	FindParent   map[string][]string
-	Parents      map[string][]string `json:"find_parent"`
-	Docs         []struct {
+	Algo, Package string
+	Type          string `json:"subscription_type"`
+	Params        map[string]json.RawMessage
+	Open          bool      `json:"fileset_open"`
+	Files         []wmFile  `json:"files"`
+	Groups        []wmGroup `json:"groups_seen"`
+	RunsLoaded    *bool     `json:"runs_loaded"`
+	ExistingJobs  int64     `json:"existing_jobs"`
+	FindParent    map[string][]string
+	Parents       map[string][]string `json:"find_parent"`
+	Docs          []struct {
 		Version int `json:"acdc_version"`
 		Files   map[string]wmDoc
 	} `json:"acdc_docs"`
@@ -209,10 +209,16 @@ func (r *wmRow) params(splitter string) (Params, error) {
 }
 
 func (r *wmRow) work() Work {
-	w := Work{Closed: !r.Open || r.Package == "WMCore.DataStructs", Pending: r.Injected != nil && !*r.Injected,
+	// In memory the lumi splitters do not look whether more may come.
+	never := r.Package == "WMCore.DataStructs" && r.Algo != MinFileBased
+	w := Work{Closed: !r.Open || never, Pending: r.Injected != nil && !*r.Injected,
 		Sites: r.Sites, Ancestors: r.Parents, Now: jjm.Time(r.Now * 1000)}
+	// That path knows the lowest run of files of which it has not loaded the
+	// sections; here the sections are always known (decision R26). With good
+	// sections to choose from it then chooses none.
+	unloaded := r.RunsLoaded != nil && !*r.RunsLoaded && r.Params["runs"] != nil
 	for i := range r.Files {
-		w.Files = append(w.Files, r.Files[i].file(r.RunsLoaded == nil || *r.RunsLoaded))
+		w.Files = append(w.Files, r.Files[i].file(!unloaded))
 	}
 	if _, ok := r.Params["collectionName"]; ok {
 		w.Recovery = &Recovery{}
@@ -365,6 +371,7 @@ func (r *wmRow) check(splitter string, w Work) (string, Left) {
 func TestGolden_WMCore(t *testing.T) {
 	for _, name := range []string{
 		"EventBased.edge", "EventBased.random", "EventBased.unittest",
+		"FileBased.edge", "FileBased.random", "FileBased.unittest", "MinFileBased.random", "MinFileBased.unittest",
 	} {
 		t.Run(name, func(t *testing.T) {
 			splitter, _, _ := strings.Cut(name, ".")
