@@ -20,6 +20,8 @@ type Cutting struct {
 	// ahead is a part made to learn whether there are more.
 	ahead *jjm.Part
 	done  []int32
+	// whole says that the parts of a cut must be committed together.
+	whole bool
 
 	inputs arena[jjm.PartInput]
 	events arena[jjm.EventRange]
@@ -41,6 +43,9 @@ type cutter interface {
 // Next gives at most limits.MaxParts parts, what they left, and the carry.
 func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 	var parts []jjm.Part
+	if c.whole {
+		limits.MaxParts = 0
+	}
 	if limits.MaxParts > 0 {
 		parts = make([]jjm.Part, 0, min(limits.MaxParts, 4096))
 	}

@@ -125,6 +125,8 @@ type Walk struct {
 	Events int64 `json:"events,omitempty"`
 	// Adapt says that the room is still to be fitted to the file.
 	Adapt bool `json:"adapt,omitempty"`
+	// PerLumi is how many events a section of the dataset has.
+	PerLumi int64 `json:"per_lumi,omitempty"`
 }
 
 // Left is what a cut left.

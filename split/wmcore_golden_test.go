@@ -371,6 +371,8 @@ func (r *wmRow) check(splitter string, w Work) (string, Left) {
 func TestGolden_WMCore(t *testing.T) {
 	for _, name := range []string{
 		"EventBased.edge", "EventBased.random", "EventBased.unittest",
+		"LumiBased.edge", "LumiBased.random", "LumiBased.unittest",
+		"EventAwareLumiBased.edge", "EventAwareLumiBased.random", "EventAwareLumiBased.unittest",
 		"FileBased.edge", "FileBased.random", "FileBased.unittest", "MinFileBased.random", "MinFileBased.unittest",
 	} {
 		t.Run(name, func(t *testing.T) {
