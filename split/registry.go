@@ -28,7 +28,8 @@ type counter interface{ count(*Cutting) int64 }
 
 // all lists the splitters.
 func all() []*method {
-	return append(ownMethods(), eventBasedMethod(), fileBasedMethod(), minFileBasedMethod(), lumiBasedMethod(), eventAwareMethod())
+	return append(ownMethods(), eventBasedMethod(), fileBasedMethod(), minFileBasedMethod(), lumiBasedMethod(), eventAwareMethod(),
+		parentlessMethod(), wmbsMergeMethod(), siblingMethod())
 }
 
 // Get finds a splitter; an unknown one is refused naming the known ones.

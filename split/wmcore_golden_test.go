@@ -384,3 +384,120 @@ func TestGolden_WMCore(t *testing.T) {
 		})
 	}
 }
+
+// cycle is the work of the splitters that look at the database: files that are
+// available, in the order of the rows that the database gave, those without a
+// row after them.
+func (r *wmRow) cycle() Work {
+	w := Work{Closed: !r.Open, Pending: r.Injected != nil && !*r.Injected, Sites: r.Sites, Now: jjm.Time(r.Now * 1000),
+		Producers: map[string][]Producer{}}
+	rank, at := map[string]int{}, map[string]string{}
+	for _, d := range r.Dao {
+		lfn := d.LFN + d.Name
+		if _, ok := rank[lfn]; !ok {
+			rank[lfn] = len(rank)
+			at[lfn], _ = d.PNN.(string)
+		}
+	}
+	parent := map[string]int64{}
+	for _, j := range r.WMBS.Jobs {
+		parent[j.Parent] = j.ID
+		if j.Producer {
+			w.Producers[j.Parent] = append(w.Producers[j.Parent], Producer{Group: j.Group, Success: j.Success})
+		}
+	}
+	files := slices.Clone(r.WMBS.Files)
+	slices.SortStableFunc(files, func(a, b wmFile) int {
+		ra, aok := rank[a.LFN]
+		rb, bok := rank[b.LFN]
+		switch {
+		case aok && bok:
+			return ra - rb
+		case aok:
+			return -1
+		case bok:
+			return 1
+		}
+		return 0
+	})
+	for _, f := range files {
+		available := slices.Contains(r.WMBS.Status["available"], f.LFN)
+		failed := r.Algo == SiblingProcessingBased && slices.Contains(r.WMBS.Status["failed"], f.LFN)
+		if !available && !failed {
+			continue
+		}
+		file := f.file(true)
+		slices.SortFunc(file.Locations, func(a, b string) int { // the lowest storage first
+			if a == at[f.LFN] {
+				return -1
+			}
+			return strings.Compare(a, b)
+		})
+		slices.SortFunc(file.Parents, func(a, b string) int { return int(parent[a] - parent[b]) })
+		w.Files = append(w.Files, file)
+		w.Siblings = append(w.Siblings, r.sibling(f.LFN, failed))
+	}
+	return w
+}
+
+// sibling joins what became of a file with the other subscriptions.
+func (r *wmRow) sibling(lfn string, failed bool) SiblingState {
+	state := SiblingDone
+	for _, s := range r.WMBS.Siblings {
+		switch {
+		case slices.Contains(s["failed"], lfn):
+			failed = true
+		case !slices.Contains(s["complete"], lfn):
+			state = SiblingPending
+		}
+	}
+	if failed {
+		return SiblingFailed
+	}
+	return state
+}
+
+// status holds what a cut leaves against the states that WMCore's files have
+// after it.
+func (r *wmRow) status(w *Work, left *Left) string {
+	got := map[string][]string{}
+	for state, files := range r.WMBS.Status {
+		got[state] = slices.Clone(files)
+	}
+	move := func(i int32, to string) {
+		lfn := w.Files[i].LFN
+		got["available"] = slices.DeleteFunc(got["available"], func(f string) bool { return f == lfn })
+		if !slices.Contains(got[to], lfn) {
+			got[to] = append(got[to], lfn)
+		}
+	}
+	for _, i := range left.Done {
+		move(i, "acquired")
+	}
+	for _, d := range left.Dropped {
+		if d.Failed {
+			move(d.File, "failed")
+		} else {
+			move(d.File, "complete")
+		}
+	}
+	sort := cmpopts.SortSlices(func(a, b string) bool { return a < b })
+	return cmp.Diff(r.Status, got, sort, cmpopts.EquateEmpty())
+}
+
+func TestGolden_WMCoreMerges(t *testing.T) {
+	for _, name := range []string{
+		"ParentlessMergeBySize.edge", "ParentlessMergeBySize.random", "ParentlessMergeBySize.unittest",
+		"WMBSMergeBySize.random", "WMBSMergeBySize.unittest",
+		"SiblingProcessingBased.random", "SiblingProcessingBased.unittest",
+	} {
+		t.Run(name, func(t *testing.T) {
+			splitter, _, _ := strings.Cut(name, ".")
+			golden.Rows(t, "wmcore/"+name, func(_ string, r wmRow) string {
+				w := r.cycle()
+				diff, left := r.check(splitter, w)
+				return diff + r.status(&w, &left)
+			})
+		})
+	}
+}
