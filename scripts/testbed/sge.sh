@@ -28,35 +28,19 @@ export SGE_ROOT="$here/root" SGE_CELL=default SGE_ND=1
 export SGE_QMASTER_PORT=16444 SGE_EXECD_PORT=16445
 export LC_ALL=C
 
+# shellcheck source=scripts/testbed/packages.sh
+. "$(dirname "$0")/packages.sh"
+
 die() { echo "sge.sh: $*" >&2; exit 1; }
 
-install_packages() {
+packages() {
 	[ -x $real/sge_qmaster ] && [ -x $real/sge_execd ] && [ -x $real/qstat ] && return
 	for package in common master exec client; do
 		for setting in "gridengineconfig boolean true" "gridenginecell string default" "gridenginemaster string localhost"; do
 			echo "gridengine-$package shared/$setting"
 		done
 	done | debconf-set-selections
-	packages="gridengine-master gridengine-exec gridengine-client"
-	# shellcheck disable=SC2086 # a list
-	apt_install $packages || { apt-get -qq update && apt_install $packages; }
-}
-
-apt_install() {
-	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=900 -qq -y \
-		--no-install-recommends install "$@" </dev/null >"$here/log/apt" 2>&1
-}
-
-# Another bed may make the same account at the same moment.
-make_account() {
-	id $owner >/dev/null 2>&1 && return
-	mkdir -p "$bed/home"
-	useradd -u 61001 -m -d "$bed/home/$owner" -s /bin/sh $owner 2>/dev/null || true
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		id $owner >/dev/null 2>&1 && return
-		sleep 0.5
-	done
-	die "cannot make the account $owner"
+	install_packages gridengine-master gridengine-exec gridengine-client || die "the packages of Grid Engine are not there"
 }
 
 # make_cell writes a cell as the package's own scripts do, below $here.
@@ -209,8 +193,8 @@ up() {
 	chmod 755 "$bed" "$here"
 	exec 9>"$here/lock"
 	flock 9
-	install_packages
-	make_account
+	packages
+	make_account $owner 61001 "$bed/home/$owner" || die "the account $owner is not there"
 	make_cell
 	make_commands
 	start qmaster

@@ -39,6 +39,10 @@ port_slurmdbd=$((port + 4)) port_sql=$((port + 5)) port_rest=$((port + 6))
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH LC_ALL=C SLURM_CONF="$bed/etc/slurm.conf"
 
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=scripts/testbed/packages.sh
+. "$here/packages.sh"
+
 say() { echo "slurm.sh: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
@@ -180,36 +184,8 @@ packages() {
 	want="slurmctld slurmd slurm-client munge"
 	if [ "$accounting" = 1 ]; then want="$want slurmdbd mariadb-server-core mariadb-client-core"; fi
 	if [ "$rest" = 1 ]; then want="$want slurmrestd slurm-wlm-jwt-plugin"; fi
-	missing=""
-	for p in $want; do
-		dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
-	done
-	[ -n "$missing" ] || return 0
-	say "installing$missing"
-	# RUNLEVEL=1 keeps invoke-rc.d from starting what it installs.
 	# shellcheck disable=SC2086 # the list is meant to be split
-	install() {
-		DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -o DPkg::Lock::Timeout=300 \
-			install -qq -y --no-install-recommends $missing >/dev/null 2>&1 9>&-
-	}
-	install && return 0
-	tries=0
-	until apt-get -o DPkg::Lock::Timeout=300 update -qq >/dev/null 2>&1 9>&- && install; do
-		tries=$((tries + 1))
-		[ $tries -lt 5 ] || fail "apt-get cannot install$missing"
-		sleep 3
-	done
-}
-
-account() { # account NAME [UID]
-	id "$1" >/dev/null 2>&1 && return 0
-	if [ -n "${2:-}" ]; then
-		useradd -u "$2" -U -M -d "$base/home" -s /bin/sh "$1" 2>/dev/null || :
-	else
-		useradd -r -U -M -d /nonexistent -s /usr/sbin/nologin "$1" 2>/dev/null || :
-	fi
-	# Another bed may have made it at the same moment.
-	within 5 id "$1" || fail "cannot make the account $1"
+	install_packages $want || fail "the packages of Slurm are not there"
 }
 
 folders() {
@@ -220,8 +196,6 @@ folders() {
 	chown slurmrest: "$bed/rest"
 	chown "$owner": "$bed/rest/owner"
 	if [ "$accounting" = 1 ]; then chown mysql: "$bed/sql"; fi
-	mkdir -p "$base/home"
-	chown "$owner": "$base/home"
 	key "$bed/munge/munge.key" munge 128
 	key "$bed/etc/jwt.key" slurm 32
 }
@@ -395,9 +369,9 @@ all_up() {
 up() {
 	all_up && return 0
 	packages
-	account "$owner" 61001
-	account slurmrest
-	if [ "$accounting" = 1 ]; then account mysql; fi
+	make_account "$owner" 61001 "$base/home/$owner"
+	make_account slurmrest
+	if [ "$accounting" = 1 ]; then make_account mysql; fi
 	folders
 	configuration
 	commands
