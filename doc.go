@@ -22,6 +22,7 @@
 //	1  analyse                 evidence of how an attempt ended -> verdict (pure)
 //	1  jobfile                 read job files and name every mistake in them (pure)
 //	1  wire                    what the socket speaks: types and lines
+//	1  wire/spool              the daemon's letter box, for while it is away
 //	1  sandbox                 the work area below one directory handle
 //	1  xmldb, xmldb/head       publish, query and load the XML records; the half for clients
 //	1  run                     the only way to start a child process
@@ -42,6 +43,7 @@
 //	5  engine                  carries plans out: intent before effect
 //	6  gate, gate/client       the socket gatekeepers and people talk to; their end of it
 //	6  gate/gatetest           a service for tests of both ends
+//	7  gatekeeper              the door of gatekeepers: answers within a second, whatever happens
 //	7  app                     read config, wire, start, reload, stop
 //	8  cmd/jjm                 the command line
 //	8  cmd/jjm-daemon          the daemon

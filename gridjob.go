@@ -33,6 +33,10 @@ type GridJob struct {
 	Counts [NumStates]int `json:"counts"`
 	// Exit is the grid job's exit code once it is final (decision R11).
 	Exit int `json:"exit"`
+	// Origin is where it came from, nil if nobody said. Usage is what it used,
+	// nil until it is final.
+	Origin *Origin `json:"origin,omitempty"`
+	Usage  *Usage  `json:"usage,omitempty"`
 }
 
 // Step is one stage of a grid job: how its work is cut and how far the cutting

@@ -41,6 +41,7 @@ var layers = map[string]int{
 	"jjm/plan":                 4,
 	"jjm/engine":               5,
 	"jjm/gate":                 6,
+	"jjm/gatekeeper":           7,
 	"jjm/app":                  7,
 	"jjm/cmd":                  8,
 	"jjm/test":                 9,

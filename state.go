@@ -126,6 +126,10 @@ const (
 	GRAMUnsubmitted GRAM = 32
 )
 
+// GRAMExecutionFailed is GLOBUS_GRAM_PROTOCOL_ERROR_EXECUTION_FAILED: the code
+// of [GRAMFailed], without which GRAM's clients say nothing at all.
+const GRAMExecutionFailed = 17
+
 func (g GRAM) String() string {
 	switch g {
 	case GRAMPending:

@@ -28,6 +28,8 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	}
 	doc, problems := jobfile.ParseKeyed(req.Name, []byte(req.Text), req.Key)
 	spec := &doc.Spec
+	spec.KeyReuse = spec.KeyReuse || req.Anew && spec.Key != ""
+	problems = append(problems, req.Origin.Problems()...)
 	site := e.site(req.BaseDir)
 	h, fit, more := e.examine(spec, site)
 	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {
@@ -42,7 +44,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 		}
 		return e.dryRun(h, spec, site, fit)
 	}
-	return e.accept(ctx, caller, *spec, req.BaseDir, fit)
+	return e.accept(ctx, caller, *spec, req, fit)
 }
 
 // examine finds the mistakes that only the job type and the site can tell, the
@@ -73,7 +75,7 @@ func (e *Engine) mayRun(caller wire.Caller) error {
 }
 
 // accept stores the grid job in one transaction and publishes its record.
-func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, base string, fit choice) (wire.Submitted, error) {
+func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, req wire.Submit, fit choice) (wire.Submitted, error) {
 	var out wire.Submitted
 	err := e.change(ctx, "accept", func(c *change) error {
 		id, found, err := e.holder(c, caller.UID, spec)
@@ -82,16 +84,19 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 		}
 		if found {
 			out = wire.Submitted{ID: id, Existed: true}
-			return nil
+			return e.nameAgain(ctx, c, caller.UID, spec.Key, id)
 		}
 		if err := e.admits(&spec, caller.User, fit.clusters, c.now); err != nil {
 			return err
 		}
 		job := jjm.GridJob{
 			Owner: jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User},
-			Spec:  spec, BaseDir: base, Accepted: c.now, Changed: c.now,
+			Spec:  spec, BaseDir: req.BaseDir, Accepted: c.now, Changed: c.now, Origin: req.Origin,
 		}
 		if err := c.tx.InsertGrid(&job); err != nil {
+			return err
+		}
+		if err := c.keyed(caller.UID, spec.Key, job.ID); err != nil {
 			return err
 		}
 		c.grids[job.ID] = &job
@@ -104,6 +109,9 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 	}
 	if !out.Existed {
 		e.publishNow(ctx, out.ID)
+	}
+	if spec.Key != "" {
+		out.Handle = jjm.HandleOf(caller.UID, spec.Key)
 	}
 	return out, nil
 }

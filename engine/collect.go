@@ -33,7 +33,11 @@ func (e *Engine) collect(ctx context.Context, id jjm.GridID) error {
 		return fmt.Errorf("collect grid job %s: what was there before: %w", id, err)
 	}
 	name := tarName(&final)
-	entries := e.tarEntries(ctx, &final, &facts, func() { final = e.finalRow(id, &facts) })
+	entries := e.tarEntries(ctx, &final, &facts, func() {
+		used := final.Usage
+		final = e.finalRow(id, &facts)
+		final.Usage = used
+	})
 	info, err := ar.WriteTar(ctx, path.Join(sandbox.TarDir(id), name), stem(&final), entries, e.conf().MaxTarBytes)
 	if err != nil {
 		return fmt.Errorf("collect grid job %s: %w", id, err)
@@ -50,7 +54,7 @@ func (e *Engine) collect(ctx context.Context, id jjm.GridID) error {
 		overtaken = false
 		from := g.Status.String()
 		g.Status, g.Reason = final.Status, final.Reason
-		g.Counts, g.Exit = final.Counts, final.Exit
+		g.Counts, g.Exit, g.Usage = final.Counts, final.Exit, final.Usage
 		g.Tar, g.TarBytes, g.TarSHA256 = name, info.Bytes, info.SHA256
 		g.Ended = final.Ended
 		cause := fmt.Sprintf("tar of %d files, %d bytes, %d absent", info.Files, info.Bytes, info.Absent)
@@ -128,8 +132,9 @@ var errEnough = errors.New("enough")
 // is lost; then counted is called, which may change job.
 func (e *Engine) tarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts, counted func()) iter.Seq2[sandbox.TarEntry, error] {
 	return func(yield func(sandbox.TarEntry, error) bool) {
-		facts.Recorded, facts.Lost = 0, 0
+		facts.Recorded, facts.Lost, job.Usage = 0, 0, nil
 		err := e.store.ResultsOf(ctx, job.ID, func(l jjm.LocalJob, ev *jjm.Evidence) error {
+			addUsage(job, &l, ev)
 			for _, entry := range localEntries(stem(job), &l, ev) {
 				if l.State == jjm.Completed && entry.SHA256 != "" {
 					facts.Recorded++

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/adaptertest"
@@ -154,7 +156,7 @@ func TestOutage_StatusKeepsItsLastState(t *testing.T) {
 		before := w.lookup(id)
 		w.sim.Down(time.Hour)
 		w.pass(20 * time.Minute)
-		if now := w.lookup(id); now != before {
+		if now := w.lookup(id); !cmp.Equal(now, before) {
 			t.Errorf("%+v, before the outage %+v", now, before)
 		}
 		if c := w.engine.Clusters(t.Context())[0]; c.Healthy || c.Cause == "" {
@@ -176,7 +178,7 @@ func TestListing_ThatLeavesJobsOutIsNotBelievedAtOnce(t *testing.T) {
 			w.sim.Lie(50, nil) // some 8 minutes: many listings, but not long enough
 			for range 9 {
 				w.pass(time.Minute)
-				if now := w.lookup(id); now != before {
+				if now := w.lookup(id); !cmp.Equal(now, before) {
 					t.Errorf("%+v, before the lies %+v", now, before)
 				}
 			}

@@ -50,6 +50,7 @@ func (e *Engine) load(ctx context.Context) error {
 	e.sweepOrphans()
 	for id, g := range e.grids {
 		e.loadPending(g)
+		e.loadHandle(g)
 		e.work.kick(id)
 	}
 	return nil

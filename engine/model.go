@@ -39,6 +39,8 @@ type grid struct {
 	dirty     map[int]bool
 	headDirty bool
 	pub       *sync.Mutex // held while the record is written
+	// pointed is set once the handle of its key leads to its record.
+	pointed bool
 	// published is set once the whole record was marked for its last writing.
 	published bool
 	// swept is set once its bulks are not counted as in use any more.

@@ -83,6 +83,12 @@ func (e *Engine) publishNow(ctx context.Context, id jjm.GridID) {
 		return
 	}
 	err := e.deps.Records.Publish(ctx, head, e.shards(id, shards))
+	if err == nil && !e.pointHandle(g) {
+		e.mem.Lock()
+		g.headDirty = true
+		e.mem.Unlock()
+		return
+	}
 	if err == nil {
 		_ = e.crash("publish.after")
 		return

@@ -77,6 +77,7 @@ func (e *Engine) answer(g *grid) wire.Lookup {
 		ID: g.job.ID, Status: g.job.Status.String(), GRAM: v.gram, Code: v.code,
 		Message: v.message, Master: v.master, Exit: v.exit,
 		Counts: counts(v.counts, v.total, &g.job), Tar: e.tarPath(&g.job),
+		Usage: g.usage(),
 	}
 }
 
@@ -165,9 +166,12 @@ func pick(locals []jjm.LocalJob, ref jjm.Ref) []jjm.LocalJob {
 func (e *Engine) statusOf(g *grid) wire.Status {
 	s := wire.Status{
 		Lookup: e.answer(g), Name: g.job.Spec.Name, Type: g.job.Spec.Type,
-		Owner: g.job.Owner.User, Key: g.job.Spec.Key, Cluster: g.job.Step.Cluster,
+		Owner: g.job.Owner.User, Key: g.job.Spec.Key, Origin: g.job.Origin, Cluster: g.job.Step.Cluster,
 		Clusters: g.job.Step.Clusters, ClusterJobs: clusterJobs(&g.job, g.clusterJobs()), Accepted: g.job.Accepted, Ended: g.job.Ended, Why: g.job.Step.Why,
 		Record: e.recordPath(g.job.ID), Trouble: e.troubleOf(g),
+	}
+	if g.job.Spec.Key != "" {
+		s.Handle = jjm.HandleOf(g.job.Owner.UID, g.job.Spec.Key)
 	}
 	if !g.job.Status.Final() {
 		s.Phases = phases(g)

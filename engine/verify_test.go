@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"jjm"
 	"jjm/wire"
 	"jjm/xmldb"
@@ -267,7 +269,7 @@ func (w *world) verifyAfterReopening(ids ...jjm.GridID) {
 	}
 	w.reopen()
 	for i, id := range ids {
-		if after := w.lookup(id); after != before[i] {
+		if after := w.lookup(id); !cmp.Equal(after, before[i]) {
 			w.t.Errorf("after reopening, lookup of %s:\n%+v\nbefore:\n%+v", id, after, before[i])
 		}
 	}

@@ -34,6 +34,10 @@ type Service interface {
 	// Submit accepts a grid job, or with DryRun explains what would be done.
 	// It returns once the job is stored.
 	Submit(ctx context.Context, c Caller, s wire.Submit) (wire.Submitted, error)
+	// Resolve gives the grid job that a handle names: Gone if it names none,
+	// [wire.Refused] if what was submitted under it was refused, Denied if it is
+	// another account's.
+	Resolve(ctx context.Context, c Caller, h jjm.Handle) (jjm.GridID, error)
 	// Lookup answers for each id, in order; what is wrong with one is in its
 	// Error.
 	Lookup(ctx context.Context, c Caller, ids []jjm.GridID) []wire.Lookup

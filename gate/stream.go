@@ -23,7 +23,7 @@ func either(stop, ctx context.Context) (context.Context, context.CancelFunc) {
 
 // watch answers a line per change. The last line repeats the last state.
 func (c *session) watch(stop, ctx context.Context, req *wire.Request) error {
-	refs, err := req.ParsedRefs(false)
+	refs, err := c.refs(ctx, req, false)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (c *session) watch(stop, ctx context.Context, req *wire.Request) error {
 
 // output answers a line and then the tar.
 func (c *session) output(ctx context.Context, req *wire.Request) error {
-	refs, err := req.ParsedRefs(true)
+	refs, err := c.refs(ctx, req, true)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (c *session) output(ctx context.Context, req *wire.Request) error {
 // cat answers a line and then a file of a local job, to its end or as long as
 // it grows.
 func (c *session) cat(stop, ctx context.Context, req *wire.Request) error {
-	refs, err := req.ParsedRefs(false)
+	refs, err := c.refs(ctx, req, false)
 	if err != nil {
 		return err
 	}

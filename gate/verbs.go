@@ -56,8 +56,15 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 		orders, err := c.service.Order(ctx, c.caller, req.Order)
 		return wire.Answer{Orders: orders}, err
 	}
-	grid := slices.Contains([]string{wire.VerbLookup, wire.VerbRecord, wire.VerbLog}, req.Verb)
-	refs, err := req.ParsedRefs(grid)
+	switch req.Verb {
+	case wire.VerbLookup:
+		found, err := c.lookup(ctx, req)
+		return wire.Answer{Lookup: found}, err
+	case wire.VerbKill:
+		killed, err := c.kill(ctx, req)
+		return wire.Answer{Kill: killed}, err
+	}
+	refs, err := c.refs(ctx, req, slices.Contains([]string{wire.VerbRecord, wire.VerbLog}, req.Verb))
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -67,20 +74,6 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 // askAbout puts a request about jobs to the service.
 func (c *session) askAbout(ctx context.Context, req *wire.Request, refs []jjm.Ref) (a wire.Answer, err error) {
 	switch req.Verb {
-	case wire.VerbLookup:
-		ids := make([]jjm.GridID, len(refs))
-		for i, r := range refs {
-			ids[i] = r.Grid
-		}
-		a.Lookup = c.service.Lookup(ctx, c.caller, ids)
-		if len(a.Lookup) != len(ids) {
-			err = jjm.Errorf(jjm.Internal, "lookup: %d answers for %d ids", len(a.Lookup), len(ids))
-		}
-	case wire.VerbKill:
-		a.Kill = c.service.Kill(ctx, c.caller, refs)
-		if len(a.Kill) != len(refs) {
-			err = jjm.Errorf(jjm.Internal, "kill: %d answers for %d ids", len(a.Kill), len(refs))
-		}
 	case wire.VerbStatus:
 		a.Status, err = c.service.Status(ctx, c.caller, refs)
 	case wire.VerbRecord:

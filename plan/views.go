@@ -57,10 +57,6 @@ type GRAMFacts struct {
 	Reason string
 }
 
-// gramExecFailed is GLOBUS_GRAM_PROTOCOL_ERROR_EXECUTION_FAILED: GRAM wants a
-// code with FAILED, or its clients say nothing at all.
-const gramExecFailed = 17
-
 // GRAM gives the state that a gatekeeper is told, its error code (0 unless
 // FAILED) and a message for people (requirement J11, decisions R9-R12):
 //
@@ -83,7 +79,7 @@ func GRAM(f GRAMFacts) (state jjm.GRAM, code int, message string) {
 	case jjm.Done, jjm.Finished, jjm.Aborted:
 		return jjm.GRAMDone, 0, finalMessage(f)
 	case jjm.GridFailed, jjm.Broken:
-		return jjm.GRAMFailed, gramExecFailed, finalMessage(f)
+		return jjm.GRAMFailed, jjm.GRAMExecutionFailed, finalMessage(f)
 	case jjm.Paused:
 		return jjm.GRAMSuspended, 0, message
 	case jjm.Prepared:

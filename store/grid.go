@@ -9,7 +9,7 @@ import (
 
 // gridColumns are those of scanGrid, in its order.
 const gridColumns = `id, uid, gid, user, spec, base_dir, accepted, status, kill, kill_by, reason,
-	changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry, tar, tar_bytes, tar_sha256, counts, exit, clusters`
+	changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry, tar, tar_bytes, tar_sha256, counts, exit, clusters, origin, usage`
 
 func scanGrid(r row) (g jjm.GridJob, err error) {
 	g = jjm.GridJob{
@@ -48,6 +48,12 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 	if g.Step.Clusters, err = r.words(26); err != nil {
 		return g, jjm.Errorf(jjm.Internal, "grid job %d: column clusters: %w", g.ID, err)
 	}
+	if g.Origin, err = decoded[jjm.Origin](r.text(27)); err != nil {
+		return g, jjm.Errorf(jjm.Internal, "grid job %d: column origin: %w", g.ID, err)
+	}
+	if g.Usage, err = decoded[jjm.Usage](r.text(28)); err != nil {
+		return g, jjm.Errorf(jjm.Internal, "grid job %d: column usage: %w", g.ID, err)
+	}
 	if err = json.Unmarshal([]byte(r.text(4)), &g.Spec); err != nil {
 		return g, jjm.Errorf(jjm.Internal, "grid job %d: column spec: %w", g.ID, err)
 	}
@@ -59,7 +65,28 @@ func mutable(a args, g *jjm.GridJob) args {
 	a = a.int(int64(g.Status)).bool(g.Kill).text(g.KillBy).text(g.Reason).int(int64(g.Changed)).int(int64(g.Ended))
 	a = a.bool(g.Step.Prepared).text(g.Step.Cluster).text(g.Step.Splitter).words(g.Step.Why)
 	a = a.int(int64(g.Step.Expected)).int(int64(g.Step.Made)).bool(g.Step.Closed).blob(g.Step.Carry)
-	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit)).words(g.Step.Clusters)
+	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit)).words(g.Step.Clusters).text(encoded(g.Usage))
+}
+
+// decoded reads a JSON object, NULL as nil.
+func decoded[T any](text string) (*T, error) {
+	if text == "" {
+		return nil, nil
+	}
+	v := new(T)
+	return v, json.Unmarshal([]byte(text), v)
+}
+
+// encoded writes a JSON object, nil as nothing.
+func encoded[T any](v *T) string {
+	if v == nil {
+		return ""
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // plain texts and numbers have no error
+	}
+	return string(b)
 }
 
 // countsText writes counts as JSON, all zero as nothing.
@@ -90,10 +117,10 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	}
 	a := args{}.int(int64(g.Owner.UID)).int(int64(g.Owner.GID)).value(g.Owner.User).value(g.Spec.Type)
 	a = a.value(string(spec)).text(key).bool(key != "").text(g.BaseDir).int(int64(g.Accepted))
-	a = mutable(a, g)
+	a = mutable(a, g).text(encoded(g.Origin))
 	_, err = tx.exec(`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, base_dir, accepted,
 		status, kill, kill_by, reason, changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry,
-		tar, tar_bytes, tar_sha256, counts, exit, clusters) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?)`, a)
+		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, origin) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?)`, a)
 	if err != nil {
 		return tx.fail(err, "insert a grid job")
 	}
@@ -135,14 +162,14 @@ func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 }
 
 // SaveGrid stores what may change of a grid job: everything but its owner,
-// spec, base directory and time of acceptance. The schema refuses, with an
+// spec, base directory, origin and time of acceptance. The schema refuses, with an
 // error of kind Internal, a change of a final status; done without closed
 // cutting, the tar, and every local job completed; finished without the tar;
 // any final status while a local job is in a batch system or held.
 func (tx *Tx) SaveGrid(g *jjm.GridJob) error {
 	n, err := tx.exec(`UPDATE grid_jobs SET status = ?, kill = ?, kill_by = ?, reason = ?, changed = ?, ended = ?,
 		prepared = ?, cluster = ?, splitter = ?, why = ?, expected = ?, made = ?, closed = ?, carry = ?,
-		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)))
+		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ?, usage = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)))
 	if err == nil && n == 0 {
 		err = jjm.Errorf(jjm.Internal, "it was never inserted")
 	}

@@ -103,6 +103,7 @@ func TestRoundTrip_GridJob(t *testing.T) {
 			Request: jjm.Request{Cores: 2, MemoryMB: 3, Walltime: 4e9, Queue: "q"}, Env: map[string]string{"A": "B\x00\n"},
 			Inputs: []jjm.Input{{Path: "p", Name: "n", SHA256: "s", Executable: true}}, Outputs: []string{"*.root"}, Params: map[string]any{"x": []any{"y", 1.5}}},
 		Status: jjm.Registered, BaseDir: "/base", Accepted: 11, Changed: 12,
+		Origin: &jjm.Origin{Gatekeeper: "gram5 ce", Job: "https://ce/1", Subject: "/O=Grid/CN=Al'ice", Issuer: "i", VO: "/dzero", SubmitHost: "h"},
 	}
 	update(t, s, func(tx *Tx) error { return tx.InsertGrid(g) })
 	same := func(when string) {
@@ -119,6 +120,7 @@ func TestRoundTrip_GridJob(t *testing.T) {
 	g.Status, g.Kill, g.KillBy, g.Reason, g.Changed, g.Ended = jjm.Aborting, true, "bob", "because", 13, 14
 	g.Tar, g.TarBytes, g.TarSHA256, g.Exit = "t.tar", 1<<40, "abc", 3
 	g.Counts[jjm.Killed] = 7
+	g.Usage = &jjm.Usage{Batch: "4711", WallMS: 5, UserMS: 4, SysMS: 1, MaxRSSKB: 7, Processors: 2, Started: 1, Ended: 6}
 	g.Step = jjm.Step{Prepared: true, Cluster: "c", Clusters: []string{"c", "d"}, Splitter: "s", Why: []string{"w"}, Expected: 9, Made: 8, Closed: true, Carry: []byte(`{"next":1}`)}
 	update(t, s, func(tx *Tx) error { return tx.SaveGrid(g) })
 	same("saved")

@@ -62,3 +62,9 @@ func (r *remote) Unwrap() error {
 	}
 	return r.problems
 }
+
+// Refused is the error for a handle that a gatekeeper was told though no grid
+// job could be made of what it submitted: an answer, not trouble. It is final.
+type Refused struct{ Reason string }
+
+func (r *Refused) Error() string { return "refused: " + r.Reason }

@@ -74,7 +74,7 @@ func decodeError(err error) error {
 // members lists the JSON names a request may hold, at any depth.
 func members() []string {
 	var names []string
-	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order](), reflect.TypeFor[jjm.Origin]()} {
 		for f := range t.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !slices.Contains(names, name) {
@@ -161,6 +161,9 @@ func (s *Submit) check() error {
 		return jjm.Errorf(jjm.Invalid, "submit.name %.80q: want a file name", s.Name)
 	case len(s.Key) > maxWord:
 		return jjm.Errorf(jjm.Invalid, "submit.key: %d bytes: at most %d", len(s.Key), maxWord)
+	}
+	if ps := s.Origin.Problems(); len(ps) > 0 {
+		return fmt.Errorf("submit: %w", ps.Err())
 	}
 	return nil
 }

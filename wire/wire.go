@@ -5,6 +5,9 @@
 //	-> {"verb":"lookup","refs":["12","13"]}
 //	<- {"ok":true,"lookup":[{"id":12,"status":"running","gram":2,...}]}
 //
+// A reference is an id, such as 12, or the handle that follows from owner and
+// request key ([jjm.Handle]), each with the local jobs meant: 12.3, HANDLE.3.
+//
 // Verbs that stream: "wait" answers a line per change, each an Answer, the
 // last one with Last set. "output" and "cat" answer one line with Bytes (-1 =
 // until the connection closes), then that many raw bytes.
@@ -64,6 +67,11 @@ type Submit struct {
 	BaseDir string `json:"base_dir"`
 	// Key overrides the job file's request key.
 	Key string `json:"key,omitempty"`
+	// Anew allows the key anew if the grid job that holds it was cancelled, as
+	// the job file's key_reuse does.
+	Anew bool `json:"anew_after_cancel,omitempty"`
+	// Origin is where the grid job comes from, as a gatekeeper tells it.
+	Origin *jjm.Origin `json:"origin,omitempty"`
 	// DryRun decides and explains, and makes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -123,6 +131,9 @@ type Error struct {
 // Submitted answers submit.
 type Submitted struct {
 	ID jjm.GridID `json:"id,omitempty"`
+	// Handle is the name that follows from owner and request key; "" without a
+	// key.
+	Handle jjm.Handle `json:"handle,omitempty"`
 	// Existed is true when the request key named a grid job already there.
 	Existed bool `json:"existed,omitempty"`
 	// Plan is the decomposition: always with DryRun.
@@ -144,7 +155,9 @@ type Plan struct {
 
 // Lookup is the one honest status of a grid job.
 type Lookup struct {
-	ID     jjm.GridID `json:"id"`
+	ID jjm.GridID `json:"id"`
+	// Handle is set if the grid job was asked for by it.
+	Handle jjm.Handle `json:"handle,omitempty"`
 	Error  *Error     `json:"error,omitempty"`
 	Status string     `json:"status"`
 	GRAM   jjm.GRAM   `json:"gram"`
@@ -157,6 +170,9 @@ type Lookup struct {
 	Exit   int    `json:"exit"`
 	Counts Counts `json:"counts"`
 	Tar    string `json:"tar,omitempty"` // absolute path once complete
+	// Usage is what it used, once it is final; before, of a grid job of one
+	// local job, its batch id, host and start as far as they are known.
+	Usage *jjm.Usage `json:"usage,omitempty"`
 	// Stale is set when the answer is from the record, the daemon being down;
 	// AsOf is when the record was written.
 	Stale bool     `json:"stale,omitempty"`
@@ -194,6 +210,9 @@ type Status struct {
 	Type   string `json:"type"`
 	Owner  string `json:"owner"`
 	Key    string `json:"key,omitempty"`
+	// Handle is what a gatekeeper knows it by, and Origin where it came from.
+	Handle jjm.Handle  `json:"handle,omitempty"`
+	Origin *jjm.Origin `json:"origin,omitempty"`
 	// Cluster is the first of Clusters, which its local jobs may go to;
 	// ClusterJobs are those that have some, or had them last.
 	Cluster     string       `json:"cluster"`

@@ -39,7 +39,8 @@ type Job struct {
 type Fake struct {
 	mu      sync.Mutex
 	jobs    map[jjm.GridID]*Job
-	keys    map[string]jjm.GridID
+	handles map[jjm.Handle]jjm.GridID
+	refused map[jjm.Handle]string
 	changed chan struct{}
 	// Types and Sites answer job-types and clusters.
 	Types []wire.JobType
@@ -55,7 +56,7 @@ var _ gate.Service = (*Fake)(nil)
 
 // New makes an empty fake.
 func New() *Fake {
-	return &Fake{jobs: make(map[jjm.GridID]*Job), keys: make(map[string]jjm.GridID), changed: make(chan struct{})}
+	return &Fake{jobs: make(map[jjm.GridID]*Job), handles: make(map[jjm.Handle]jjm.GridID), refused: make(map[jjm.Handle]string), changed: make(chan struct{})}
 }
 
 // Put stores a job under its Status.Lookup.ID.
@@ -124,16 +125,43 @@ func (f *Fake) Submit(ctx context.Context, c gate.Caller, s wire.Submit) (wire.S
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := fmt.Sprint(c.UID, " ", s.Key)
-	if id, ok := f.keys[key]; ok && s.Key != "" {
-		return wire.Submitted{ID: id, Existed: true}, nil
+	h := jjm.HandleOf(c.UID, s.Key)
+	if s.Key == "" {
+		h = ""
+	}
+	if id, ok := f.handles[h]; ok && h != "" {
+		return wire.Submitted{ID: id, Handle: h, Existed: true}, nil
 	}
 	id := jjm.GridID(len(f.jobs) + 1)
 	f.jobs[id] = &Job{UID: c.UID, Status: wire.Status{Name: s.Name, Type: "script", Owner: c.User, Key: s.Key,
 		Lookup: wire.Lookup{ID: id, Status: jjm.Registered.String(), GRAM: jjm.GRAMUnsubmitted, Master: "submitted",
 			Counts: wire.Counts{Expected: n}}}}
-	f.keys[key] = id
-	return wire.Submitted{ID: id}, nil
+	f.handles[h] = id
+	return wire.Submitted{ID: id, Handle: h}, nil
+}
+
+// Refuse makes a handle one whose submission was refused.
+func (f *Fake) Refuse(h jjm.Handle, reason string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refused[h] = reason
+}
+
+// Resolve gives the job of a key.
+func (f *Fake) Resolve(ctx context.Context, c gate.Caller, h jjm.Handle) (jjm.GridID, error) {
+	if err := f.hook(ctx, "resolve"); err != nil {
+		return 0, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if why, ok := f.refused[h]; ok {
+		return 0, &wire.Refused{Reason: why}
+	}
+	id, ok := f.handles[h]
+	if !ok {
+		return 0, jjm.Errorf(jjm.Gone, "no grid job is known by %s", h)
+	}
+	return id, nil
 }
 
 // Lookup answers for each id.

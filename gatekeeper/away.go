@@ -1,0 +1,156 @@
+package gatekeeper
+
+import (
+	"fmt"
+
+	"jjm"
+	"jjm/jobfile"
+	"jjm/wire"
+	"jjm/wire/spool"
+	"jjm/xmldb/head"
+)
+
+// What is done while the daemon is away.
+
+// ownKey gives the request key in a job file, since the handle follows from it.
+func ownKey(job Job) string {
+	doc, _ := jobfile.Parse(job.Name, []byte(job.Text))
+	return doc.Spec.Key
+}
+
+// leave writes a submission to the spool, unless the grid job is there already
+// or waits there. down is why the daemon did not take it.
+func (d *Door) leave(s *wire.Submit, down error) (Receipt, error) {
+	h := jjm.HandleOf(d.UID, s.Key)
+	waiting := d.waiting(h)
+	existed := waiting.last == wire.VerbSubmit
+	if waiting.last == wire.VerbKill {
+		existed = !s.Anew
+	}
+	if id, err := head.ByHandle(d.Records, h); waiting.last == "" && err == nil {
+		known, err := head.Read(d.Records, id)
+		existed = err == nil && !(s.Anew && known.Grid.Kill)
+	}
+	if existed {
+		return Receipt{Handle: h, Existed: true, Spooled: true}, nil
+	}
+	if err := spool.Put(d.Spool, note(wire.VerbSubmit, h, "", s), d.Now()); err != nil {
+		return Receipt{}, fmt.Errorf("%w (%w)", err, down)
+	}
+	return Receipt{Handle: h, Spooled: true}, nil
+}
+
+// leaveKill writes a kill to the spool. Only a handle will do there: the number
+// of a grid job was told by a daemon, so it has a record, and its key.
+func (d *Door) leaveKill(ref string, down error) error {
+	h, rest, ok := jjm.CutHandle(ref)
+	if !ok {
+		r, err := jjm.ParseRef(ref)
+		if err != nil {
+			return err
+		}
+		known, err := head.Read(d.Records, r.Grid)
+		if err != nil {
+			return jjm.Errorf(jjm.Busy, "kill %s: %w; and %w", ref, down, err)
+		}
+		if known.Grid.Spec.Key == "" {
+			return jjm.Errorf(jjm.Busy, "kill %s: %w; and it has no request key by which to leave word", ref, down)
+		}
+		h, rest = jjm.HandleOf(known.Grid.Owner.UID, known.Grid.Spec.Key), ref[len(r.Grid.String()):]
+	}
+	if w := d.waiting(h); w.last == wire.VerbKill && rest == "" && w.whole {
+		return nil
+	}
+	if err := spool.Put(d.Spool, note(wire.VerbKill, h, rest, nil), d.Now()); err != nil {
+		return fmt.Errorf("kill %s: %w (%w)", ref, err, down)
+	}
+	return nil
+}
+
+// waits is what waits in the spool about one handle.
+type waits struct {
+	last  string // the verb of the last entry, "" if there is none
+	whole bool   // a kill of the whole grid job
+}
+
+// waiting looks what waits in the spool under a handle, of its own account
+// alone.
+func (d *Door) waiting(h jjm.Handle) waits {
+	names, _, err := spool.List(d.Spool)
+	if err != nil {
+		return waits{} // what is there is taken in all the same
+	}
+	var w waits
+	for _, name := range names {
+		if name.Handle != h {
+			continue
+		}
+		n, owner, err := spool.Read(d.Spool, name)
+		if err == nil && (owner.UID == d.UID || d.UID == 0) {
+			w = waits{last: n.Verb, whole: n.Verb == wire.VerbKill && n.Rest == ""}
+		}
+	}
+	return w
+}
+
+// remember answers lookups while the daemon is away: from the spool what waits
+// there, else from the record.
+func (d *Door) remember(refs []string, out []wire.Lookup, down error) {
+	for i, ref := range refs {
+		l, err := d.lastKnown(ref)
+		if err != nil {
+			l = failedLookup(ref, jjm.Errorf(jjm.Busy, "lookup %s: %w; and %w", ref, down, err))
+		}
+		out[i] = l
+	}
+}
+
+func (d *Door) lastKnown(ref string) (wire.Lookup, error) {
+	h, _, ok := jjm.CutHandle(ref)
+	if !ok {
+		r, err := jjm.ParseRef(ref)
+		if err != nil {
+			return wire.Lookup{}, err
+		}
+		return fromHead(d.Records, r.Grid)
+	}
+	if d.waiting(h).last == wire.VerbSubmit {
+		return wire.Lookup{Handle: h, Status: jjm.Registered.String(), GRAM: jjm.GRAMUnsubmitted,
+			Message: "accepted; the daemon is away", Master: "new", Stale: true, AsOf: jjm.At(d.Now())}, nil
+	}
+	id, err := head.ByHandle(d.Records, h)
+	if err != nil {
+		return wire.Lookup{}, err
+	}
+	l, err := fromHead(d.Records, id)
+	l.Handle = h
+	return l, err
+}
+
+func fromHead(dir string, id jjm.GridID) (wire.Lookup, error) {
+	h, err := head.Read(dir, id)
+	if err != nil {
+		return wire.Lookup{}, err
+	}
+	n := h.Counts
+	return wire.Lookup{
+		ID: h.Grid.ID, Status: h.Grid.Status.String(), GRAM: h.GRAM, Code: h.GRAMCode, Message: h.Message,
+		Master: h.Master, Exit: h.Exit, Tar: h.Tar, Usage: h.Grid.Usage, Stale: true, AsOf: h.Written,
+		Counts: wire.Counts{
+			Expected: h.Grid.Step.Expected, Total: h.Jobs, New: n[jjm.New], Submitting: n[jjm.Submitting],
+			Submitted: n[jjm.Submitted], Running: n[jjm.Running], Completing: n[jjm.Completing],
+			Completed: n[jjm.Completed], Failed: n[jjm.Failed], Killed: n[jjm.Killed], Held: n[jjm.Held],
+		},
+	}, nil
+}
+
+// failedLookup is an answer that tells nothing of the grid job.
+func failedLookup(ref string, err error) wire.Lookup {
+	l := wire.Lookup{Error: wire.ErrorOf(err)}
+	if h, _, ok := jjm.CutHandle(ref); ok {
+		l.Handle = h
+	} else if r, err := jjm.ParseRef(ref); err == nil {
+		l.ID = r.Grid
+	}
+	return l
+}

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"context"
+
+	"jjm"
+)
+
+// Handle is what a gatekeeper's name for a grid job stands for: a grid job, or
+// why there is none.
+type Handle struct {
+	UID     int
+	Grid    jjm.GridID // 0 if Refused is set
+	Refused string
+	Time    jjm.Time
+}
+
+// PutHandle says what a handle stands for. The schema refuses another owner,
+// an earlier grid job, and a refusal where there is a grid job.
+func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
+	a := args{}.value(string(name)).int(int64(h.UID))
+	if h.Grid != 0 {
+		a = a.int(int64(h.Grid)).value(nil)
+	} else {
+		a = a.value(nil).value(h.Refused)
+	}
+	_, err := tx.exec(`INSERT INTO handles (handle, uid, grid, refused, time) VALUES (?,?,?,?,?)
+		ON CONFLICT (handle) DO UPDATE SET uid = excluded.uid, grid = excluded.grid, refused = excluded.refused, time = excluded.time`,
+		a.int(int64(h.Time)))
+	if err != nil {
+		return tx.fail(err, "store handle %s", name)
+	}
+	return nil
+}
+
+// Handle gives what a handle stands for; one that is not known is Gone.
+func (s *Store) Handle(ctx context.Context, name jjm.Handle) (h Handle, err error) {
+	found := false
+	err = s.view(ctx, func(c *conn) error {
+		return c.query(ctx, "SELECT uid, grid, refused, time FROM handles WHERE handle = ?", args{}.value(string(name)), func(r row) error {
+			h = Handle{UID: int(r.int(0)), Grid: jjm.GridID(r.int(1)), Refused: r.text(2), Time: jjm.Time(r.int(3))}
+			found = true
+			return nil
+		})
+	})
+	if err == nil && !found {
+		err = jjm.Errorf(jjm.Gone, "no grid job is known by %s here", name)
+	}
+	if err != nil {
+		return Handle{}, s.fail(err, "read handle %s", name)
+	}
+	return h, nil
+}

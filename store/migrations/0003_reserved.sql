@@ -1,0 +1,2 @@
+-- Schema 3 belongs to a change that is not here.
+SELECT 1;

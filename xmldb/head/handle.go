@@ -1,0 +1,69 @@
+package head
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"jjm"
+)
+
+// handlesDir, within the folder of the records, holds a symbolic link per
+// handle whose text is the id of the grid job; by the handle's first two random
+// characters.
+const handlesDir = "handles"
+
+func handlePath(dir string, h jjm.Handle) string {
+	return filepath.Join(dir, handlesDir, string(h[1:3]), string(h))
+}
+
+// ByHandle gives the grid job that a handle named when the daemon last wrote
+// it down. The error is of kind Gone if nothing is written: the daemon may know
+// more.
+func ByHandle(dir string, h jjm.Handle) (jjm.GridID, error) {
+	if _, ok := jjm.ParseHandle(string(h)); !ok {
+		return 0, jjm.Errorf(jjm.Invalid, "%.40q is no handle", h)
+	}
+	text, err := os.Readlink(handlePath(dir, h))
+	if err != nil {
+		return 0, jjm.Errorf(kind(err), "find the record of %s: %w", h, err)
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, jjm.Errorf(jjm.Internal, "find the record of %s: its link says %.40q", h, text)
+	}
+	return jjm.GridID(id), nil
+}
+
+// Point writes down which grid job a handle names. A handle never goes back to
+// an earlier grid job: then nothing is written.
+func Point(dir string, h jjm.Handle, grid jjm.GridID) error {
+	if now, err := ByHandle(dir, h); err == nil && now >= grid || jjm.KindOf(err) == jjm.Invalid {
+		return err
+	}
+	path := handlePath(dir, h)
+	var word [6]byte
+	if _, err := rand.Read(word[:]); err != nil {
+		return err
+	}
+	tmp := filepath.Join(filepath.Dir(path), ".tmp-"+hex.EncodeToString(word[:]))
+	err := os.Symlink(grid.String(), tmp)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
+			err = os.Symlink(grid.String(), tmp)
+		}
+	}
+	if err == nil {
+		if err = os.Rename(tmp, path); err != nil {
+			_ = os.Remove(tmp)
+		}
+	}
+	if err != nil {
+		return jjm.Errorf(jjm.Busy, "write down that %s is grid job %d: %w", h, grid, err)
+	}
+	return nil
+}
