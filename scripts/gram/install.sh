@@ -32,12 +32,17 @@ install)
 uninstall)
 	service=$etc/grid-services/jobmanager-jjm
 	if [ -L "$service" ]; then rm "$service"; fi
-	for file in "$perl/jjm.pm" "$rvf/jjm.rvf" "$etc/globus/globus-jjm.conf" "$etc/grid-services/available/jobmanager-jjm"; do
+	for file in "$perl/jjm.pm" "$rvf/jjm.rvf" "$etc/grid-services/available/jobmanager-jjm"; do
 		if [ -e "$file" ]; then
 			rm "$file"
 			echo "$file"
 		fi
 	done
+	# What the administrator wrote stays.
+	if cmp -s "$here/globus-jjm.conf" "$etc/globus/globus-jjm.conf"; then
+		rm "$etc/globus/globus-jjm.conf"
+		echo "$etc/globus/globus-jjm.conf"
+	fi
 	;;
 check)
 	for file in "$perl/jjm.pm" "$rvf/jjm.rvf" "$etc/globus/globus-jjm.conf" "$etc/grid-services/available/jobmanager-jjm"; do

@@ -131,7 +131,7 @@ forget() {
 down() {
 	empty_net "$net"
 	[ ! -e "/run/netns/$net" ] || ip netns del "$net"
-	rm -f "$bed/gatekeeper.pid"
+	rm -f "$bed/gatekeeper.pid" /etc/globus/globus-jjm.conf
 	sh "$here/../gram/install.sh" uninstall >/dev/null
 	if [ "${1:-}" = --wipe ]; then rm -rf "$bed"; fi
 }
