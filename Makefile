@@ -8,7 +8,7 @@ BUILD    = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 .PHONY: build demo test test-all test-faults lint tools bench fuzz clean
 
 build:
-	$(BUILD) -o bin/ ./cmd/jjm ./cmd/jjm-daemon ./cmd/jjm-wrapper
+	$(BUILD) -o bin/ ./cmd/jjm ./cmd/jjm-gatekeeper ./cmd/jjm-daemon ./cmd/jjm-wrapper
 
 # The main job, for real: a daemon with the embedded batch system, a
 # Monte-Carlo grid job, its record and its tar, checked byte for byte.

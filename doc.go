@@ -46,6 +46,8 @@
 //	7  gatekeeper              the door of gatekeepers: answers within a second, whatever happens
 //	7  app                     read config, wire, start, reload, stop
 //	8  cmd/jjm                 the command line
+//	7  gatekeeper/...          a plain job as a job file; one gatekeeper's language each
+//	8  cmd/jjm-gatekeeper      what the scripts of gatekeepers run
 //	8  cmd/jjm-daemon          the daemon
 //	8  cmd/jjm-wrapper         what runs on the worker
 //	9  test/...                campaigns and benchmarks that run the real programs

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"jjm"
+)
+
+// The exit codes of core, as those of jjm.
+const (
+	exitOK       = 0
+	exitNo       = 1 // the state of the grid job forbids it
+	exitUsage    = 2
+	exitGone     = 3 // no such grid job
+	exitAgain    = 4 // nothing could be answered just now: call again
+	exitRefused  = 5 // the job file is wrong
+	exitDenied   = 6 // another account's
+	exitInternal = 8
+)
+
+// codeOf gives the exit code for an error.
+func codeOf(err error) int {
+	var ps jjm.Problems
+	if errors.As(err, &ps) {
+		return exitRefused
+	}
+	switch jjm.KindOf(err) {
+	case jjm.Invalid:
+		return exitUsage
+	case jjm.Gone:
+		return exitGone
+	case jjm.Busy, jjm.Ambiguous:
+		return exitAgain
+	case jjm.Denied:
+		return exitDenied
+	case jjm.Conflict:
+		return exitNo
+	}
+	if err == nil {
+		return exitOK
+	}
+	return exitInternal
+}
+
+// say tells people something. What came from jobs cannot control a terminal.
+func (p *process) say(format string, args ...any) {
+	_, _ = io.WriteString(p.err, "jjm-gatekeeper: "+oneLine(fmt.Sprintf(format, args...))+"\n")
+}
+
+// oneLine writes a text as one line of a protocol: what does not print is
+// escaped as in Go strings.
+func oneLine(s string) string {
+	plain := true
+	for _, r := range s {
+		if r < ' ' || r == 0x7f || r >= 0x80 && !strconv.IsPrint(r) || r == '\ufffd' {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return s
+	}
+	q := strconv.Quote(s)
+	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+}

@@ -1,0 +1,66 @@
+// Command jjm-gatekeeper is what the scripts in front of gatekeepers run. Its
+// first argument is a language, the second a verb of it:
+//
+//	core      submit, lookup, kill: what scripts/jjm-* show to scripts
+//	globus2   submit, poll, rm, signal: the shell contract of Globus 2
+//	blahp     submit, status, cancel, hold, resume, ping: HTCondor's
+//
+// Standard output carries the protocol of the language and nothing else, ever;
+// what is said to people goes to standard error. Every answer comes within a
+// second, but for a submission that cannot be stored anywhere and is tried
+// again for a while, and for files that are brought back.
+//
+// It links little: gatekeepers run it thousands of times.
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"jjm/gate/client"
+	"jjm/gatekeeper"
+)
+
+func main() { os.Exit(start()) }
+
+func start() int {
+	// It lives for milliseconds: collecting garbage is not worth its start. The
+	// limit brings it back where much is held.
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(64 << 20)
+	p := &process{in: os.Stdin, out: bufio.NewWriter(os.Stdout), err: os.Stderr, getenv: os.Getenv}
+	code := p.main(os.Args[1:])
+	if err := p.out.Flush(); err != nil {
+		p.say("write standard output: %v", err)
+		return exitInternal
+	}
+	return code
+}
+
+// process is what a language needs of its process.
+type process struct {
+	in     io.Reader
+	out    *bufio.Writer // flushed by start
+	err    io.Writer
+	getenv func(string) string
+}
+
+// language answers the verbs of one gatekeeper and gives the exit code.
+type language func(p *process, verb string, args []string) int
+
+// main finds the language.
+func (p *process) main(args []string) int {
+	languages := map[string]language{"core": core}
+	if len(args) < 2 || languages[args[0]] == nil {
+		p.say("want a language and a verb, such as: core lookup 17; the scripts of jjm call this program")
+		return exitUsage
+	}
+	return languages[args[0]](p, args[1], args[2:])
+}
+
+// door finds the daemon by the environment.
+func (p *process) door() *gatekeeper.Door {
+	return gatekeeper.Open(client.Place{Getenv: p.getenv})
+}
