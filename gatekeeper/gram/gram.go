@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/gatekeeper"
+	"jjm/gatekeeper/demand"
 )
 
 // DefaultTar is the name of the tar that a job's file_stage_out may name.
@@ -29,68 +31,51 @@ const DefaultTar = "jjm-output.tar"
 const noExecutable = "/dev/null"
 
 // Job is what a description asks for. Paths are absolute, on the gatekeeper's
-// host. Exactly one of JobFile, Spec and Plain is set.
+// host.
 type Job struct {
+	demand.Demand
+	// ID is the job's id at jjm, once it was submitted.
+	ID string
 	// Key is the job manager's unique id of the job: the same job again has it
 	// again.
 	Key string
 	// Contact is the job's URL, by which people know it.
 	Contact string
-	// Directory is the job's.
-	Directory string
-
-	// JobFile is the path of a job file.
-	JobFile string
-	// Spec is a grid job that jjm attributes describe; paths of its inputs may
-	// be relative to Directory.
-	Spec *jjm.Spec
-	// Plain is an ordinary job.
-	Plain *Plain
-
-	// Stdout and Stderr are the files that GRAM expects; "" means nobody wants
-	// it.
+	// Proxy is the file of the user's proxy certificate, "" if there is none.
+	Proxy string
+	// Folder is the job manager's own of this job.
+	Folder string
+	// Stdout and Stderr are the files that GRAM expects; "" means that nobody
+	// wants it.
 	Stdout, Stderr string
 	// Tar is where the tar is expected; "" if nothing asks for it. With
 	// TarOnStdout it is Stdout's content instead of a summary.
 	Tar         string
 	TarOnStdout bool
-}
-
-// Plain is an ordinary job.
-type Plain struct {
-	Executable string
-	Arguments  []string
-	// Staged is true if GRAM itself brought the executable here: workers may not
-	// see it.
-	Staged bool
-	// Stdin is a file, or "".
-	Stdin string
-	// Count is how often to run it.
-	Count   int
-	Env     map[string]string
-	Request jjm.Request
-	// Clusters that may be used; none is the site's default.
-	Clusters []string
+	// Outputs are the files of an ordinary job that GRAM will stage out.
+	Outputs []gatekeeper.Delivery
 }
 
 // Read says what a description asks for. The error holds every problem, as
 // jjm.Problems, with the attributes' names as RSL writes them.
 func Read(d Description) (Job, error) {
 	r := &reader{d: d}
+	dir := r.word("directory")
 	job := Job{
-		Key: r.word("uniq_id"), Contact: r.env("GLOBUS_GRAM_JOB_CONTACT"), Directory: r.word("directory"),
-		Stdout: r.file("stdout"), Stderr: r.file("stderr"), TarOnStdout: r.word("jjm_stdout") == "tar",
+		ID: r.word("jobid"), Key: r.word("uniq_id"), Contact: r.env("GLOBUS_GRAM_JOB_CONTACT"), Proxy: r.env("X509_USER_PROXY"),
+		Folder: r.word("job_dir"), Stdout: r.file("stdout"), Stderr: r.file("stderr"), TarOnStdout: r.word("jjm_stdout") == "tar",
 	}
 	if job.Key == "" {
 		r.wrong("uniq_id", "is missing: the job manager sets it")
 	}
-	if !path.IsAbs(job.Directory) {
-		r.wrong("directory", "%q: want an absolute path", job.Directory)
+	if !path.IsAbs(dir) {
+		r.wrong("directory", "%q: want an absolute path", dir)
 	}
-	job.Tar = r.tar(job.Directory)
+	job.Demand.Folder = dir
+	job.Tar = r.tar(dir)
 	switch {
 	case r.has("jjm_job_file"):
-		job.JobFile = r.below(job.Directory, r.word("jjm_job_file"))
+		job.JobFile = r.below(dir, r.word("jjm_job_file"))
 		r.forbid("jjm_job_file", "jjm_type", "jjm_name", "jjm_mode", "jjm_clusters", "jjm_result", "jjm_cores",
 			"jjm_outputs", "jjm_inputs", "jjm_params", "arguments", "queue", "project", "max_wall_time", "max_time",
 			"max_memory", "min_memory")
@@ -100,11 +85,37 @@ func Read(d Description) (Job, error) {
 		r.forbid("jjm_type", "arguments")
 		r.noProgram("jjm_type")
 	default:
-		job.Plain = r.plain(job.Directory)
-		r.forbid("executable", "jjm_name", "jjm_mode", "jjm_result", "jjm_outputs", "jjm_inputs", "jjm_params", "jjm_stdout")
+		job.Outputs = r.outputs(dir)
+		job.Plain = r.plain(dir, job.Outputs)
+		r.forbid("executable", "jjm_mode", "jjm_result", "jjm_outputs", "jjm_inputs", "jjm_params", "jjm_stdout")
 	}
 	return job, r.problems.Err()
 }
+
+// Deliveries are the files that GRAM expects of the job when it is over, beside
+// the summary.
+func (j *Job) Deliveries() []gatekeeper.Delivery {
+	var out []gatekeeper.Delivery
+	add := func(name, to string) {
+		if to != "" {
+			out = append(out, gatekeeper.Delivery{Name: name, To: to})
+		}
+	}
+	switch {
+	case j.Plain != nil:
+		add("stdout", j.Stdout)
+		add("stderr", j.Stderr)
+	case j.TarOnStdout:
+		add(gatekeeper.WholeTar, j.Stdout)
+	}
+	if j.Tar != j.Stdout {
+		add(gatekeeper.WholeTar, j.Tar)
+	}
+	return append(out, j.Outputs...)
+}
+
+// Summary reports whether standard output is a summary of the grid job.
+func (j *Job) Summary() bool { return j.Plain == nil && !j.TarOnStdout && j.Stdout != "" }
 
 func (d Description) names() []string { return slices.Sorted(maps.Keys(d)) }
 
@@ -204,6 +215,26 @@ func (r *reader) below(dir, p string) string {
 		return path.Clean(p)
 	}
 	return path.Join(dir, p)
+}
+
+// outputs are the files that GRAM stages out when an ordinary job is over: jjm
+// brings them from the worker. Those elsewhere than in the job's directory are
+// none of the job's.
+func (r *reader) outputs(dir string) []gatekeeper.Delivery {
+	var out []gatekeeper.Delivery
+	for _, pair := range r.values("file_stage_out") {
+		if len(pair.List) != 2 {
+			continue
+		}
+		name := strings.TrimPrefix(pair.List[0].Word, "file://")
+		if path.Base(name) == DefaultTar || path.Dir(path.Clean(name)) != "." && path.Dir(name) != dir {
+			continue
+		}
+		if to := r.below(dir, name); to != r.file("stdout") && to != r.file("stderr") {
+			out = append(out, gatekeeper.Delivery{Name: path.Base(name), To: to})
+		}
+	}
+	return out
 }
 
 // tar finds where the tar is expected: the file named jjm-output.tar among those

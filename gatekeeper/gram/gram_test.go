@@ -11,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jjm"
+	"jjm/gatekeeper"
+	"jjm/gatekeeper/demand"
+	"jjm/gatekeeper/plain"
 	"jjm/jobfile"
 )
 
@@ -46,12 +49,13 @@ func TestRead_RecordedPlainJob(t *testing.T) {
 	const dir = home + "/.globus/job/localhost/17370682719680319331.1126379623719870902"
 	const url = "https://localhost:60335/17370682719680319331/1126379623719870902/"
 	want := Job{
-		Key: "17370682719680319331.1126379623719870902", Contact: url, Directory: home, Stdout: dir + "/stdout", Stderr: dir + "/stderr",
-		Plain: &Plain{
-			Executable: "/bin/echo", Arguments: []string{"a", "b c", `d"e`}, Stdin: "/etc/passwd", Count: 2,
+		Key: "17370682719680319331.1126379623719870902", Contact: url, Proxy: dir + "/x509_user_proxy", Folder: dir,
+		Stdout: dir + "/stdout", Stderr: dir + "/stderr",
+		Demand: demand.Demand{Folder: home, Plain: &plain.Job{
+			Executable: "/bin/echo", Arguments: []string{"a", "b c", `d"e`}, Stdin: "/etc/passwd", Count: 2, Folder: home,
 			Env: map[string]string{"X509_USER_PROXY": dir + "/x509_user_proxy", "GLOBUS_GRAM_JOB_CONTACT": url, "HOME": home, "LOGNAME": "jjmgrid1",
 				"PATH": "/opt/bin", "LD_LIBRARY_PATH": "/x:/my", "FOO": "b\nar"},
-		},
+		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -63,24 +67,28 @@ func TestRead_PlainJob(t *testing.T) {
 	minutes := func(n int) jjm.Duration { return jjm.Duration(time.Duration(n) * time.Minute) }
 	for name, c := range map[string]struct {
 		rsl  string
-		want Plain
+		want plain.Job
 	}{
 		"what it needs": {`(executable=/bin/x)(max_wall_time=90)(max_memory=500)(queue=long)(project=atlas)`,
-			Plain{Executable: "/bin/x", Count: 1, Request: jjm.Request{Walltime: minutes(90), MemoryMB: 500, Queue: "long", Account: "atlas"}}},
+			plain.Job{Executable: "/bin/x", Count: 1, Request: jjm.Request{Walltime: minutes(90), MemoryMB: 500, Queue: "long", Account: "atlas"}}},
 		"the older words": {`(executable=/bin/x)(max_time=3)(min_memory=700)`,
-			Plain{Executable: "/bin/x", Count: 1, Request: jjm.Request{Walltime: minutes(3), MemoryMB: 700}}},
-		"relative to the directory": {`(executable=bin/x)`, Plain{Executable: "/home/u/bin/x", Count: 1}},
+			plain.Job{Executable: "/bin/x", Count: 1, Request: jjm.Request{Walltime: minutes(3), MemoryMB: 700}}},
+		"in the directory": {`(executable=bin/x)`, plain.Job{Executable: "/home/u/bin/x", Stage: true, Count: 1}},
 		"staged": {`(executable=/home/u/.globus/.gass_cache/local/md5/1/data)`,
-			Plain{Executable: "/home/u/.globus/.gass_cache/local/md5/1/data", Staged: true, Count: 1}},
-		"cores":    {`(executable=/bin/x)(jjm_cores=4)(jjm_clusters=a b)`, Plain{Executable: "/bin/x", Count: 1, Request: jjm.Request{Cores: 4}, Clusters: []string{"a", "b"}}},
-		"file URL": {`(executable="file:///bin/x")`, Plain{Executable: "/bin/x", Count: 1}},
+			plain.Job{Executable: "/home/u/.globus/.gass_cache/local/md5/1/data", Stage: true, Count: 1}},
+		"files in and out": {`(executable=run.sh)(file_stage_in=("https://h/run" "run.sh") ("https://h/d" "data"))(file_stage_in_shared=("https://h/s" "shared"))` +
+			`(file_stage_out=("result.dat" "https://h/r") ("/elsewhere/x" "https://h/x") ("sub/y" "https://h/y"))(jjm_name="my job")`,
+			plain.Job{Name: "my job", Executable: "/home/u/run.sh", Stage: true, Count: 1, Outputs: []string{"result.dat"},
+				Inputs: []jjm.Input{{Path: "/home/u/data", Name: "data"}, {Path: "/home/u/shared", Name: "shared"}}}},
+		"cores":    {`(executable=/bin/x)(jjm_cores=4)(jjm_clusters=a b)`, plain.Job{Executable: "/bin/x", Count: 1, Request: jjm.Request{Cores: 4}, Clusters: []string{"a", "b"}}},
+		"file URL": {`(executable="file:///bin/x")`, plain.Job{Executable: "/bin/x", Count: 1}},
 	} {
 		got, err := read(t, base+"(environment="+contact+")"+c.rsl)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		c.want.Env = env
+		c.want.Env, c.want.Folder = env, "/home/u"
 		if diff := cmp.Diff(&c.want, got.Plain); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -153,9 +161,31 @@ func TestRead_Tar(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", c.rsl, job.Tar, err, c.want)
 		}
 	}
-	job, err := read(t, base+`(executable=/dev/null)(jjm_job_file=j.toml)(jjm_stdout=tar)`)
-	if err != nil || !job.TarOnStdout || job.Stdout == "" || job.Stderr != "" {
-		t.Errorf("the tar on standard output: %+v, %v", job, err)
+}
+
+func TestDeliveries_AreWhatGRAMExpects(t *testing.T) {
+	const out = "/home/u/.globus/job/1.2/stdout"
+	tar := `(file_stage_out=("jjm-output.tar" "https://h:1/tmp/x.tar") ("result" "https://h/r"))`
+	grid := `(executable=/dev/null)(jjm_job_file=j.toml)`
+	for _, c := range []struct {
+		rsl     string
+		want    []gatekeeper.Delivery
+		summary bool
+	}{
+		{grid, nil, true},
+		{grid + tar, []gatekeeper.Delivery{{Name: gatekeeper.WholeTar, To: "/home/u/jjm-output.tar"}}, true},
+		{grid + "(jjm_stdout=tar)", []gatekeeper.Delivery{{Name: gatekeeper.WholeTar, To: out}}, false},
+		{"(executable=/x)" + tar, []gatekeeper.Delivery{{Name: "stdout", To: out}, {Name: gatekeeper.WholeTar, To: "/home/u/jjm-output.tar"},
+			{Name: "result", To: "/home/u/result"}}, false},
+	} {
+		job, err := read(t, base+c.rsl)
+		if err != nil {
+			t.Errorf("%s: %v", c.rsl, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, job.Deliveries()); diff != "" || job.Summary() != c.summary {
+			t.Errorf("%s: summary %v %s", c.rsl, job.Summary(), diff)
+		}
 	}
 }
 

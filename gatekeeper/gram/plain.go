@@ -1,22 +1,30 @@
 package gram
 
 import (
-	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"jjm"
+	"jjm/gatekeeper"
+	"jjm/gatekeeper/demand"
+	"jjm/gatekeeper/plain"
 )
 
 // plain reads an ordinary job.
-func (r *reader) plain(dir string) *Plain {
-	p := &Plain{
-		Arguments: r.words("arguments"), Stdin: r.stdin(), Count: int(max(r.whole("count", maxCount), 1)),
-		Env: r.environment(), Request: r.request(), Clusters: r.clusters(),
+func (r *reader) plain(dir string, outputs []gatekeeper.Delivery) *plain.Job {
+	p := &plain.Job{
+		Name: r.word("jjm_name"), Folder: dir, Arguments: r.words("arguments"), Stdin: r.stdin(),
+		Count: int(max(r.whole("count", maxCount), 1)), Env: r.environment(), Request: r.request(), Clusters: r.clusters(),
+		Inputs: r.stagedIn(dir),
 	}
-	p.Executable, p.Staged = r.executable(dir)
+	p.Executable, p.Stage = r.executable(dir)
+	p.Inputs = slices.DeleteFunc(p.Inputs, func(in jjm.Input) bool { return in.Path == p.Executable })
 	if p.Stdin != "" {
 		p.Stdin = r.below(dir, p.Stdin)
+	}
+	for _, out := range outputs {
+		p.Outputs = append(p.Outputs, out.Name)
 	}
 	if r.whole("host_count", maxCount) > 1 {
 		r.wrong("host_count", "a job of jjm runs on one host: use count for several jobs")
@@ -25,9 +33,27 @@ func (r *reader) plain(dir string) *Plain {
 	return p
 }
 
-// executable gives the program, and whether GRAM brought it: then it lies in
-// GRAM's cache, a folder of the user's that workers need not see.
-func (r *reader) executable(dir string) (string, bool) {
+// stagedIn are the files that GRAM brought to the job's directory: they go to
+// that of the job on its worker.
+func (r *reader) stagedIn(dir string) []jjm.Input {
+	var inputs []jjm.Input
+	for _, attribute := range []string{"file_stage_in", "file_stage_in_shared"} {
+		for _, pair := range r.values(attribute) {
+			if len(pair.List) != 2 {
+				continue
+			}
+			if name := pair.List[1].Word; path.Dir(path.Clean(name)) == "." {
+				inputs = append(inputs, jjm.Input{Path: r.below(dir, name), Name: path.Clean(name)})
+			}
+		}
+	}
+	return inputs
+}
+
+// executable gives the program, and whether it lies here and must be brought to
+// the worker: GRAM put it in its cache or in the job's directory. A path that the
+// user wrote whole is one on the worker.
+func (r *reader) executable(dir string) (program string, stage bool) {
 	e := r.word("executable")
 	if e == "" || e == noExecutable {
 		r.wrong("executable", "is missing: name a program, or describe a grid job with jjm_job_file or jjm_type")
@@ -37,9 +63,10 @@ func (r *reader) executable(dir string) (string, bool) {
 		r.wrong("executable", "%q was not staged", e)
 		return "", false
 	}
-	e = r.below(dir, e)
+	program = r.below(dir, e)
 	cache := r.env(gassCache)
-	return e, strings.Contains(e, "/.gass_cache/") || cache != "" && strings.HasPrefix(e, path.Clean(cache)+"/")
+	stage = !path.IsAbs(strings.TrimPrefix(e, "file://")) || cache != "" && strings.HasPrefix(program, path.Clean(cache)+"/")
+	return program, stage
 }
 
 func (r *reader) stdin() string {
@@ -53,7 +80,7 @@ func (r *reader) stdin() string {
 
 // jobType applies what GRAM says of count: of "multiple", how many processes; of
 // "single", how many cores for the one.
-func (r *reader) jobType(p *Plain) {
+func (r *reader) jobType(p *plain.Job) {
 	switch t := r.word("job_type"); t {
 	case "", "multiple":
 	case "single":
@@ -177,14 +204,7 @@ func typed(v Value) any {
 	if v.List != nil {
 		return list(v.List)
 	}
-	switch w := v.Word; {
-	case w == "true" || w == "false":
-		return w == "true"
-	case w != "" && w[0] != '"' && w[0] != '{' && w[0] != '[' && w != "null" && json.Valid([]byte(w)):
-		return json.Number(w)
-	default:
-		return w
-	}
+	return demand.Value(v.Word)
 }
 
 func list(values []Value) []any {

@@ -87,10 +87,10 @@ sub ask
     my %cluster = (slots => 0, running => 0, queued => 0, healthy => 0);
     my %jobs;
     my $conf = configuration('/etc/arc-jjm.conf');
-    my @command = ("$conf->{programs}/jjm-gatekeeper", 'arc', 'info');
-    push @command, '--state', $conf->{state} if $conf->{state} ne '';
-    my $said = open my $out, '-|', @command, '--', @ids;
-    $log->warning("cannot run $command[0]: $!") unless $said;
+    local %ENV = (%ENV, $conf->{state} ne '' ? (JJM_STATE => $conf->{state}) : ());
+    my $program = "$conf->{programs}/jjm-gatekeeper";
+    my $said = open my $out, '-|', $program, 'arc', 'info', @ids;
+    $log->warning("cannot run $program: $!") unless $said;
     while ($said && defined(my $line = <$out>)) {
         if ($line =~ /\Acluster\.(slots|running|queued|healthy)=(\d{1,9})\Z/) {
             $cluster{$1} = $2;
@@ -100,7 +100,7 @@ sub ask
             $jobs{$1}{$2} = $3;
         }
     }
-    $log->warning("$command[0] ended with status $?") if $said && !close $out;
+    $log->warning("$program ended with status $?") if $said && !close $out;
     return (\%cluster, \%jobs);
 }
 

@@ -169,9 +169,8 @@ sub ask
     my $conf = $self->{JJM};
     my $programs = $conf && $conf->get_attribute('programs') || '/usr/bin';
     my $state = $conf && $conf->get_attribute('state') || '';
-    my @command = ("$programs/jjm-gatekeeper", 'gram', $verb);
-    push @command, '--state', $state if $state ne '';
-    my ($out, $err, $how) = converse(rsl($self->{JobDescription}), @command);
+    local %ENV = (%ENV, $state ne '' ? (JJM_STATE => $state) : ());
+    my ($out, $err, $how) = converse(rsl($self->{JobDescription}), "$programs/jjm-gatekeeper", 'gram', $verb);
     my %answer;
     for my $line (split /\n/, $out) {
         $answer{$1} = $2 if $line =~ /\A([A-Z_]{1,32})=([ -~]*)\z/;
