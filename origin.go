@@ -20,10 +20,16 @@ type Origin struct {
 	VO string `json:"vo,omitempty"`
 	// SubmitHost is where the user submitted.
 	SubmitHost string `json:"submit_host,omitempty"`
+	// Memo is the gatekeeper's note to itself, given back once the grid job is
+	// final: where its files are wanted, for instance. It is not shown.
+	Memo string `json:"memo,omitempty"`
 }
 
-// maxOrigin is the longest text of an origin, in bytes.
-const maxOrigin = 1024
+// The longest texts of an origin, in bytes.
+const (
+	maxOrigin = 1024
+	maxMemo   = 8192
+)
 
 // Problems finds texts that are too long or not one line.
 func (o *Origin) Problems() Problems {
@@ -39,10 +45,14 @@ func (o *Origin) Problems() Problems {
 			ps = append(ps, Problem{Field: "origin." + f[0], Text: "want one line of UTF-8 text"})
 		}
 	}
+	if len(o.Memo) > maxMemo || !plainLine(o.Memo) {
+		ps = append(ps, Problem{Field: "origin.memo", Text: "want one line of UTF-8 text of at most 8192 bytes"})
+	}
 	return ps
 }
 
-// Fields gives the texts that are set, with their JSON names, in order.
+// Fields gives the texts that are set, but the memo, with their JSON names, in
+// order.
 func (o *Origin) Fields() [][2]string {
 	if o == nil {
 		return nil

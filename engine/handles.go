@@ -84,6 +84,14 @@ func (g *grid) usage() *jjm.Usage {
 	return &jjm.Usage{Batch: l.BatchID, Host: l.Host, Started: l.Started, Processors: processors(&g.job.Spec)}
 }
 
+// memo is what the gatekeeper wanted to be reminded of at the end.
+func (g *grid) memo() string {
+	if g.job.Origin == nil || !g.job.Status.Final() {
+		return ""
+	}
+	return g.job.Origin.Memo
+}
+
 // processors is how many cores each local job is given.
 func processors(spec *jjm.Spec) int { return max(spec.Request.Cores, 1) }
 

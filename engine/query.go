@@ -77,7 +77,7 @@ func (e *Engine) answer(g *grid) wire.Lookup {
 		ID: g.job.ID, Status: g.job.Status.String(), GRAM: v.gram, Code: v.code,
 		Message: v.message, Master: v.master, Exit: v.exit,
 		Counts: counts(v.counts, v.total, &g.job), Tar: e.tarPath(&g.job),
-		Usage: g.usage(),
+		Usage: g.usage(), Memo: g.memo(),
 	}
 }
 

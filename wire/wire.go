@@ -173,6 +173,8 @@ type Lookup struct {
 	// Usage is what it used, once it is final; before, of a grid job of one
 	// local job, its batch id, host and start as far as they are known.
 	Usage *jjm.Usage `json:"usage,omitempty"`
+	// Memo is the gatekeeper's own (jjm.Origin), once the grid job is final.
+	Memo string `json:"memo,omitempty"`
 	// Stale is set when the answer is from the record, the daemon being down;
 	// AsOf is when the record was written.
 	Stale bool     `json:"stale,omitempty"`

@@ -229,6 +229,8 @@ func appendHead(b []byte, h *head.Head, x *extras, lim limits) []byte {
 	e.step(&g.Step)
 	e.phases(h.Phases)
 	e.output(h)
+	e.origin(g.Origin)
+	e.usage(g.Usage)
 	e.shards(h.Jobs)
 	e.end("", "gridjob", "\n  ")
 	e.raw("\n")
@@ -345,6 +347,45 @@ func (e *encoder) output(h *head.Head) {
 	}
 	e.b = xmltext.OptAttr(e.b, "sha256", h.Grid.TarSHA256)
 	e.leaf("output", "output", "", false)
+}
+
+// maxMemo bounds the memo as it is written: a longer one is left out, for half
+// of it is worth nothing.
+const maxMemo = 32 << 10
+
+func (e *encoder) origin(o *jjm.Origin) {
+	cut := false
+	e.raw("\n  <origin")
+	if o != nil {
+		e.opt("gatekeeper", o.Gatekeeper, &cut)
+		e.opt("job", o.Job, &cut)
+		e.opt("subject", o.Subject, &cut)
+		e.opt("issuer", o.Issuer, &cut)
+		e.opt("vo", o.VO, &cut)
+		e.opt("submitHost", o.SubmitHost, &cut)
+		before := len(e.b)
+		if e.b = xmltext.OptAttr(e.b, "memo", o.Memo); len(e.b)-before > maxMemo {
+			e.b, cut = e.b[:before], true
+		}
+	}
+	e.leaf("origin", "origin", "", cut)
+}
+
+func (e *encoder) usage(u *jjm.Usage) {
+	cut := false
+	e.raw("\n  <usage")
+	if u != nil {
+		e.opt("batch", u.Batch, &cut)
+		e.opt("host", u.Host, &cut)
+		e.int("wallMs", u.WallMS)
+		e.int("userMs", u.UserMS)
+		e.int("sysMs", u.SysMS)
+		e.int("maxRssKb", u.MaxRSSKB)
+		e.int("processors", int64(u.Processors))
+		e.time("started", u.Started)
+		e.time("ended", u.Ended)
+	}
+	e.leaf("usage", "usage", "", cut)
 }
 
 func (e *encoder) shards(jobs int) {

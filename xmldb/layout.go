@@ -46,6 +46,9 @@ func headLayout() *element {
 				kids:  map[string]*element{"progress": leaf("phase", "phase", "done", "total")},
 			},
 			"output": leaf("", "tar", "name", "bytes", "sha256"),
+			"origin": leaf("", "gatekeeper", "job", "subject", "issuer", "vo", "submitHost", "memo"),
+			"usage": leaf("", "batch", "host", "wallMs", "userMs", "sysMs", "maxRssKb", "processors",
+				"started", "ended"),
 			"shards": {
 				attrs: []string{"size", "count", truncated},
 				kids:  map[string]*element{"shard": leaf("n", "n", "file", "first", "last")},
@@ -76,7 +79,7 @@ func shardLayout() *element {
 func reserved(name string) bool {
 	switch name {
 	case "gridjob", "localjobs", "localjob", "fragment", "message", "reason", "counts", "clusterjobs",
-		"clusterjob", "step", "why", "phases", "progress", "output", "shards", "shard", "part", "arg":
+		"clusterjob", "step", "why", "phases", "progress", "output", "origin", "usage", "shards", "shard", "part", "arg":
 		return true
 	}
 	return false

@@ -61,6 +61,8 @@ func sampleHead(grid jjm.GridID, n int) Head {
 			Status: jjm.GridRunning, Accepted: jjm.At(noon.Add(-time.Hour)), Changed: jjm.At(noon.Add(-time.Minute)),
 			Step: jjm.Step{Prepared: true, Cluster: "local", Splitter: "event_based",
 				Why: []string{"250 events a job: the rule of the type"}, Expected: n, Made: n, Closed: true},
+			Origin: &jjm.Origin{Gatekeeper: "gram5 ce", Job: "https://ce/77/", Subject: "/O=Grid/CN=<Alice>", Issuer: "https://iss", VO: "/dzero", SubmitHost: "ui", Memo: `{"out":"/a \"b\""}`},
+			Usage:  &jjm.Usage{Batch: "4711_0", Host: "wn7", WallMS: 9, UserMS: 7, SysMS: 1, MaxRSSKB: 5, Processors: 2, Started: jjm.At(noon.Add(-time.Hour)), Ended: jjm.At(noon)},
 		},
 		GRAM: jjm.GRAMActive, Master: "running", Jobs: n, Message: "",
 		Phases: []jjm.Progress{{Phase: "simulate", Done: 117, Total: 250}},

@@ -80,6 +80,10 @@ func (p *parser) gridjob(root xml.StartElement) error {
 			p.head.Tar, p.head.Grid.Tar = a["tar"], a["name"]
 			p.head.Grid.TarBytes = p.int(a, "output", "bytes")
 			p.head.Grid.TarSHA256 = a["sha256"]
+		case "origin":
+			p.origin(attrs(e))
+		case "usage":
+			p.usage(attrs(e))
 		}
 		return p.d.Skip()
 	})
@@ -110,6 +114,24 @@ func (p *parser) root(a map[string]string) {
 	h.Exit = int(p.int(a, at, "exit"))
 	h.Jobs = int(p.int(a, at, "jobs"))
 	h.Written = p.time(a, at, "written")
+}
+
+func (p *parser) origin(a map[string]string) {
+	o := jjm.Origin{Gatekeeper: a["gatekeeper"], Job: a["job"], Subject: a["subject"], Issuer: a["issuer"],
+		VO: a["vo"], SubmitHost: a["submitHost"], Memo: a["memo"]}
+	if o != (jjm.Origin{}) {
+		p.head.Grid.Origin = &o
+	}
+}
+
+func (p *parser) usage(a map[string]string) {
+	const at = "usage"
+	if a["processors"] == "" {
+		return
+	}
+	p.head.Grid.Usage = &jjm.Usage{Batch: a["batch"], Host: a["host"], WallMS: p.int(a, at, "wallMs"),
+		UserMS: p.int(a, at, "userMs"), SysMS: p.int(a, at, "sysMs"), MaxRSSKB: p.int(a, at, "maxRssKb"),
+		Processors: int(p.int(a, at, "processors")), Started: p.time(a, at, "started"), Ended: p.time(a, at, "ended")}
 }
 
 func (p *parser) counts(a map[string]string) {
