@@ -493,7 +493,7 @@ func requested(s *site) {
 
 func siteRefuses(s *site) {
 	refused := open(s, s.bed, func(c *condor.Config) {
-		c.Hook = filepath.Join(s.dir, "hook")
+		c.Hook = adapters.Hook(filepath.Join(s.dir, "hook"))
 	})
 	if err := os.WriteFile(filepath.Join(s.dir, "hook"), []byte("#!/bin/sh\necho '+Refuse = true'\n"), 0o755); err != nil {
 		s.Fatal(err)

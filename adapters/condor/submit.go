@@ -57,7 +57,7 @@ func (a *Adapter) describe(ctx context.Context, b adapters.Bulk) (string, error)
 		return "", err
 	}
 	lines := append([]string{}, a.config.Directives...)
-	lines = append(lines, directiveLines(b.Request.Directives)...)
+	lines = append(lines, adapters.Lines(b.Request.Directives)...)
 	lines = append(lines, extra...)
 	return a.config.description(b, script, lines), nil
 }
