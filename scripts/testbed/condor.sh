@@ -293,7 +293,6 @@ send() { # send SIGNAL NAME
 }
 
 mount_all() {
-	mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
 	for dir in /dev $shared; do
 		[ -d "$dir" ] || continue
 		mkdir -p "$root$dir"
@@ -303,13 +302,21 @@ mount_all() {
 	done
 }
 
+# own_proc runs the master in a namespace of process ids of its own: HTCondor
+# reads all of /proc many times for each job, 35 ms of CPU with 200 processes on
+# the machine. The shell stays, as process 1: the master's parent must be seen.
+# shellcheck disable=SC2016 # the inner shell expands these
+own_proc='while umount "$0/proc" 2>/dev/null; do :; done
+mount -t proc proc "$0/proc" && chroot "$0" /usr/sbin/condor_master -f
+exit $?'
+
 start() {
 	[ -z "$(pids master)" ] || return 0
 	# Every listing reads the history: 2000 jobs of earlier tests cost 0.5 s.
 	rm -f "$root"/var/lib/condor/spool/history*
 	# Descriptors of the caller, the lock among them, must not live on in daemons.
 	env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root CONDOR_CONFIG=/etc/condor/condor_config \
-		setsid chroot "$root" /usr/sbin/condor_master -f </dev/null >"$bed/master.out" 2>&1 8>&- 9>&- &
+		setsid unshare --pid --fork sh -c "$own_proc" "$root" </dev/null >"$bed/master.out" 2>&1 8>&- 9>&- &
 }
 
 ready() {
