@@ -174,6 +174,9 @@ config() {
 		PREEMPT = False
 		KILL = False
 		RANK = 0
+		# Without cgroups the machine looks at what jobs use, as many sites do.
+		use POLICY : HOLD_IF_MEMORY_EXCEEDED
+		POLLING_INTERVAL = 1
 
 		# Tests wait for these. What a killed daemon had written stays without
 		# fsync(2), too.
