@@ -282,10 +282,11 @@ commands() {
 
 pids() { # pids NAME: the daemons of that name in this chroot
 	comm=$(printf "condor_%s" "$1" | cut -c 1-15) # as the kernel cuts it
-	for p in /proc/[0-9]*; do
-		[ "$(readlink "$p/root" 2>/dev/null)" = "$root" ] || continue
-		[ "$1" = any ] || [ "$(cat "$p/comm" 2>/dev/null)" = "$comm" ] || continue
-		echo "${p#/proc/}"
+	find /proc/[0-9]*/root -prune -lname "$root" 2>/dev/null | while IFS=/ read -r _ _ p _; do
+		name=
+		{ read -r name <"/proc/$p/comm"; } 2>/dev/null || continue
+		[ "$1" = any ] || [ "$name" = "$comm" ] || continue
+		echo "$p"
 	done
 }
 
