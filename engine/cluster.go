@@ -38,7 +38,7 @@ type cluster struct {
 	cause    string // why not healthy, "" = healthy
 	badSince time.Time
 	lastGood time.Time
-	took     time.Duration // of the last round of listings
+	took     time.Duration // of the last round of listings, as far as it was answered
 	// long is what has been unknown for too long.
 	long    long
 	busy    deadline                    // a submission was not taken: no work that can go elsewhere
