@@ -40,7 +40,7 @@ type cluster struct {
 	badSince time.Time
 	lastGood time.Time
 	back     time.Time     // when it last gave a listing after it had given none
-	took     time.Duration // of the last round of listings
+	took     time.Duration // of the last round of listings, as far as it was answered
 	// long is what has been unknown for too long.
 	long    long
 	busy    deadline                    // a submission was not taken: no work that can go elsewhere

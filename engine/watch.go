@@ -61,7 +61,9 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 			return nil
 		}
 		took += max(c.e.now().Sub(began), 0)
-		c.listed(took)
+		if err == nil { // else it is a deadline's length, and says nothing of what a listing costs
+			c.listed(took)
+		}
 		c.health(err)
 		if err != nil {
 			c.listedIll()
@@ -78,7 +80,7 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 	return nil
 }
 
-// listed notes how long the listings of this round took.
+// listed notes how long the listings of this round took that were answered.
 func (c *cluster) listed(took time.Duration) {
 	c.mu.Lock()
 	c.took = took
