@@ -24,7 +24,9 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	}
 	doc, problems := jobfile.ParseKeyed(req.Name, []byte(req.Text), req.Key)
 	spec := &doc.Spec
-	spec.KeyReuse = spec.KeyReuse || req.Anew && spec.Key != ""
+	if spec.KeyReuse = spec.KeyReuse || req.Anew && spec.Key != ""; spec.KeyReuse && !caller.Spooled {
+		e.takeIn(ctx) // the cancel that allows the key anew may wait there
+	}
 	problems = append(problems, req.Origin.Problems()...)
 	site := e.site(jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}, req.BaseDir)
 	h, fit, more := e.examine(spec, site)

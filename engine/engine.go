@@ -20,6 +20,7 @@
 //	control     per cluster: cancel what is to be killed
 //	harvest     read what wrappers left in the bulks' done folders
 //	publish     write dirty records, at most a fortieth of the time
+//	intake      take in what gatekeepers left while the daemon was away
 //	orders      end what administrators ordered for a time
 package engine
 
@@ -36,6 +37,7 @@ import (
 	"jjm/adapters"
 	"jjm/handlers"
 	"jjm/store"
+	"jjm/wire"
 	"jjm/xmldb"
 )
 
@@ -52,6 +54,10 @@ type Deps struct {
 	RecordDir string
 	// DropDir is where outside programs leave fragments of records; "" = none.
 	DropDir string
+	// SpoolDir is where gatekeepers leave word while the daemon is away; "" =
+	// none. Caller tells who an account is that left some.
+	SpoolDir string
+	Caller   func(uid, gid int) wire.Caller
 	// Account is the one account that all jobs run as; nil means each owner's
 	// own.
 	Account *jjm.Owner
@@ -103,6 +109,7 @@ type Engine struct {
 	partials  atomic.Uint64 // tars made of unfinished grid jobs, for their names
 	work      *keyed[jjm.GridID]
 	troubles  troubles
+	box       intake
 	endings   *endings
 	pubKick   chan struct{}
 	harvKick  chan struct{}
@@ -186,6 +193,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	start(e.publishLoop)
 	start(e.dropLoop)
 	start(e.ordersLoop)
+	start(e.intakeLoop)
 	start(e.work.run)
 	wg.Wait()
 	e.areas.close()

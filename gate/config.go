@@ -137,6 +137,17 @@ func (c Config) groupID() (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
+// Access gives the mode of the socket and the group that may use it, -1 for the
+// daemon's own.
+func (c Config) Access() (mode fs.FileMode, group int, err error) {
+	c = c.WithDefaults()
+	if mode, err = c.fileMode(); err != nil {
+		return 0, 0, err
+	}
+	group, err = c.groupID()
+	return mode, group, err
+}
+
 func userName(uid int) string {
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package programs gives tests the real jjm, jjm-daemon and jjm-wrapper in one
-// folder. JJM_BIN names a folder that has them already; else they are built,
+// Package programs gives tests the real jjm, jjm-daemon, jjm-wrapper and
+// jjm-gatekeeper in one folder. JJM_BIN names a folder that has them already; else they are built,
 // once per test program and when a test first wants them:
 //
 //	var bin programs.Programs
@@ -51,7 +51,7 @@ func (p *Programs) Path(t testing.TB, name string) string {
 func (p *Programs) find() {
 	if dir := os.Getenv("JJM_BIN"); dir != "" {
 		p.dir, p.err = filepath.Abs(dir)
-		for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper"} {
+		for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper", "jjm-gatekeeper"} {
 			if _, err := os.Stat(filepath.Join(p.dir, name)); p.err == nil && err != nil {
 				p.err = fmt.Errorf("JJM_BIN: %w: build the programs there, or unset it", err)
 			}
@@ -65,7 +65,7 @@ func (p *Programs) find() {
 		return
 	}
 	p.dir = p.made
-	build := exec.Command("go", "build", "-trimpath", "-o", p.made+"/", "jjm/cmd/jjm", "jjm/cmd/jjm-daemon", "jjm/cmd/jjm-wrapper")
+	build := exec.Command("go", "build", "-trimpath", "-o", p.made+"/", "jjm/cmd/jjm", "jjm/cmd/jjm-daemon", "jjm/cmd/jjm-wrapper", "jjm/cmd/jjm-gatekeeper")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		p.err = fmt.Errorf("build the programs: %w\n%s", err, out)
