@@ -39,7 +39,11 @@ hang:*) if [ "$attempt" = 0 ]; then sleep 600; exit 0; fi ;;
 esac
 pause
 i=0
-while [ $i -lt "$events" ]; do echo "event $((first + i))"; i=$((i + 1)); done >out.txt || exit 3
+while [ $i -lt "$events" ]; do
+	echo "event $((first + i))" || { book full; exit 3; }
+	i=$((i + 1))
+done >out.txt
+[ $i -eq "$events" ] || exit 3 # there was no out.txt
 book ok
 [ "$REPORT" != glf ] || report SUCCEEDED out.txt
 `
@@ -64,6 +68,9 @@ type design struct {
 	// loose: attempts may be lost to the trouble that the test makes, such as a
 	// full disk, so that their number is not known.
 	loose bool
+	// extra is how many attempts of each local job may be lost to trouble, or to
+	// an administrator who ends it. States are as ever.
+	extra int32
 }
 
 // events is one less than a whole number of local jobs: the last is shorter.
