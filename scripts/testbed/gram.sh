@@ -148,6 +148,7 @@ environment() {
 		CONTACT=localhost:$port
 		JJM=$bed/jjm
 		JOBS=$bed/jobs
+		SERVICES=$bed/services
 		LOG=$bed/log
 		ENV_X509_CERT_DIR=$certificates
 		ENV_GLOBUS_HOSTNAME=localhost
