@@ -16,7 +16,7 @@
 // A package imports only packages of lower layers; a test enforces it.
 //
 //	0  jjm                     the words (this package)
-//	0  internal/...            strict decoding, spelling, golden rows
+//	0  internal/...            strict decoding, spelling, golden rows, what tests need
 //	1  split                   cut work into parts that cover it exactly once (pure)
 //	1  glf                     read and write GBS log files (pure)
 //	1  analyse                 evidence of how an attempt ended -> verdict (pure)

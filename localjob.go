@@ -36,6 +36,9 @@ type LocalJob struct {
 	Message string `json:"message,omitempty"`
 	// Progress is what the running application last said of itself.
 	Progress Progress `json:"progress,omitzero"`
+	// Holding is what is remembered of its holds, nil if there was none. It is
+	// never changed in place.
+	Holding *Holding `json:"holding,omitempty"`
 	// Waits is what the batch system says of the current attempt while it waits
 	// there; nil if it says nothing. It is in memory only, and never changed in
 	// place.

@@ -38,7 +38,8 @@ func (c CLI) Check() error {
 }
 
 // Run runs one command to its end and gives what it printed, whatever its exit
-// code. The deadline is ctx's. Errors are those of run.Run: Busy if the command
+// code. The deadline is ctx's. The command first waits for its turn, where there
+// are turns (see WithTurns). Errors are those of run.Run: Busy if the command
 // surely did nothing, Ambiguous if it was stopped on its way. A command whose
 // output was cut is an error of kind Busy: half a listing is none.
 func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output, error) {
@@ -49,8 +50,8 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 	if c.Bin != "" {
 		argv[0] = filepath.Join(c.Bin, argv[0])
 	}
-	if count, ok := ctx.Value(countKey{}).(func()); ok {
-		count()
+	if err := Turn(ctx); err != nil {
+		return run.Output{}, err
 	}
 	cmd := run.Cmd{Argv: argv, Env: c.environ(), Stdin: stdin, MaxOutput: maxListing}
 	if end, ok := ctx.Deadline(); ok {
@@ -63,14 +64,24 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 	return out, err
 }
 
-// countKey is of the function that counts commands.
-type countKey struct{}
+// turnKey is of the function that hands out turns.
+type turnKey struct{}
 
-// Counted gives a context under which CLI.Run calls count before each command:
-// whoever holds a site to a number of commands must know how many a call took.
-// Count may be called from many goroutines.
-func Counted(ctx context.Context, count func()) context.Context {
-	return context.WithValue(ctx, countKey{}, count)
+// WithTurns gives a context under which each command waits until wait lets it
+// begin: whoever holds a site to a number of commands hears of all that a call
+// takes. Wait may be called from many goroutines; its error is of kind Busy and
+// means that the command was not begun.
+func WithTurns(ctx context.Context, wait func(context.Context) error) context.Context {
+	return context.WithValue(ctx, turnKey{}, wait)
+}
+
+// Turn waits until a command may begin. CLI.Run calls it; an adapter calls it
+// before what it asks by other means, such as an HTTP request.
+func Turn(ctx context.Context) error {
+	if wait, ok := ctx.Value(turnKey{}).(func(context.Context) error); ok {
+		return wait(ctx)
+	}
+	return nil
 }
 
 // maxListing is the most that is read of one command: 400 000 jobs at 600

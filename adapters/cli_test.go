@@ -2,6 +2,7 @@ package adapters_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,10 +30,23 @@ func TestCLI_RunsFromItsFolderInACleanEnvironment(t *testing.T) {
 	program(t, dir, "sbatch", `echo "$SECRET|$LC_ALL|$CONF|$1|$(cat)"; echo err >&2; exit 3`)
 	c := adapters.CLI{Bin: dir, Env: map[string]string{"CONF": "/etc/x"}}
 	calls := 0
-	ctx := adapters.Counted(t.Context(), func() { calls++ })
+	ctx := adapters.WithTurns(t.Context(), func(context.Context) error { calls++; return nil })
 	out, err := c.Run(ctx, []byte("in"), "sbatch", "a b")
 	if err != nil || out.Exit != 3 || string(out.Stdout) != "|C|/etc/x|a b|in\n" || string(out.Stderr) != "err\n" || calls != 1 {
 		t.Errorf("%+v %q, %v, %d calls", out, out.Stdout, err, calls)
+	}
+}
+
+func TestCLI_ACommandWithoutATurnIsNotBegun(t *testing.T) {
+	dir := t.TempDir()
+	program(t, dir, "sbatch", `: >"$0.ran"`)
+	no := jjm.Errorf(jjm.Busy, "no turn")
+	ctx := adapters.WithTurns(t.Context(), func(context.Context) error { return no })
+	if _, err := (adapters.CLI{Bin: dir}).Run(ctx, nil, "sbatch"); !errors.Is(err, no) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "sbatch.ran")); err == nil {
+		t.Error("it ran all the same")
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"jjm/gate"
 	handlersall "jjm/handlers/all"
 	"jjm/store"
+	"jjm/wire/spool"
 	"jjm/xmldb"
 )
 
@@ -96,7 +97,7 @@ func (a *App) open(ctx context.Context) error {
 	}
 	a.onClose("store", a.store.Close)
 	warn := func(msg string, args ...any) { a.log.Warn(msg, args...) }
-	if a.records, err = xmldb.Open(filepath.Join(state, "records"), xmldb.Options{Warn: warn}); err != nil {
+	if a.records, err = xmldb.Open(filepath.Join(state, "records"), xmldb.Options{Warn: warn, Readers: a.config.Gate.AdminUIDs()}); err != nil {
 		return err
 	}
 	a.onClose("records", a.records.Close)
@@ -109,6 +110,7 @@ func (a *App) open(ctx context.Context) error {
 	}
 	a.config.Gate.Version = a.opts.Version
 	a.gate = gate.New(service{a.engine}, a.config.Gate, a.log)
+	a.engine.TakeIn(ctx) // before anybody is answered
 	if a.socket, err = gate.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {
 		return err
 	}
@@ -130,16 +132,36 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 		return err
 	}
 	drop := filepath.Join(a.config.State, "drop")
+	box := filepath.Join(a.config.State, "spool")
+	mode, group, err := a.config.Gate.Access()
+	if err == nil {
+		err = spool.Make(box, mode, group, time.Now())
+	}
+	if err != nil {
+		return err
+	}
 	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
 		Store: a.store, Records: a.records, Types: handlersall.Registry(), Clusters: clusters,
 		Work: a.config.Work, RecordDir: filepath.Join(a.config.State, "records"), DropDir: drop,
-		Account: account(), Wrapper: wrapper, Now: time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
+		SpoolDir: box, Caller: a.account,
+		Account: ownAccount(), Readers: a.config.Gate.AdminUIDs(), Wrapper: wrapper, Now: time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
 	})
 	return err
 }
 
-// account is the daemon's own account, which all jobs run as.
-func account() *jjm.Owner {
+// account tells who left something in the spool: with the group that the account
+// database gives, since the folder decides the group of a file.
+func (a *App) account(uid, gid int) gate.Caller {
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		if n, err := strconv.Atoi(u.Gid); err == nil {
+			gid = n
+		}
+	}
+	return a.gate.Account(uid, gid)
+}
+
+// ownAccount is the daemon's own account, which all jobs run as.
+func ownAccount() *jjm.Owner {
 	name := strconv.Itoa(os.Geteuid())
 	if u, err := user.Current(); err == nil {
 		name = u.Username

@@ -61,7 +61,7 @@ func NewClusterTest(opts Options, cluster string) (*ClusterTest, error) {
 	a.log = slog.New(slog.NewTextHandler(opts.Stderr, &slog.HandlerOptions{Level: a.level}))
 	t := &ClusterTest{
 		Patience: testPatience, Request: jjm.Request{Walltime: jjm.Duration(testWalltime)},
-		Cluster: cluster, Owner: *account(), app: a,
+		Cluster: cluster, Owner: *ownAccount(), app: a,
 	}
 	if err := t.find(cluster); err != nil {
 		return nil, err

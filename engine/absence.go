@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"time"
 
 	"jjm"
 	"jjm/adapters"
@@ -18,6 +19,7 @@ func (c *cluster) absences(asked jjm.Time, account jjm.Owner) map[jjm.AttemptID]
 	e.mem.RLock()
 	defer e.mem.RUnlock()
 	out := map[jjm.AttemptID]plan.Absence{}
+	watched := c.vigils[account].For
 	for _, b := range e.bulks {
 		if b.Cluster != c.name || c.account(b.Owner) != account || b.State == jjm.BulkIntent || b.Settled >= asked {
 			continue
@@ -28,7 +30,7 @@ func (c *cluster) absences(asked jjm.Time, account jjm.Owner) map[jjm.AttemptID]
 				continue
 			}
 			if l := e.current(m); l != nil && l.Tag == b.Tag {
-				a := c.missing[m].Missed(asked, b.Settled)
+				a := c.missing[m].Missed(asked, b.Settled, watched)
 				c.missing[m] = a
 				out[m] = a
 			}
@@ -52,7 +54,7 @@ const absentees = 500
 func (c *cluster) absent(ctx context.Context, account jjm.Owner, missing map[jjm.AttemptID]plan.Absence) {
 	var ask, prove []absentee
 	for id, a := range missing {
-		verdict, ref, known := c.judgeAbsence(id, a)
+		verdict, ref, known := c.judgeAbsence(id, a, c.vigils[account].For)
 		switch {
 		case !known:
 			delete(c.missing, id)
@@ -73,9 +75,9 @@ func (c *cluster) absent(ctx context.Context, account jjm.Owner, missing map[jjm
 	}
 }
 
-// judgeAbsence gives what plan says of one absence; known is false if the
-// attempt is over.
-func (c *cluster) judgeAbsence(id jjm.AttemptID, a plan.Absence) (v plan.AbsenceVerdict, ref adapters.Ref, known bool) {
+// judgeAbsence gives what plan says of one absence, by the clock of its account;
+// known is false if the attempt is over.
+func (c *cluster) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict, ref adapters.Ref, known bool) {
 	e := c.e
 	l, owner, ok := e.attemptRow(id)
 	if !ok {
@@ -84,7 +86,7 @@ func (c *cluster) judgeAbsence(id jjm.AttemptID, a plan.Absence) (v plan.Absence
 	rules := plan.AbsenceRules{Listings: e.conf().AbsentListings, Age: e.conf().AbsentFor.D()}
 	asked := e.endings.accounted(id) || !c.caps().Accounting
 	ref, _, _ = e.refOf(&l)
-	return plan.Missing(a, jjm.At(e.now()), asked, e.heartbeatFresh(id, owner), rules), ref, true
+	return plan.Missing(a, watched, asked, e.heartbeatFresh(id, owner), rules), ref, true
 }
 
 // askAccounting looks for the ends of attempts that the listing has forgotten.

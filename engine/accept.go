@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
-	"syscall"
 
 	"jjm"
 	"jjm/adapters"
@@ -28,16 +24,21 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	}
 	doc, problems := jobfile.ParseKeyed(req.Name, []byte(req.Text), req.Key)
 	spec := &doc.Spec
-	spec.KeyReuse = spec.KeyReuse || req.Anew && spec.Key != ""
+	if spec.KeyReuse = spec.KeyReuse || req.Anew && spec.Key != ""; spec.KeyReuse && !caller.Spooled {
+		e.takeIn(ctx) // the cancel that allows the key anew may wait there
+	}
 	problems = append(problems, req.Origin.Problems()...)
-	site := e.site(req.BaseDir)
+	site := e.site(jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}, req.BaseDir)
 	h, fit, more := e.examine(spec, site)
 	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {
 		return wire.Submitted{}, doc.Locate(problems).Err()
 	}
 	if req.DryRun {
 		e.mem.RLock()
-		err := e.admits(spec, caller.User, fit.clusters, jjm.At(e.now()))
+		err := e.admitted(whom(caller.User, req.Origin))
+		if err == nil {
+			err = e.admits(spec, caller.User, fit.clusters, jjm.At(e.now()))
+		}
 		e.mem.RUnlock()
 		if err != nil {
 			return wire.Submitted{}, err
@@ -59,7 +60,7 @@ func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler
 		}
 		problems = h.Check(spec, site)
 	}
-	problems = append(problems, e.checkInputs(spec, site)...)
+	problems = append(problems, checkInputs(spec, site)...)
 	fit, more := e.choose(spec)
 	return h, fit, append(problems, more...)
 }
@@ -85,6 +86,9 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 		if found {
 			out = wire.Submitted{ID: id, Existed: true}
 			return e.nameAgain(ctx, c, caller.UID, spec.Key, id)
+		}
+		if err := e.admitted(whom(caller.User, req.Origin)); err != nil {
+			return err
 		}
 		if err := e.admits(&spec, caller.User, fit.clusters, c.now); err != nil {
 			return err
@@ -140,56 +144,6 @@ func (e *Engine) holder(c *change, uid int, spec jjm.Spec) (jjm.GridID, bool, er
 		return id, true, nil
 	}
 	return 0, false, c.tx.ReleaseKey(id)
-}
-
-// site is what handlers may know.
-func (e *Engine) site(base string) handlers.Site {
-	return handlers.Site{
-		RecommendedCPU: e.conf().RecommendedCPU, MaxCPU: e.conf().MaxCPU,
-		MaxLocalJobs: e.conf().MaxLocalJobs,
-		Open:         func(path string) (io.ReadCloser, error) { return openInput(base, path) },
-	}
-}
-
-// openInput opens a regular file; it never blocks on a pipe or a device.
-func openInput(base, path string) (io.ReadCloser, error) {
-	if !filepath.IsAbs(path) {
-		if base == "" {
-			return nil, jjm.Errorf(jjm.Invalid, "%s: relative path, and the job file's folder is not known", path)
-		}
-		path = filepath.Join(base, path)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, jjm.Errorf(jjm.Invalid, "%w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, jjm.Errorf(jjm.Invalid, "%s: not a regular file", path)
-	}
-	// What was a file may be a pipe by now, whose opening would wait for ever.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, jjm.Errorf(jjm.Invalid, "%w", err)
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return nil, jjm.Errorf(jjm.Invalid, "%s: not a regular file", path)
-	}
-	return f, nil
-}
-
-// checkInputs finds inputs that cannot be read.
-func (e *Engine) checkInputs(spec *jjm.Spec, site handlers.Site) jjm.Problems {
-	var ps jjm.Problems
-	for i, in := range spec.Inputs {
-		f, err := site.Open(in.Path)
-		if err != nil {
-			ps = append(ps, jjm.Problem{Field: fmt.Sprintf("inputs[%d].path", i), Text: err.Error()})
-			continue
-		}
-		f.Close()
-	}
-	return ps
 }
 
 // choice is where the local jobs of a grid job may go.

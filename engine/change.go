@@ -25,7 +25,7 @@ type change struct {
 	ended    map[jjm.Tag]int // members of live bulks whose attempts end
 	journal  []jjm.JournalEntry
 	drop     []jjm.GridID
-	orders   func() // makes changed orders visible, if there are any
+	orders   func() // makes changed orders or bans visible, if there are any
 	refused  map[jjm.GridID]refusal
 	kills    []jjm.AttemptID // to be looked at once memory shows the wish
 }

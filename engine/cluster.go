@@ -26,11 +26,12 @@ type cluster struct {
 	ready  chan struct{}
 	probed sync.Once
 
-	// cycle numbers the listings; only the watch loop touches it and the two
-	// maps.
+	// cycle numbers the listings; only the watch loop touches it and what
+	// follows.
 	cycle    uint32
 	restarts map[jjm.AttemptID]int // by the batch system, as far as seen
 	missing  map[jjm.AttemptID]plan.Absence
+	vigils   map[jjm.Owner]vigil
 	strays   strays
 
 	// mu is taken after the engine's memory lock, never before.
@@ -38,7 +39,8 @@ type cluster struct {
 	cause    string // why not healthy, "" = healthy
 	badSince time.Time
 	lastGood time.Time
-	took     time.Duration // of the last round of listings
+	back     time.Time     // when it last gave a listing after it had given none
+	took     time.Duration // of the last round of listings, as far as it was answered
 	// long is what has been unknown for too long.
 	long    long
 	busy    deadline                    // a submission was not taken: no work that can go elsewhere
@@ -72,6 +74,7 @@ func newCluster(e *Engine, c Cluster) *cluster {
 		controlKick: make(chan struct{}, 1),
 		ready:       make(chan struct{}),
 		missing:     map[jjm.AttemptID]plan.Absence{},
+		vigils:      map[jjm.Owner]vigil{},
 		restarts:    map[jjm.AttemptID]int{},
 		aside:       map[jjm.Owner]deadline{},
 		cancels:     map[jjm.AttemptID]time.Time{},
@@ -105,11 +108,15 @@ const patience = 3
 // command bounds one call of the adapter, which itself keeps each of its
 // commands to the deadline.
 func (c *cluster) command(ctx context.Context) (context.Context, context.CancelFunc) {
-	d := c.e.conf().Command.D()
+	return context.WithTimeout(ctx, patience*c.deadline())
+}
+
+// deadline is that of one command.
+func (c *cluster) deadline() time.Duration {
 	if own := c.config.Command.D(); own > 0 {
-		d = own
+		return own
 	}
-	return context.WithTimeout(ctx, patience*d)
+	return c.e.conf().Command.D()
 }
 
 // hints gives the channel on which the batch system tells of changes, nil where

@@ -42,6 +42,7 @@ func (e *Engine) collect(ctx context.Context, id jjm.GridID) error {
 	if err != nil {
 		return fmt.Errorf("collect grid job %s: %w", id, err)
 	}
+	e.shareTar(ar, &final, info.Path)
 	if err := e.crash("collect.tarred"); err != nil {
 		return err
 	}

@@ -164,6 +164,32 @@ func scenarios() map[string]scenario {
 			},
 			wants: map[string]want{"a": done(6), "b": done(3)},
 		},
+		"left in the spool": {
+			sim: adaptertest.SimConfig{Life: 40 * time.Minute, Slots: 20},
+			deeds: []deed{
+				{0, leaveSubmit("a", mc(3), false)},
+				{0, leaveSubmit("b", plain(4), false)},
+				{0, leaveSubmit("bad", "type = \"none\"", false)},
+				{5 * time.Second, found("a")},
+				{5 * time.Second, leaveSubmit("a", mc(3), false)},
+				{10 * time.Second, foundRefused("bad")},
+				{70 * time.Second, found("b")},
+				{70 * time.Second, leaveKill("b")},
+				{70 * time.Second, leaveSubmit("b", plain(2), true)},
+				{75 * time.Second, anotherThan("b", "b anew")},
+			},
+			wants: map[string]want{"a": done(3), "b": ends(jjm.Aborted, -1, nil), "b anew": done(2)},
+		},
+		"an owner is banned": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4, Life: 20 * time.Minute},
+			deeds: []deed{
+				{0, submitAs("a", mc(6))},
+				{0, submitBy(bob, "b", mc(5))},
+				{70 * time.Second, ban(wire.Ban{Name: "bob", Reason: "a test"})},
+				{30 * time.Minute, ban(wire.Ban{Name: "bob", Lift: true})},
+			},
+			wants: map[string]want{"a": done(6), "b": ends(jjm.Aborted, 5, endsOf(5, jjm.Killed))},
+		},
 		"a refused bulk": {
 			sim: adaptertest.SimConfig{MaxBulk: 2}, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},
 			deeds: []deed{{0, submitAs("a", mc(8))}},

@@ -20,6 +20,7 @@
 //	control     per cluster: cancel what is to be killed
 //	harvest     read what wrappers left in the bulks' done folders
 //	publish     write dirty records, at most a fortieth of the time
+//	intake      take in what gatekeepers left while the daemon was away
 //	orders      end what administrators ordered for a time
 package engine
 
@@ -36,6 +37,7 @@ import (
 	"jjm/adapters"
 	"jjm/handlers"
 	"jjm/store"
+	"jjm/wire"
 	"jjm/xmldb"
 )
 
@@ -52,9 +54,16 @@ type Deps struct {
 	RecordDir string
 	// DropDir is where outside programs leave fragments of records; "" = none.
 	DropDir string
+	// SpoolDir is where gatekeepers leave word while the daemon is away; "" =
+	// none. Caller tells who an account is that left some.
+	SpoolDir string
+	Caller   func(uid, gid int) wire.Caller
 	// Account is the one account that all jobs run as; nil means each owner's
 	// own.
 	Account *jjm.Owner
+	// Readers are the accounts that may read every output tar, besides root and
+	// the daemon's own: the administrators.
+	Readers []int
 	// Wrapper is the path of the jjm-wrapper program.
 	Wrapper string
 	Now     func() time.Time
@@ -93,12 +102,14 @@ type Engine struct {
 	names    []string       // of clusters, in order
 	places   map[string]int // of clusters in names
 	orders   []jjm.Order
+	bans     []jjm.Ban
 	uses     map[jjm.Tag]int
 	unused   []unusedBulk // whose folders are to be removed
 
 	partials  atomic.Uint64 // tars made of unfinished grid jobs, for their names
 	work      *keyed[jjm.GridID]
 	troubles  troubles
+	box       intake
 	endings   *endings
 	pubKick   chan struct{}
 	harvKick  chan struct{}
@@ -182,6 +193,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	start(e.publishLoop)
 	start(e.dropLoop)
 	start(e.ordersLoop)
+	start(e.intakeLoop)
 	start(e.work.run)
 	wg.Wait()
 	e.areas.close()

@@ -13,13 +13,16 @@ import (
 // Resolve gives the grid job that a handle names, of the caller's own or to an
 // administrator.
 func (e *Engine) Resolve(ctx context.Context, caller wire.Caller, h jjm.Handle) (jjm.GridID, error) {
+	if e.waitsInSpool(h) { // left a moment ago: it may be about another grid job
+		e.takeIn(ctx)
+	}
 	named, err := e.store.Handle(ctx, h)
 	switch {
 	case err != nil:
 		return 0, err
 	case !caller.May(named.UID):
 		return 0, jjm.Errorf(jjm.Denied, "%s belongs to another account", h)
-	case named.Grid == 0:
+	case named.Refused != "":
 		return 0, &wire.Refused{Reason: named.Refused}
 	}
 	return named.Grid, nil
@@ -36,7 +39,7 @@ func (c *change) keyed(uid int, key string, id jjm.GridID) error {
 // nameAgain does so for a grid job that was there already: one that was
 // accepted before jjm knew handles has none.
 func (e *Engine) nameAgain(ctx context.Context, c *change, uid int, key string, id jjm.GridID) error {
-	if h, err := e.store.Handle(ctx, jjm.HandleOf(uid, key)); err == nil && h.Grid == id {
+	if h, err := e.store.Handle(ctx, jjm.HandleOf(uid, key)); err == nil && h.Grid == id && h.Refused == "" {
 		return nil
 	}
 	return c.keyed(uid, key, id)

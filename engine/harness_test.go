@@ -139,7 +139,7 @@ func newWorld(t *testing.T, dir string, o options) *world {
 			return all
 		}
 	}
-	for _, sub := range []string{"work", "records", "drop"} {
+	for _, sub := range []string{"work", "records", "drop", "spool"} {
 		w.must(os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}
 	w.must(os.WriteFile(filepath.Join(dir, "wrapper"), []byte("#!/bin/false\n"), 0o755))
@@ -209,13 +209,23 @@ func (w *world) open() {
 		Store: w.store, Records: w.records, Types: handlersall.Registry(),
 		Clusters: w.clusters(w),
 		Work:     filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
+		SpoolDir: filepath.Join(w.dir, "spool"), Caller: account,
 		DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper"),
 		Account: w.account,
 		Now:     w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at,
 	})
 	w.must(err)
+	w.engine.TakeIn(ctx)
 	w.stop, w.ended = stop, make(chan error, 1)
 	go func(e *engine.Engine, ended chan error) { ended <- e.Run(ctx) }(w.engine, w.ended)
+}
+
+// account knows who leaves word in the spool.
+func account(uid, gid int) wire.Caller {
+	if uid == alice.UID {
+		return alice
+	}
+	return wire.Caller{UID: uid, GID: gid, User: "somebody"}
 }
 
 // shut ends the engine, as a stop of the daemon does or as the end that a

@@ -48,6 +48,10 @@ func (c *cluster) health(err error) {
 	case before == "":
 		c.badSince = now
 	}
+	if cause == "" && before != "" {
+		c.back = now
+		clear(c.retryAt) // what is in doubt is looked at now: its waits were for the outage
+	}
 	c.mu.Unlock()
 	switch {
 	case cause == before:
@@ -58,6 +62,13 @@ func (c *cluster) health(err error) {
 		c.e.log.Warn("batch system gives no listing; its jobs keep their last state", "cluster", c.name, "error", cause)
 		c.kickGrids()
 	}
+}
+
+// backSince reports whether there was an outage that ended after a time.
+func (c *cluster) backSince(t jjm.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return jjm.At(c.back) > t
 }
 
 // warnUnknown finds what has been unknown for too long, keeps it for people, and

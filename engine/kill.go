@@ -58,6 +58,9 @@ func (e *Engine) killRange(ctx context.Context, caller wire.Caller, ref jjm.Ref)
 		if g == nil {
 			return nil
 		}
+		if err := allMade(g, ref); err != nil {
+			return err
+		}
 		for n := ref.First; int(n) < len(g.locals) && ref.Has(n); n++ {
 			known = true
 			if l := &g.locals[n]; !l.State.Final() && !l.Kill {
@@ -71,6 +74,24 @@ func (e *Engine) killRange(ctx context.Context, caller wire.Caller, ref jjm.Ref)
 		err = jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
 	}
 	return noChange, err
+}
+
+// allMade refuses a wish about local jobs that are still to be made: it could only
+// be forgotten, or be true of some. A grid job that is being killed makes no more.
+func allMade(g *grid, ref jjm.Ref) error {
+	step := &g.job.Step
+	switch {
+	case step.Closed, g.job.Kill, g.failure != "", ref.Last >= 0 && int(ref.Last) < step.Made:
+		return nil
+	case step.Expected > 0 && int(ref.First) >= step.Expected:
+		return nil // such a one will never be
+	}
+	of := ""
+	if step.Expected > 0 {
+		of = " of its " + itoa(step.Expected)
+	}
+	return jjm.Errorf(jjm.Busy, "%s: grid job %s has made %d%s local jobs so far, so nothing was done: "+
+		"try again when all are made, or mean the whole grid job: %s", ref, ref.Grid, step.Made, of, ref.Grid)
 }
 
 // kill marks one local job: over at once if no batch system can have it.

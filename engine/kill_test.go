@@ -1,6 +1,9 @@
 package engine_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -8,6 +11,7 @@ import (
 
 	"jjm"
 	"jjm/adapters/adaptertest"
+	"jjm/wire"
 )
 
 // count waits for a state of the aggregate.
@@ -279,4 +283,101 @@ func TestKill_WaitingLocalJobsDoNotKeepTheSubmissionBusy(t *testing.T) {
 		w.verify(id, ends(jjm.Aborted, 4, endsOf(4, jjm.Killed)))
 		w.verifyQuiet()
 	})
+}
+
+// Local jobs that are still to be made cannot carry a wish: to say that it was
+// accepted, or that there is no such job, would lose it.
+func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
+	t.Parallel()
+	c := &crasher{point: "generate.after-commit", nth: 1}
+	inWorld(t, options{crash: c, sim: adaptertest.SimConfig{Life: time.Hour, Slots: 1}, bare: true}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(5002))
+		w.until(time.Minute, "5000 are made", c.isDead)
+		job := filepath.Join(w.area(owner(alice)).Root(), "jobs", id.String(), "job.json")
+		w.must(os.Rename(job, job+".away")) // the cutting waits for it
+		w.reopen()
+		w.pass(time.Minute)
+		if n := w.lookup(id).Counts.Total; n != 5000 {
+			t.Fatalf("%d are made", n)
+		}
+		for ref, want := range map[string]jjm.Kind{".*": jjm.Busy, ".4998-5001": jjm.Busy, ".5001": jjm.Busy, ".5001-9999": jjm.Busy,
+			".5002": jjm.Gone, ".3": jjm.Unclassified, ".4999": jjm.Unclassified} {
+			k := w.kill(id.String() + ref)
+			if kind := jjm.KindOf(k.Error.Err()); kind != want {
+				t.Errorf("kill of %s: %v, want %s", ref, k.Error, want)
+			}
+			said := "grid job 1 has made 5000 of its 5002 local jobs so far, so nothing was done: try again when all are made, or mean the whole grid job: 1"
+			if want == jjm.Busy && k.Error != nil && !strings.HasSuffix(k.Error.Text, said) {
+				t.Errorf("kill of %s: %s", ref, k.Error.Text)
+			}
+		}
+		w.until(10*time.Minute, "killed", func() bool { return w.lookup(id).Counts.Killed >= 2 })
+		if n := w.lookup(id).Counts.Killed; n != 2 {
+			t.Errorf("%d are killed, want the two that were there", n)
+		}
+		w.must(os.Rename(job+".away", job))
+		w.until(time.Minute, "all are made", func() bool { return w.lookup(id).Counts.Total == 5002 })
+		if k := w.kill(id.String() + ".5001"); k.Error != nil || k.NoChange {
+			t.Errorf("kill of what is made now: %+v", k)
+		}
+		w.kill(id.String())
+		w.final(time.Hour, id)
+		w.verifyQuiet()
+	})
+}
+
+// A kill that was accepted is carried out whatever happened to the daemon around
+// the cutting; one that had no answer is asked for again.
+func TestKill_IsNotLostWhenTheDaemonDiesAroundTheCutting(t *testing.T) {
+	for _, test := range []struct {
+		jobs     int
+		at, dies string // the kill comes, the daemon dies afterwards
+	}{
+		{20, "prepare.packed", "kill.before-commit"},
+		{20, "prepare.packed", "kill.after-commit"},
+		{20, "prepare.packed", "prepare.before-commit"},
+		{20, "prepare.packed", "prepare.after-commit"},
+		{20, "prepare.after-commit", "kill.after-commit"},
+		{20, "generate.before-commit", "generate.before-commit"},
+		{20, "generate.before-commit", "generate.after-commit"},
+		{20, "generate.after-commit", "submit.before-commit"},
+		{5002, "generate.after-commit", "kill.before-commit"},
+		{5002, "generate.after-commit", "kill.after-commit"},
+		{5002, "generate.after-commit", "kill-locals.before-commit"},
+		{5002, "generate.after-commit", "kill-locals.after-commit"},
+	} {
+		t.Run(fmt.Sprintf("%d, %s, dies at %s", test.jobs, test.at, test.dies), func(t *testing.T) {
+			t.Parallel()
+			c, killed := &crasher{}, make(chan wire.Killed, 1)
+			inWorld(t, options{crash: c, sim: adaptertest.SimConfig{Life: time.Hour, Slots: 2, TwoPhase: true}, bare: true}, func(t *testing.T, w *world) {
+				var once sync.Once
+				c.mu.Lock()
+				c.on = func(point string) {
+					if point == test.at {
+						once.Do(func() {
+							c.arm(test.dies)
+							go func() { killed <- w.kill("1") }()
+						})
+					}
+				}
+				c.mu.Unlock()
+				id := w.submit(alice, mc(test.jobs))
+				k := <-killed
+				w.pass(time.Minute)
+				w.reopen()
+				if k.Error != nil {
+					k = w.kill("1")
+				}
+				if k.Error != nil {
+					t.Errorf("kill: %+v", k)
+				}
+				w.final(time.Hour, id)
+				if l := w.lookup(id); l.Status != "aborted" || l.Counts.Killed != l.Counts.Total {
+					t.Errorf("%+v", l)
+				}
+				w.pass(time.Hour)
+				w.verifyQuiet()
+			})
+		})
+	}
 }

@@ -45,6 +45,9 @@ func (e *Engine) load(ctx context.Context) error {
 	if e.orders, err = e.store.Orders(ctx); err != nil {
 		return fmt.Errorf("load orders: %w", err)
 	}
+	if e.bans, err = e.store.Bans(ctx); err != nil {
+		return fmt.Errorf("load bans: %w", err)
+	}
 	e.resumeKills()
 	e.recallAccounts()
 	e.sweepOrphans()

@@ -46,6 +46,7 @@ func (w *world) status(id jjm.GridID) wire.Status {
 	w.t.Helper()
 	s, err := w.engine.Status(context.Background(), admin, []jjm.Ref{{Grid: id}})
 	w.must(err)
+	w.must(s[0].Lookup.Error.Err())
 	return s[0]
 }
 
@@ -314,7 +315,7 @@ func TestOrders_DrainRefusesNewGridJobsOnly(t *testing.T) {
 			t.Errorf("resumed twice: %v", ended)
 		}
 		w.must(try(mc(1)))
-		history, err := w.store.History(t.Context(), jjm.Ref{}, 0)
+		history, err := w.engine.History(t.Context(), bob, jjm.Ref{}, 0)
 		if err != nil || len(history) != 2 || history[0].To != "drained" || history[0].Actor != "admin" || history[1].To != "resumed" {
 			t.Errorf("journal: %+v, %v", history, err)
 		}

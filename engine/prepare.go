@@ -23,7 +23,7 @@ func (e *Engine) prepare(ctx context.Context, id jjm.GridID) error {
 	if err != nil {
 		return err
 	}
-	site := e.site(job.BaseDir)
+	site := e.site(job.Owner, job.BaseDir)
 	fit, problems := e.choose(&job.Spec)
 	if len(fit.clusters) == 0 {
 		return problems.Err()
@@ -131,7 +131,7 @@ func (e *Engine) generate(ctx context.Context, id jjm.GridID) error {
 			return jjm.Errorf(jjm.Internal, "grid job %s: carry: %w", id, err)
 		}
 	}
-	parts, next, more, err := cut.splitter.Cut(cut.Work, split.Limits{MaxParts: chunk}, cut.Params, carry)
+	parts, left, next, err := cut.splitter.Cut(cut.Work, split.Limits{MaxParts: chunk}, cut.Params, carry)
 	if err != nil {
 		return fmt.Errorf("generate grid job %s: %w", id, err)
 	}
@@ -145,9 +145,9 @@ func (e *Engine) generate(ctx context.Context, id jjm.GridID) error {
 			return nil // overtaken: look again
 		}
 		c.insert(g, parts)
-		g.Step.Carry, g.Step.Closed = text, !more
+		g.Step.Carry, g.Step.Closed = text, !left.More
 		g.Step.Made += len(parts)
-		if !more {
+		if !left.More {
 			g.Step.Expected = g.Step.Made
 		}
 		return nil
@@ -172,7 +172,7 @@ func (c *change) insert(g *jjm.GridJob, parts []jjm.Part) {
 // packedSite opens inputs as they were packed: the job file's folder may have
 // changed since.
 func (e *Engine) packedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site, error) {
-	site := e.site(job.BaseDir)
+	site := e.site(job.Owner, job.BaseDir)
 	ar, err := e.areas.of(job.Owner)
 	if err != nil {
 		return site, err
@@ -196,7 +196,7 @@ func (e *Engine) packedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site
 		if name, ok := names[path]; ok {
 			return ar.OpenPacked(packed.Package, name)
 		}
-		return openInput(job.BaseDir, path)
+		return e.openInput(job.Owner, job.BaseDir, path)
 	}
 	return site, nil
 }

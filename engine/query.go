@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -93,17 +92,31 @@ func counts(n [jjm.NumStates]int, total int, job *jjm.GridJob) wire.Counts {
 // maxLocals bounds the local jobs in one answer.
 const maxLocals = 100_000
 
-// Status gives the detail of grid jobs and of the local jobs asked for.
+// Status gives the detail of grid jobs and of the local jobs asked for; what is
+// wrong with one is in its answer.
 func (e *Engine) Status(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Status, error) {
 	out := make([]wire.Status, 0, len(refs))
 	for _, ref := range refs {
 		s, err := e.status(ctx, caller, ref)
-		if err != nil {
+		if err != nil && ctx.Err() != nil {
 			return nil, err
+		}
+		if err != nil {
+			s = wire.Status{Lookup: wire.Lookup{ID: ref.Grid, Error: wireError(err)}}
 		}
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// firstError gives the first of the errors in answers.
+func firstError(answers []wire.Status) error {
+	for i := range answers {
+		if err := answers[i].Lookup.Error; err != nil {
+			return err.Err()
+		}
+	}
+	return nil
 }
 
 func (e *Engine) status(ctx context.Context, caller wire.Caller, ref jjm.Ref) (wire.Status, error) {
@@ -241,6 +254,9 @@ func (e *Engine) Watch(ctx context.Context, caller wire.Caller, refs []jjm.Ref, 
 		if last == nil || !slices.Equal(versions, last) {
 			last = versions
 			states, err := e.Status(ctx, caller, refs)
+			if err == nil {
+				err = firstError(states)
+			}
 			if err != nil {
 				return err
 			}
@@ -301,12 +317,15 @@ func (e *Engine) Output(ctx context.Context, caller wire.Caller, id jjm.GridID, 
 		}
 		return e.partial(ctx, &job)
 	}
-	path := e.tarPath(&job)
-	f, err := os.Open(path)
+	ar, err := e.areas.of(job.Owner)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	f, err := ar.OpenTar(sandbox.TarDir(id) + "/" + job.Tar)
 	if err != nil {
 		return nil, 0, wire.Output{}, jjm.Errorf(jjm.Gone, "output tar of grid job %s: %w", id, err)
 	}
-	return f, job.TarBytes, wire.Output{Name: job.Tar, SHA256: job.TarSHA256, Path: path}, nil
+	return f, job.TarBytes, wire.Output{Name: job.Tar, SHA256: job.TarSHA256, Path: e.tarPath(&job)}, nil
 }
 
 // partial makes a tar of what has ended so far; it is removed when read.
@@ -321,16 +340,20 @@ func (e *Engine) partial(ctx context.Context, job *jjm.GridJob) (io.ReadCloser, 
 	if err != nil {
 		return nil, 0, wire.Output{}, err
 	}
-	f, err := os.Open(ar.Root() + "/" + name)
+	f, err := ar.OpenTar(name)
 	if err != nil {
 		return nil, 0, wire.Output{}, err
 	}
-	_ = os.Remove(f.Name()) // its readers keep it by their handle
+	_ = ar.RemoveTar(name) // its readers keep it by their handle
 	return f, info.Bytes, wire.Output{Name: tarName(job), SHA256: info.SHA256, Partial: true}, nil
 }
 
-// History reads the journal.
+// History reads the journal; with the zero reference that of orders, which is
+// nobody's own.
 func (e *Engine) History(ctx context.Context, caller wire.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
+	if ref == (jjm.Ref{}) {
+		return e.store.History(ctx, ref, limit)
+	}
 	if ref.Locals && ref.Last >= 0 { // a local job that never was has no history
 		if _, err := e.status(ctx, caller, jjm.Ref{Grid: ref.Grid, Locals: true, First: ref.First, Last: ref.First}); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -276,8 +277,10 @@ func TestDenied_WhatIsAnothersIsNeitherSeenNorTouched(t *testing.T) {
 			}
 		}
 		for _, state := range []string{"live", "archived"} {
-			_, err := w.engine.Status(ctx, bob, []jjm.Ref{ref})
-			check("status, "+state, err)
+			seen, err := w.engine.Status(ctx, bob, []jjm.Ref{ref})
+			w.must(err)
+			check("status, "+state, seen[0].Lookup.Error.Err())
+			check("watch, "+state, w.engine.Watch(ctx, bob, []jjm.Ref{ref}, func([]wire.Status) error { return nil }))
 			_, err = w.engine.Record(ctx, bob, id, "")
 			check("record, "+state, err)
 			_, err = w.engine.History(ctx, bob, ref, 0)
@@ -290,6 +293,37 @@ func TestDenied_WhatIsAnothersIsNeitherSeenNorTouched(t *testing.T) {
 			w.final(3*time.Hour, id)
 		}
 		w.verify(id, done(1))
+	})
+}
+
+func TestStatus_AnswersEachReference(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(2))
+		other := w.submit(bob, mc(1))
+		w.final(time.Hour, id, other)
+		refs := []jjm.Ref{{Grid: 99}, {Grid: id}, {Grid: other}, {Grid: id, Locals: true, First: 7, Last: 7}, {Grid: id, Locals: true, First: 1, Last: 1}}
+		got, err := w.engine.Status(t.Context(), wire.Caller{UID: 70002, User: "eve"}, refs)
+		w.must(err)
+		for i, s := range got {
+			if k := jjm.KindOf(s.Lookup.Error.Err()); k != []jjm.Kind{jjm.Gone, jjm.Denied, jjm.Denied, jjm.Denied, jjm.Denied}[i] {
+				t.Errorf("eve asks for %s: %v", refs[i], s.Lookup.Error)
+			}
+		}
+		got, err = w.engine.Status(t.Context(), admin, refs)
+		w.must(err)
+		var said []string
+		for i, s := range got {
+			if s.Lookup.ID != refs[i].Grid {
+				t.Errorf("answer %d is about %s", i, s.Lookup.ID)
+			}
+			if s.Lookup.Error != nil {
+				s.Lookup.Status = s.Lookup.Error.Kind.String()
+			}
+			said = append(said, fmt.Sprint(s.Lookup.Status, " ", len(s.Locals)))
+		}
+		if want := "gone 0, done 0, done 0, gone 0, done 1"; strings.Join(said, ", ") != want {
+			t.Errorf("answers: %v, want %s", said, want)
+		}
 	})
 }
 

@@ -105,7 +105,7 @@ func killIfThere(key, rest string) func(*stage) error {
 			return nil
 		}
 		err := killOf(key, rest)(s)
-		if jjm.KindOf(err) == jjm.Gone {
+		if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Busy { // Busy: not made yet
 			return nil
 		}
 		return err

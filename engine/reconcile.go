@@ -115,7 +115,7 @@ func (c *cluster) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, e
 		}
 	}
 	c.e.mem.Unlock()
-	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: c.caps().Settle, Refused: allKilled}
+	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: c.caps().Settle, Refused: allKilled, Back: c.backSince(tried)}
 	cmd, cancel := c.command(ctx)
 	defer cancel()
 	found, err := c.adapter.Find(cmd, c.account(b.Owner), []jjm.Tag{b.Tag})

@@ -104,6 +104,13 @@ func (c *crasher) at(point string) error {
 	return nil
 }
 
+// arm lets the next passage of a failpoint be the last one.
+func (c *crasher) arm(point string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.point, c.nth, c.fired = point, c.seen[point]+1, false
+}
+
 func (c *crasher) revive() {
 	c.mu.Lock()
 	c.dead = false

@@ -63,6 +63,7 @@ func (w *world) locals(id jjm.GridID) []jjm.LocalJob {
 	w.t.Helper()
 	s, err := w.engine.Status(context.Background(), wire.Caller{Admin: true}, []jjm.Ref{{Grid: id, Locals: true, Last: -1}})
 	w.must(err)
+	w.must(s[0].Lookup.Error.Err())
 	return s[0].Locals
 }
 

@@ -49,7 +49,9 @@ func (c *cluster) interval() (every, soon time.Duration) {
 func (c *cluster) watchOnce(ctx context.Context) error {
 	c.cycle++
 	var took time.Duration
-	for _, account := range c.accounts() {
+	accounts := c.accounts()
+	c.unwatched(accounts)
+	for _, account := range accounts {
 		began := c.e.now()
 		asked := jjm.At(began)
 		cmd, cancel := c.command(ctx)
@@ -59,11 +61,15 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 			return nil
 		}
 		took += max(c.e.now().Sub(began), 0)
-		c.listed(took)
+		if err == nil { // else it is a deadline's length, and says nothing of what a listing costs
+			c.listed(took)
+		}
 		c.health(err)
 		if err != nil {
+			c.listedIll()
 			return nil
 		}
+		c.listedWell(account, began)
 		if err := c.e.crash("watch.listed"); err != nil {
 			return err
 		}
@@ -74,7 +80,7 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 	return nil
 }
 
-// listed notes how long the listings of this round took.
+// listed notes how long the listings of this round took that were answered.
 func (c *cluster) listed(took time.Duration) {
 	c.mu.Lock()
 	c.took = took

@@ -61,11 +61,20 @@ func credentials(conn *net.UnixConn) (*unix.Ucred, error) {
 
 // caller completes what the kernel said.
 func (c *callers) caller(cred *unix.Ucred) Caller {
-	uid := int(cred.Uid)
-	name := c.name(uid)
-	return Caller{UID: uid, GID: int(cred.Gid), PID: int(cred.Pid), User: name,
-		Admin: c.trusted(uid) || slices.Contains(c.admins, name)}
+	known := c.account(int(cred.Uid), int(cred.Gid))
+	known.PID = int(cred.Pid)
+	return known
 }
+
+// account tells who an account is.
+func (c *callers) account(uid, gid int) Caller {
+	name := c.name(uid)
+	return Caller{UID: uid, GID: gid, User: name, Admin: c.trusted(uid) || slices.Contains(c.admins, name)}
+}
+
+// Account tells who an account is that the kernel names in another way than by
+// a connection: as the owner of a file.
+func (s *Server) Account(uid, gid int) Caller { return s.callers.account(uid, gid) }
 
 // trusted reports whether uid is root's or the daemon's own.
 func (c *callers) trusted(uid int) bool { return uid == 0 || uid == c.own }

@@ -137,10 +137,35 @@ func (c Config) groupID() (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
+// Access gives the mode of the socket and the group that may use it, -1 for the
+// daemon's own.
+func (c Config) Access() (mode fs.FileMode, group int, err error) {
+	c = c.WithDefaults()
+	if mode, err = c.fileMode(); err != nil {
+		return 0, 0, err
+	}
+	group, err = c.groupID()
+	return mode, group, err
+}
+
 func userName(uid int) string {
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
 		return strconv.Itoa(uid)
 	}
 	return u.Username
+}
+
+// AdminUIDs gives the numbers of the administrators' accounts; those that Check
+// complains of are left out.
+func (c Config) AdminUIDs() []int {
+	var uids []int
+	for _, admin := range c.Admins {
+		if u, err := user.Lookup(admin); err == nil {
+			if uid, err := strconv.Atoi(u.Uid); err == nil {
+				uids = append(uids, uid)
+			}
+		}
+	}
+	return uids
 }

@@ -44,14 +44,15 @@ type Service interface {
 	// Kill stores the wish and answers for each reference, in order.
 	Kill(ctx context.Context, c Caller, refs []jjm.Ref) []wire.Killed
 	// Status answers for each reference, in order: the detail of its grid job,
-	// with the local jobs it names. A reference that cannot be answered is an
-	// error of the whole.
+	// with the local jobs it names. What is wrong with one is in the Error of its
+	// Lookup; an error is of the whole.
 	Status(ctx context.Context, c Caller, refs []jjm.Ref) ([]wire.Status, error)
 	// List gives grid jobs, newest first.
 	List(ctx context.Context, c Caller, l wire.List) ([]wire.Status, error)
 	// Watch calls send with the state at once, and again at every change but a
 	// few times a second at most, until all are final (nil), send fails (its
-	// error) or ctx ends (its error).
+	// error) or ctx ends (its error). A reference that cannot be answered is an
+	// error of the whole.
 	Watch(ctx context.Context, c Caller, refs []jjm.Ref, send func([]wire.Status) error) error
 	// Record answers a query on the XML record; path "" gives the whole.
 	Record(ctx context.Context, c Caller, id jjm.GridID, path string) ([]string, error)
@@ -64,7 +65,8 @@ type Service interface {
 	// come yet.
 	Cat(ctx context.Context, c Caller, ref jjm.Ref, file string) (f io.ReadCloser, live func() bool, err error)
 	// History gives the last limit entries of the journal, oldest first; 0 is
-	// the service's own limit.
+	// the service's own limit. The zero reference is the journal of the orders of
+	// administrators, which every caller may read.
 	History(ctx context.Context, c Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error)
 	// Log gives jjm's own log of the grid job.
 	Log(ctx context.Context, c Caller, id jjm.GridID) ([]string, error)
@@ -78,4 +80,7 @@ type Service interface {
 	// Order stores an order and gives what it changed; nil lists the orders in
 	// force. To give one is Denied to who is no administrator.
 	Order(ctx context.Context, c Caller, o *wire.Order) ([]jjm.Order, error)
+	// Ban keeps somebody out, or with Lift lets them in again; nil lists the
+	// bans in force. All of it is Denied to who is no administrator.
+	Ban(ctx context.Context, c Caller, b *wire.Ban) (wire.Banned, error)
 }

@@ -115,6 +115,8 @@ func TestGate_AnswersEveryVerb(t *testing.T) {
 		{`{"verb":"order","order":{"verb":"pause","kind":"cluster","name":"local","reason":"x"}}`,
 			func(a wire.Answer) bool { return len(a.Orders) == 1 && a.Orders[0].Doing() == "paused" }},
 		{`{"verb":"order"}`, func(a wire.Answer) bool { return len(a.Orders) == 1 && a.Orders[0].Name == "local" }},
+		{`{"verb":"ban","ban":{"name":"mallory","reason":"x"}}`, func(a wire.Answer) bool { return a.Banned.Bans[0].Kind == jjm.BanUser }},
+		{`{"verb":"ban"}`, func(a wire.Answer) bool { return len(a.Banned.Bans) == 1 && a.Banned.Bans[0].Name == "mallory" }},
 		{`{"verb":"clusters"}`, func(a wire.Answer) bool { return a.Clusters[0].Name == "local" }},
 		{`{"verb":"kill","refs":["7"]}`, func(a wire.Answer) bool { return a.Kill[0].Ref == "7" && a.Kill[0].Error == nil }},
 	} {

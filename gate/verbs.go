@@ -55,6 +55,9 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 	case wire.VerbOrder:
 		orders, err := c.service.Order(ctx, c.caller, req.Order)
 		return wire.Answer{Orders: orders}, err
+	case wire.VerbBan:
+		banned, err := c.service.Ban(ctx, c.caller, req.Ban)
+		return wire.Answer{Banned: &banned}, err
 	}
 	switch req.Verb {
 	case wire.VerbLookup:
@@ -79,7 +82,11 @@ func (c *session) askAbout(ctx context.Context, req *wire.Request, refs []jjm.Re
 	case wire.VerbRecord:
 		a.Record, err = c.service.Record(ctx, c.caller, refs[0].Grid, req.Path)
 	case wire.VerbHistory:
-		a.History, err = c.service.History(ctx, c.caller, refs[0], req.Limit)
+		var ref jjm.Ref // none: of the orders
+		if !req.Orders {
+			ref = refs[0]
+		}
+		a.History, err = c.service.History(ctx, c.caller, ref, req.Limit)
 	case wire.VerbLog:
 		a.Log, err = c.service.Log(ctx, c.caller, refs[0].Grid)
 	default:

@@ -40,31 +40,36 @@ func (d *Door) leave(s *wire.Submit, down error) (Receipt, error) {
 	return Receipt{Handle: h, Spooled: true}, nil
 }
 
-// leaveKill writes a kill to the spool. Only a handle will do there: the number
-// of a grid job was told by a daemon, so it has a record, and its key.
-func (d *Door) leaveKill(ref string, down error) error {
+// leaveKill writes a kill to the spool, unless the record says that it is over.
+// Only a handle will do there: the number of a grid job was told by a daemon, so
+// it has a record, and its key.
+func (d *Door) leaveKill(ref string, down error) (over bool, err error) {
+	l, err := d.lastKnown(ref, d.waiting)
+	if err == nil && Final(l) {
+		return true, nil
+	}
 	h, rest, ok := jjm.CutHandle(ref)
 	if !ok {
 		r, err := jjm.ParseRef(ref)
 		if err != nil {
-			return err
+			return false, err
 		}
 		known, err := head.Read(d.Records, r.Grid)
 		if err != nil {
-			return jjm.Errorf(jjm.Busy, "kill %s: %w; and %w", ref, down, err)
+			return false, jjm.Errorf(jjm.Busy, "kill %s: %w; and %w", ref, down, err)
 		}
 		if known.Grid.Spec.Key == "" {
-			return jjm.Errorf(jjm.Busy, "kill %s: %w; and it has no request key by which to leave word", ref, down)
+			return false, jjm.Errorf(jjm.Busy, "kill %s: %w; and it has no request key by which to leave word", ref, down)
 		}
 		h, rest = jjm.HandleOf(known.Grid.Owner.UID, known.Grid.Spec.Key), ref[len(r.Grid.String()):]
 	}
 	if w := d.waiting(h); w.last == wire.VerbKill && rest == "" && w.whole {
-		return nil
+		return false, nil
 	}
 	if err := spool.Put(d.Spool, note(wire.VerbKill, h, rest, nil), d.Now()); err != nil {
-		return fmt.Errorf("kill %s: %w (%w)", ref, err, down)
+		return false, fmt.Errorf("kill %s: %w (%w)", ref, err, down)
 	}
-	return nil
+	return false, nil
 }
 
 // waits is what waits in the spool about one handle.
@@ -73,31 +78,39 @@ type waits struct {
 	whole bool   // a kill of the whole grid job
 }
 
-// waiting looks what waits in the spool under a handle, of its own account
-// alone.
-func (d *Door) waiting(h jjm.Handle) waits {
+// waiting looks what waits in the spool under a handle.
+func (d *Door) waiting(h jjm.Handle) waits { return d.box()(h) }
+
+// box reads the names in the spool once, for questions about many handles. Of
+// an ordinary account only its own entries count; what cannot be read is taken
+// in by the daemon all the same.
+func (d *Door) box() func(jjm.Handle) waits {
 	names, _, err := spool.List(d.Spool)
-	if err != nil {
-		return waits{} // what is there is taken in all the same
+	if err != nil || len(names) == 0 {
+		return func(jjm.Handle) waits { return waits{} }
 	}
-	var w waits
+	by := map[jjm.Handle][]spool.Name{}
 	for _, name := range names {
-		if name.Handle != h {
-			continue
-		}
-		n, owner, err := spool.Read(d.Spool, name)
-		if err == nil && (owner.UID == d.UID || d.UID == 0) {
-			w = waits{last: n.Verb, whole: n.Verb == wire.VerbKill && n.Rest == ""}
-		}
+		by[name.Handle] = append(by[name.Handle], name)
 	}
-	return w
+	return func(h jjm.Handle) waits {
+		var w waits
+		for _, name := range by[h] {
+			n, owner, err := spool.Read(d.Spool, name)
+			if err == nil && (owner.UID == d.UID || d.UID == 0) {
+				w = waits{last: n.Verb, whole: n.Verb == wire.VerbKill && n.Rest == ""}
+			}
+		}
+		return w
+	}
 }
 
 // remember answers lookups while the daemon is away: from the spool what waits
 // there, else from the record.
 func (d *Door) remember(refs []string, out []wire.Lookup, down error) {
+	waiting := d.box()
 	for i, ref := range refs {
-		l, err := d.lastKnown(ref)
+		l, err := d.lastKnown(ref, waiting)
 		if err != nil {
 			l = failedLookup(ref, jjm.Errorf(jjm.Busy, "lookup %s: %w; and %w", ref, down, err))
 		}
@@ -105,7 +118,7 @@ func (d *Door) remember(refs []string, out []wire.Lookup, down error) {
 	}
 }
 
-func (d *Door) lastKnown(ref string) (wire.Lookup, error) {
+func (d *Door) lastKnown(ref string, waiting func(jjm.Handle) waits) (wire.Lookup, error) {
 	h, _, ok := jjm.CutHandle(ref)
 	if !ok {
 		r, err := jjm.ParseRef(ref)
@@ -114,7 +127,7 @@ func (d *Door) lastKnown(ref string) (wire.Lookup, error) {
 		}
 		return fromHead(d.Records, r.Grid)
 	}
-	if d.waiting(h).last == wire.VerbSubmit {
+	if waiting(h).last == wire.VerbSubmit {
 		return wire.Lookup{Handle: h, Status: jjm.Registered.String(), GRAM: jjm.GRAMUnsubmitted,
 			Message: "accepted; the daemon is away", Master: "new", Stale: true, AsOf: jjm.At(d.Now())}, nil
 	}

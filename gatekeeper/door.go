@@ -162,7 +162,8 @@ func (d *Door) Kill(ctx context.Context, refs ...string) []wire.Killed {
 	for i, ref := range refs {
 		out[i].Ref = ref
 		if unclear(err) {
-			out[i].Error = wire.ErrorOf(d.leaveKill(ref, err))
+			over, lerr := d.leaveKill(ref, err)
+			out[i].NoChange, out[i].Error = over, wire.ErrorOf(lerr)
 		} else {
 			out[i].Error = wire.ErrorOf(err)
 		}

@@ -9,8 +9,10 @@ import (
 // Absence is what is remembered of an attempt that should be in a listing and
 // is not. The zero value means that it is not missing.
 type Absence struct {
-	// Since is when a healthy listing first lacked it.
-	Since jjm.Time `json:"since,omitempty"`
+	// Since is when a healthy listing first lacked it, for people; From is what
+	// Watched.For was then.
+	Since jjm.Time      `json:"since,omitempty"`
+	From  time.Duration `json:"from,omitempty"`
 	// Listings is how many healthy listings have lacked it since; a failed one
 	// counts for nothing.
 	Listings int `json:"listings,omitempty"`
@@ -28,14 +30,15 @@ type Absence struct {
 func (a Absence) Seen(at jjm.Time) Absence { return Absence{LastSeen: max(a.LastSeen, at)} }
 
 // Missed counts a healthy listing, taken at the time given, that lacks the
-// attempt. A listing no newer than the last one that told something about the
-// attempt, or than its submission, says nothing and is not counted.
-func (a Absence) Missed(at, submitted jjm.Time) Absence {
+// attempt; watched is Watched.For with this listing in it. A listing no newer
+// than the last one that told something about the attempt, or than its
+// submission, says nothing and is not counted.
+func (a Absence) Missed(at, submitted jjm.Time, watched time.Duration) Absence {
 	if at <= submitted || at <= a.LastSeen || at <= a.Counted {
 		return a
 	}
 	if a.Listings == 0 {
-		a.Since = at
+		a.Since, a.From = at, watched
 	}
 	a.Listings++
 	a.Counted = at
@@ -44,7 +47,8 @@ func (a Absence) Missed(at, submitted jjm.Time) Absence {
 
 // AbsenceRules say how much absence is enough.
 type AbsenceRules struct {
-	// Listings and Age are both needed (decision R2: 3 and 10 minutes).
+	// Listings and Age are both needed (decision R2: 3 and 10 minutes). Age
+	// counts only while the batch system is well.
 	Listings int
 	Age      time.Duration
 }
@@ -85,12 +89,12 @@ func (v AbsenceVerdict) String() string {
 //
 // The heartbeat does not keep accounting from being asked: a wrapper that was
 // killed looks alive until its last sign is old, and accounting knows better.
-// While the batch system does not answer no listing is counted, so nothing is
-// ever lost to an outage. A clock set back makes it wait longer, never
-// shorter.
-func Missing(a Absence, now jjm.Time, accounted, heartbeatFresh bool, rules AbsenceRules) AbsenceVerdict {
+// watched is Watched.For now. While the batch system does not answer no listing
+// is counted and that clock stands still, so nothing is ever lost to an outage,
+// nor to a jump of the clock.
+func Missing(a Absence, watched time.Duration, accounted, heartbeatFresh bool, rules AbsenceRules) AbsenceVerdict {
 	switch {
-	case a.Since == 0, a.Listings < max(1, rules.Listings), now.Sub(a.Since) < rules.Age:
+	case a.Since == 0, a.Listings < max(1, rules.Listings), watched-a.From < rules.Age:
 		return AbsentWait
 	case !accounted:
 		return AskAccounting

@@ -7,7 +7,9 @@
 // It has one file per scope:
 //
 //	live.go       what a batch report changes in a live attempt
+//	watched.go    for how long a batch system has been seen to be well
 //	absence.go    how long a missing attempt is only missing
+//	hold.go       what to do about a local job that is held
 //	ending.go     what to do about an attempt that may be over
 //	local.go      what becomes of a local job whose attempt is over
 //	polling.go    how often a cluster is listed

@@ -2,7 +2,6 @@ package plan_test
 
 import (
 	"testing"
-	"time"
 
 	"jjm"
 	"jjm/plan"
@@ -55,57 +54,5 @@ func TestLive_SaysWhatHappened(t *testing.T) {
 		Report: jjm.Report{State: jjm.BatchQueued, Restarts: 2, Host: "wn3", Reason: "node failure"}})
 	if want := "batch system says QUEUED on wn3, restarted by it (restart 2): node failure"; out.Cause != want || out.State != jjm.Submitted {
 		t.Errorf("%+v, want cause %q", out, want)
-	}
-}
-
-func TestAbsence_MissingJobStaysActiveUntilProven(t *testing.T) {
-	rules := plan.DefaultAbsenceRules()
-	since := jjm.Time(1_000_000)
-	enough := plan.Absence{Since: since, Listings: 3}
-	proven := enough
-	proven.Proven = true
-	at := since.Add(10 * time.Minute)
-	for name, c := range map[string]struct {
-		a         plan.Absence
-		now       jjm.Time
-		accounted bool
-		fresh     bool
-		want      plan.AbsenceVerdict
-	}{
-		"not missing":                 {plan.Absence{}, at, true, false, plan.AbsentWait},
-		"two listings":                {plan.Absence{Since: since, Listings: 2, Proven: true}, at, true, false, plan.AbsentWait},
-		"nine minutes":                {proven, at - 1, true, false, plan.AbsentWait},
-		"clock set back":              {proven, since - 1, true, false, plan.AbsentWait},
-		"accounting not asked":        {proven, at, false, false, plan.AskAccounting},
-		"accounting, heartbeat fresh": {enough, at, false, true, plan.AskAccounting},
-		"heartbeat fresh":             {proven, at, true, true, plan.AbsentWait},
-		"not proven":                  {enough, at, true, false, plan.Prove},
-		"proven":                      {proven, at, true, false, plan.Lost},
-	} {
-		if got := plan.Missing(c.a, c.now, c.accounted, c.fresh, rules); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-	}
-}
-
-func TestAbsence_OnlyNewHealthyListingsCount(t *testing.T) {
-	a := plan.Absence{}.Seen(100)
-	for _, c := range []struct {
-		at       jjm.Time
-		listings int
-	}{{50, 0}, {100, 0}, {101, 1}, {101, 1}, {90, 1}, {102, 2}} {
-		a = a.Missed(c.at, 0)
-		if a.Listings != c.listings {
-			t.Errorf("after the listing of %d: %+v, want %d", c.at, a, c.listings)
-		}
-	}
-	if a.Since != 101 || a.LastSeen != 100 {
-		t.Errorf("missing since %d, seen %d", a.Since, a.LastSeen)
-	}
-	if b := (plan.Absence{}).Missed(100, 100); b.Listings != 0 {
-		t.Errorf("a listing from before the submission counted: %+v", b)
-	}
-	if b := a.Seen(103); b != (plan.Absence{LastSeen: 103}) {
-		t.Errorf("seen again: %+v", b)
 	}
 }

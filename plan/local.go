@@ -21,6 +21,9 @@ type LocalInput struct {
 	Retry, Site jjm.Limits
 	// Kill is true when the grid job or the local job is to be killed.
 	Kill bool
+	// GiveUp is set when the attempt was to end because of its hold (decision R5).
+	// Kill outranks it.
+	GiveUp *jjm.Holding
 	// Lost is EndStep.Lost: the batch system surely does not have the attempt.
 	Lost bool
 	Now  jjm.Time
@@ -62,7 +65,9 @@ type LocalDecision struct {
 // The wait is min(2^k, 60) units after an unhandled end, k being the counter
 // of its class, that end included (GBS Programmer Manual); a retry that the
 // application asked for does not wait. With Kill set the verdict is never
-// retry or hold.
+// retry or hold. An attempt that was given up for its hold ends as was decided
+// then, unless it has a result that stands; but an exit job that was started is
+// not started again unless its job file asks for it (R1).
 func Local(in LocalInput) LocalDecision {
 	ev := in.Evidence
 	if ev.Result != nil && ev.Result.AttemptID() != in.Job.AttemptID() {
@@ -71,9 +76,12 @@ func Local(in LocalInput) LocalDecision {
 	v := analyse.Attempt(analyse.Input{
 		Evidence: ev, Result: in.Result,
 		Counters: in.Job.Counters, RetryArgs: in.Job.RetryArgs,
-		Limits: in.Retry.Or(in.Site), KillIntent: in.Kill,
+		Limits: in.Retry.Or(in.Site), KillIntent: in.Kill || in.GiveUp.GivenUp(),
 		Retry: in.Retry != (jjm.Limits{}), Lost: in.Lost,
 	})
+	if v.Action == jjm.Cancel && !in.Kill {
+		v = givenUp(in, ev, v)
+	}
 	d := LocalDecision{Over: true, Verdict: v, Attempt: in.Job.Attempt, Phase: v.Phase}
 	d.witness(in, ev)
 	switch v.Action {
@@ -93,6 +101,21 @@ func Local(in LocalInput) LocalDecision {
 		d.Over, d.State, d.Phase = false, in.Job.State, in.Job.Phase
 	}
 	return d
+}
+
+// givenUp makes of the end that jjm meant what it was meant for.
+func givenUp(in LocalInput, ev jjm.Evidence, v jjm.Verdict) jjm.Verdict {
+	started := ev.Result != nil || ev.Claim != nil && ev.Claim.Holder != jjm.HolderDaemon
+	v.Text, v.Phase = in.GiveUp.Why, ""
+	v.Action = jjm.Retry
+	switch {
+	case in.GiveUp.Deed == jjm.HoldFail:
+		v.Action, v.Phase = jjm.Fail, jjm.BySystem
+	case started && in.Result != jjm.ResultGLF && in.Retry == (jjm.Limits{}):
+		v.Action, v.Phase = jjm.Fail, jjm.BySystem
+		v.Text += "; it had been started, and its job file asks for no retries"
+	}
+	return v
 }
 
 // neverRan reports whether a job that ended has no exit code of its own: it was
@@ -142,6 +165,9 @@ func notBefore(in LocalInput, v jjm.Verdict) jjm.Time {
 		k = v.Counters.Early
 	case analyse.LateUnhandled:
 		k = v.Counters.LateUnhandled
+	}
+	if v.Level == analyse.LevelIntent && in.GiveUp != nil {
+		k = in.GiveUp.Retries
 	}
 	if v.Handled || in.Backoff <= 0 || k <= 0 {
 		return 0

@@ -34,6 +34,9 @@ type BulkFacts struct {
 	// that it never works (Invalid, Denied), or because nobody wants it any
 	// more. It does not say that earlier tries came to nothing.
 	Refused bool
+	// Back: the batch system gave no answers after Tried, and gives some again.
+	// What went wrong by then says nothing about now: there is no back-off.
+	Back bool
 	// Busy: the command's error said that it certainly did nothing, and every
 	// try before it is known to have done nothing too.
 	Busy bool
@@ -92,7 +95,7 @@ const (
 //
 // It neither submits nor refuses while something of the tag may exist: a bulk
 // given up as refused could run. Back-off and Settle end, so each bulk is
-// settled once the batch system answers. A clock set back makes it wait
+// settled once the batch system answers; after an outage there is no back-off. A clock set back makes it wait
 // longer, never shorter.
 func Reconcile(f BulkFacts) BulkAction {
 	switch {
@@ -101,13 +104,13 @@ func Reconcile(f BulkFacts) BulkAction {
 	case f.WrapperClaims > 0 || len(f.Holders) > 0:
 		return adoptByClaims(f)
 	case f.Found.Presence == adapters.Present:
-		return BulkAction{Do: BulkWait, After: pause(f.Tries), Why: "the batch system has it but gave no id"}
+		return BulkAction{Do: BulkWait, After: f.pause(), Why: "the batch system has it but gave no id"}
 	case f.Busy:
 		return goOn(f, 0, "the batch system was busy and did nothing")
 	case f.FindErr:
-		return BulkAction{Do: BulkWait, After: pause(f.Tries), Why: "the batch system cannot say whether it has it"}
+		return BulkAction{Do: BulkWait, After: f.pause(), Why: "the batch system cannot say whether it has it"}
 	case f.Found.Presence == adapters.NotYetKnown:
-		return BulkAction{Do: BulkWait, After: pause(f.Tries), Why: "the batch system does not know yet whether it has it"}
+		return BulkAction{Do: BulkWait, After: f.pause(), Why: "the batch system does not know yet whether it has it"}
 	}
 	return goOn(f, f.Settle, "the batch system surely does not have it")
 }
@@ -155,7 +158,7 @@ func adoptByClaims(f BulkFacts) BulkAction {
 // a submission the back-off, has passed since the last try. A bulk whose
 // command never ran has nothing to wait for.
 func goOn(f BulkFacts, settle time.Duration, why string) BulkAction {
-	do, wait := BulkSubmit, max(settle, pause(f.Tries))
+	do, wait := BulkSubmit, max(settle, f.pause())
 	if f.Refused {
 		do, wait = BulkRefuse, settle
 	}
@@ -165,10 +168,11 @@ func goOn(f BulkFacts, settle time.Duration, why string) BulkAction {
 	return BulkAction{Do: do, Why: why}
 }
 
-// pause doubles from firstLook to lastLook with the number of tries.
-func pause(tries int) time.Duration {
+// pause doubles from firstLook to lastLook with the number of tries. Those from
+// before an outage do not count.
+func (f BulkFacts) pause() time.Duration {
 	d := firstLook
-	for i := 1; i < tries && d < lastLook; i++ {
+	for i := 1; i < f.Tries && !f.Back && d < lastLook; i++ {
 		d *= 2
 	}
 	return min(d, lastLook)

@@ -44,6 +44,8 @@ func TestReconcile_CasesToRead(t *testing.T) {
 		"refused at once":              {plan.BulkFacts{Tried: fresh, Busy: true, Refused: true}, plan.BulkRefuse, "", nil},
 		"the clock was set back":       {plan.BulkFacts{Tried: now.Add(time.Hour), Found: found(adapters.Absent)}, plan.BulkWait, "", nil},
 		"absent, many tries, a minute": {plan.BulkFacts{Tried: now.Add(-time.Minute), Tries: 30, Found: found(adapters.Absent)}, plan.BulkWait, "", nil},
+		"the same after an outage":     {plan.BulkFacts{Tried: now.Add(-time.Minute), Tries: 30, Back: true, Found: found(adapters.Absent)}, plan.BulkSubmit, "", nil},
+		"too soon after an outage":     {plan.BulkFacts{Tried: fresh, Tries: 30, Back: true, Found: found(adapters.Absent)}, plan.BulkWait, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.facts.Now, c.facts.Settle = now, settle
@@ -69,6 +71,7 @@ func TestReconcile_NeverSubmitsOrRefusesWhatMayExist(t *testing.T) {
 			WrapperClaims: rapid.IntRange(0, 2).Draw(t, "claims"),
 			Settle:        time.Duration(rapid.IntRange(0, 600).Draw(t, "settle")) * time.Second,
 			Refused:       rapid.Bool().Draw(t, "refused"), Busy: rapid.Bool().Draw(t, "busy"),
+			Back: rapid.Bool().Draw(t, "back"),
 		}
 		if f.Found.Presence != adapters.Present {
 			f.Found.IDs = nil

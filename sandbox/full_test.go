@@ -5,26 +5,19 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"jjm/internal/needs"
 )
 
-// smallArea is an area on a file system of half a megabyte; the test is skipped
-// where none can be mounted.
+// smallArea is an area on a file system of half a megabyte.
 func smallArea(t *testing.T) *Area {
 	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {
-		t.Skipf("THE FULL DISK IS NOT TESTED HERE, only the limit of file sizes: mount a small tmpfs: %v (needs root)", err)
-	}
+	dir := needs.Tmpfs(t, t.TempDir(), "size=512k")
 	a, err := OpenArea(filepath.Join(dir, "alice"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		a.Close()
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { a.Close() })
 	return a
 }
 

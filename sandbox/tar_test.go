@@ -23,6 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"jjm"
+	"jjm/internal/needs"
 )
 
 const tarDest = "jobs/17/output/out.tar"
@@ -421,10 +422,7 @@ func TestOutputName_IsStemLocalJobAndBaseName(t *testing.T) {
 }
 
 func TestWriteTar_GNUTarReadsIt(t *testing.T) {
-	gnu, err := exec.LookPath("tar")
-	if err != nil {
-		t.Skip("no tar here")
-	}
+	gnu := needs.Program(t, "tar", "tar")
 	a := newArea(t)
 	long := strings.Repeat("d/", 120) + "ü"
 	info, err := a.WriteTar(t.Context(), tarDest, "p", entriesOf(TarEntry{Name: long, Content: []byte("x")}), 0)

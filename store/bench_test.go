@@ -94,9 +94,6 @@ func benchStart(b *testing.B, path string) {
 // million makes a store with 1 000 000 archived local jobs beside the live
 // ones.
 func million(b *testing.B) string {
-	if testing.Short() {
-		b.Skip("builds a database of 1 000 000 archived local jobs: run without -short")
-	}
 	path := filepath.Join(b.TempDir(), "jjm.db")
 	s := open(b, path)
 	for i := range 10 {

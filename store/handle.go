@@ -7,16 +7,17 @@ import (
 )
 
 // Handle is what a gatekeeper's name for a grid job stands for: a grid job, or
-// why there is none.
+// if Refused is set the reason why none was made of what came last under it.
 type Handle struct {
 	UID     int
-	Grid    jjm.GridID // 0 if Refused is set
+	Grid    jjm.GridID
 	Refused string
 	Time    jjm.Time
 }
 
-// PutHandle says what a handle stands for. The schema refuses another owner,
-// an earlier grid job, and a refusal where there is a grid job.
+// PutHandle says what a handle stands for from now on. A refusal leaves the
+// grid job that came before as it is. The schema refuses another owner and an
+// earlier grid job.
 func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
 	a := args{}.value(string(name)).int(int64(h.UID))
 	if h.Grid != 0 {
@@ -25,8 +26,8 @@ func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
 		a = a.value(nil).value(h.Refused)
 	}
 	_, err := tx.exec(`INSERT INTO handles (handle, uid, grid, refused, time) VALUES (?,?,?,?,?)
-		ON CONFLICT (handle) DO UPDATE SET uid = excluded.uid, grid = excluded.grid, refused = excluded.refused, time = excluded.time`,
-		a.int(int64(h.Time)))
+		ON CONFLICT (handle) DO UPDATE SET uid = excluded.uid, grid = coalesce(excluded.grid, grid),
+		refused = excluded.refused, time = excluded.time`, a.int(int64(h.Time)))
 	if err != nil {
 		return tx.fail(err, "store handle %s", name)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"strings"
 
@@ -13,10 +14,10 @@ import (
 const (
 	partColumns = "grid, n, unit, first, count, serial, args"
 	lifeColumns = "state, phase, attempt, early, late_handled, late_unhandled, retry_args, not_before, kill, tag, pos, " +
-		"batch_id, host, submitted, started, ended, exit, message, prog_phase, prog_done, prog_total, cluster"
+		"batch_id, host, submitted, started, ended, exit, message, prog_phase, prog_done, prog_total, cluster, holding"
 	localColumns = partColumns + ", " + lifeColumns
 	numPart      = 7
-	numLife      = 22
+	numLife      = 23
 )
 
 func partArgs(a args, l *jjm.LocalJob) args {
@@ -30,7 +31,19 @@ func lifeArgs(a args, l *jjm.LocalJob) args {
 	a = a.words(l.RetryArgs).int(int64(l.NotBefore)).bool(l.Kill).text(string(l.Tag)).int(int64(l.Pos))
 	a = a.text(l.BatchID).text(l.Host).int(int64(l.Submitted)).int(int64(l.Started)).int(int64(l.Ended))
 	a = a.int(int64(l.Exit)).text(l.Message).text(l.Progress.Phase).int(l.Progress.Done).int(l.Progress.Total)
-	return a.text(l.Cluster)
+	return a.text(l.Cluster).text(holdingText(l.Holding))
+}
+
+// holdingText writes a holding as JSON, none as nothing.
+func holdingText(h *jjm.Holding) string {
+	if h == nil {
+		return ""
+	}
+	b, err := json.Marshal(h)
+	if err != nil {
+		panic(err) // texts and numbers have no error
+	}
+	return string(b)
 }
 
 func scanLocal(r row, l *jjm.LocalJob) (err error) {
@@ -60,6 +73,12 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 	}
 	if l.RetryArgs, err = r.words(13); err != nil {
 		return jjm.Errorf(jjm.Internal, "local job %s: column retry_args: %w", l.ID, err)
+	}
+	if text := r.text(29); text != "" {
+		l.Holding = new(jjm.Holding)
+		if err := json.Unmarshal([]byte(text), l.Holding); err != nil {
+			return jjm.Errorf(jjm.Internal, "local job %s: column holding: %w", l.ID, err)
+		}
 	}
 	return nil
 }
@@ -174,7 +193,7 @@ func (tx *Tx) SaveLocals(ls []*jjm.LocalJob) error {
 
 const saveLocal = `UPDATE local_jobs SET state = ?, phase = ?, attempt = ?, early = ?, late_handled = ?, late_unhandled = ?,
 	retry_args = ?, not_before = ?, kill = ?, tag = ?, pos = ?, batch_id = ?, host = ?, submitted = ?, started = ?, ended = ?,
-	exit = ?, message = ?, prog_phase = ?, prog_done = ?, prog_total = ?, cluster = ? WHERE grid = ? AND n = ?`
+	exit = ?, message = ?, prog_phase = ?, prog_done = ?, prog_total = ?, cluster = ?, holding = ? WHERE grid = ? AND n = ?`
 
 // eachLocal calls fn for the local jobs first..last of a grid job in order,
 // archived ones included. Archiving goes in the order of n, so the archived

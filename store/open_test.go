@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"jjm"
+	"jjm/internal/needs"
 )
 
 func TestOpen_MakesAPrivateStoreWithANonce(t *testing.T) {
@@ -154,7 +155,7 @@ func TestOpen_FolderThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "jjm.db")
 	if os.Geteuid() == 0 { // modes do not bind root, a read-only mount does
-		mountTmpfs(t, dir, "size=4m")
+		needs.Tmpfs(t, dir, "size=4m")
 		open(t, path).Close()
 		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 			t.Fatal(err)

@@ -41,6 +41,21 @@ func anyLocal(id jjm.LocalID) *rapid.Generator[jjm.LocalJob] {
 			Submitted: jjm.Time(num.Draw(t, "submitted")), Started: jjm.Time(num.Draw(t, "started")), Ended: jjm.Time(num.Draw(t, "ended")),
 			Exit: rapid.IntRange(-1, 255).Draw(t, "exit"), Message: anyText().Draw(t, "message"),
 			Progress: jjm.Progress{Phase: anyText().Draw(t, "progress"), Done: num.Draw(t, "done"), Total: num.Draw(t, "total")},
+			Holding:  rapid.OneOf(rapid.Just[*jjm.Holding](nil), anyHolding()).Draw(t, "holding"),
+		}
+	})
+}
+
+func anyHolding() *rapid.Generator[*jjm.Holding] {
+	age := rapid.Custom(func(t *rapid.T) jjm.Duration { return jjm.Duration(rapid.Int64Min(0).Draw(t, "age")) })
+	return rapid.Custom(func(t *rapid.T) *jjm.Holding {
+		return &jjm.Holding{
+			By:   rapid.SampledFrom([]string{"", jjm.HeldBatchSystem, jjm.HeldOperator, jjm.HeldApplication}).Draw(t, "by"),
+			Code: rapid.String().Draw(t, "code"), Text: rapid.String().Draw(t, "text"), Source: rapid.String().Draw(t, "source"),
+			Since: jjm.Time(rapid.Int64().Draw(t, "since")), Age: age.Draw(t, "age"), Acted: age.Draw(t, "acted"),
+			Tried: rapid.Int().Draw(t, "tried"), Releases: rapid.Int().Draw(t, "releases"), Retries: rapid.Int().Draw(t, "retries"),
+			Deed: rapid.SampledFrom([]jjm.HoldDeed{"", jjm.HoldRelease, jjm.HoldRetry, jjm.HoldFail}).Draw(t, "deed"),
+			Why:  rapid.String().Draw(t, "why"), Actor: rapid.String().Draw(t, "actor"), Trouble: rapid.String().Draw(t, "trouble"),
 		}
 	})
 }

@@ -10,11 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"jjm"
+	"jjm/internal/needs"
 )
 
 // childEnv names the work of the test binary when it is started as a child;
@@ -183,26 +183,6 @@ func wantWhole(t *testing.T, s *Store, id jjm.GridID, n, others int) {
 	}
 }
 
-// mountTmpfs mounts a small file system. Only root can; as anybody else the
-// test is skipped, and what it shows is shown by its portable variant.
-func mountTmpfs(t *testing.T, dir, options string) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can mount a tmpfs")
-	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("mount a tmpfs: %v", err)
-		}
-		t.Skipf("SKIPPED: mount a tmpfs: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // wantFull writes until the disk is full, and checks that what was
 // acknowledged is there, that the store goes on reading, and that it writes
 // again once room is made.
@@ -236,8 +216,7 @@ func wantFull(t *testing.T, s *Store, makeRoom func()) {
 }
 
 func TestFullDisk_OfATmpfs(t *testing.T) {
-	dir := t.TempDir()
-	mountTmpfs(t, dir, "size=2m")
+	dir := needs.Tmpfs(t, t.TempDir(), "size=2m")
 	s := open(t, filepath.Join(dir, "jjm.db"))
 	ballast := filepath.Join(dir, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 500_000), 0o600); err != nil {
@@ -247,8 +226,7 @@ func TestFullDisk_OfATmpfs(t *testing.T) {
 }
 
 func TestFullDisk_AtOpen(t *testing.T) {
-	dir := t.TempDir()
-	mountTmpfs(t, dir, "size=128k")
+	dir := needs.Tmpfs(t, t.TempDir(), "size=128k")
 	_, err := Open(filepath.Join(dir, "jjm.db"), Options{})
 	wantKind(t, err, jjm.Busy)
 	if !strings.Contains(err.Error(), "full") {

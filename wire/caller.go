@@ -8,6 +8,8 @@ type Caller struct {
 	// Admin callers see and kill everybody's jobs: root, and the account that
 	// the daemon runs as.
 	Admin bool
+	// Spooled: the caller left word in the spool and is not there.
+	Spooled bool
 }
 
 // May reports whether the caller may see and change what belongs to uid.

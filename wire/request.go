@@ -29,7 +29,7 @@ const (
 // Verbs lists the verbs, in the order in which they are documented.
 func Verbs() []string {
 	return []string{VerbPing, VerbSubmit, VerbLookup, VerbKill, VerbStatus, VerbList, VerbWait,
-		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset}
+		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan}
 }
 
 // DecodeRequest reads a request line and checks its form: UTF-8, one JSON
@@ -74,7 +74,7 @@ func decodeError(err error) error {
 // members lists the JSON names a request may hold, at any depth.
 func members() []string {
 	var names []string
-	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order](), reflect.TypeFor[jjm.Origin]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order](), reflect.TypeFor[Ban](), reflect.TypeFor[jjm.Origin]()} {
 		for f := range t.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !slices.Contains(names, name) {
@@ -114,6 +114,11 @@ func (r *Request) check() error {
 			return err
 		}
 	}
+	if r.Verb == VerbBan {
+		if err := r.Ban.check(); err != nil {
+			return err
+		}
+	}
 	if r.Verb == VerbReset && (r.Cluster == "" || len(r.Cluster) > maxWord) {
 		return jjm.Errorf(jjm.Invalid, "cluster %.40q: want the name of a cluster", r.Cluster)
 	}
@@ -141,7 +146,14 @@ func (r *Request) checkRefs() error {
 		if len(r.Refs) == 0 {
 			return jjm.Errorf(jjm.Invalid, "%s: refs is empty: want at least one id", r.Verb)
 		}
-	case VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog:
+	case VerbHistory:
+		if r.Orders && len(r.Refs) > 0 {
+			return jjm.Errorf(jjm.Invalid, "history: orders belong to no job: want orders or an id, not both")
+		}
+		if !r.Orders && len(r.Refs) != 1 {
+			return jjm.Errorf(jjm.Invalid, "history: %d refs: want exactly one id, or orders", len(r.Refs))
+		}
+	case VerbRecord, VerbOutput, VerbCat, VerbLog:
 		if len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "%s: %d refs: want exactly one id", r.Verb, len(r.Refs))
 		}

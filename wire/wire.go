@@ -33,8 +33,10 @@ type Request struct {
 	File    string   `json:"file,omitempty"`    // cat: stdout, stderr, script, glf
 	Follow  bool     `json:"follow,omitempty"`  // cat
 	Limit   int      `json:"limit,omitempty"`   // history
+	Orders  bool     `json:"orders,omitempty"`  // history: of administrators' orders, instead of a job's; without refs
 	Order   *Order   `json:"order,omitempty"`   // order; without it the orders in force are listed
 	Cluster string   `json:"cluster,omitempty"` // reset
+	Ban     *Ban     `json:"ban,omitempty"`     // ban; without it the bans in force are listed
 }
 
 // The verbs.
@@ -55,6 +57,7 @@ const (
 	VerbClusters = "clusters"
 	VerbOrder    = "order"
 	VerbReset    = "reset"
+	VerbBan      = "ban"
 )
 
 // Submit hands over a job file.
@@ -119,6 +122,7 @@ type Answer struct {
 	// Orders answers order: what it changed - of resume, what it ended - or the
 	// orders in force.
 	Orders []jjm.Order `json:"orders,omitempty"`
+	Banned *Banned     `json:"banned,omitempty"`
 }
 
 // Error is an error as the socket carries it.

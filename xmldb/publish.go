@@ -30,7 +30,7 @@ func (db *DB) Publish(ctx context.Context, h Head, shards iter.Seq[Shard]) error
 	if h.Written == 0 {
 		h.Written = jjm.At(db.now())
 	}
-	if err := db.makeFolder(grid); err != nil {
+	if err := db.makeFolder(st, grid, h.Grid.Owner.UID); err != nil {
 		return err
 	}
 	var buf []byte // one for all the files
@@ -56,20 +56,6 @@ func (db *DB) Publish(ctx context.Context, h Head, shards iter.Seq[Shard]) error
 	}
 	if h.Grid.Status.Final() {
 		db.forget(st) // memory does not grow with what is finished
-	}
-	return nil
-}
-
-func (db *DB) makeFolder(grid jjm.GridID) error {
-	err := db.fs.Mkdir(grid.String(), dirMode)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err == nil { // whatever the umask is
-		err = db.fs.Chmod(grid.String(), dirMode)
-	}
-	if err != nil {
-		return jjm.Errorf(diskKind(err), "publish record of grid job %d in %s: %w", grid, db.dir, err)
 	}
 	return nil
 }

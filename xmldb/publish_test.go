@@ -173,7 +173,7 @@ func TestPublish_WritesHeadAndShards(t *testing.T) {
 	}
 	st, err := os.Stat(HeadPath(dir, 17))
 	if err != nil || st.Mode().Perm() != 0o644 {
-		t.Errorf("mode of the head: %v, %v; want 0644 for everybody's clients", st.Mode(), err)
+		t.Errorf("mode of the head: %v, %v; want 0644: the folder says who reads it", st.Mode(), err)
 	}
 	if len(w.all()) > 0 {
 		t.Errorf("warnings: %v", w.all())
@@ -186,7 +186,7 @@ func TestPublish_IsReadableUnderATightUmask(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "records")
 	db, _ := open(t, dir)
 	publish(t, db, 1, 1)
-	for name, want := range map[string]os.FileMode{"1": 0o755, "1/record.xml": 0o644, "1/jobs-0000.xml": 0o644} {
+	for name, want := range map[string]os.FileMode{"1/record.xml": 0o644, "1/jobs-0000.xml": 0o644} {
 		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v; want %v", name, st.Mode(), err, want)
 		}

@@ -58,6 +58,10 @@ type Options struct {
 	// Warn reports trouble that stops nothing: a file set aside, a fragment
 	// dropped. The arguments are those of slog.Logger.Warn.
 	Warn func(msg string, args ...any)
+	// Readers are accounts that may read every record, besides root, the
+	// daemon's own and each record's owner. A change concerns records that are
+	// written from then on.
+	Readers []int
 }
 
 // DB is the records below one folder. One process may write to it; any number
@@ -68,6 +72,10 @@ type DB struct {
 	fs   disk
 	now  func() time.Time
 	warn func(msg string, args ...any)
+
+	own      int   // the daemon's account
+	readers  []int // administrators
+	unshared sync.Once
 
 	mu     sync.Mutex
 	grids  map[jjm.GridID]*gridState
@@ -91,8 +99,8 @@ type disk interface {
 
 var _ disk = (*os.Root)(nil)
 
-// Records are for everybody at the site to read: a gatekeeper's client runs as
-// the job's owner.
+// Folders that everybody may pass through; who may read a record is said by the
+// folder of its grid job, see access.go.
 const (
 	dirMode  = 0o755
 	fileMode = 0o644
@@ -120,7 +128,7 @@ func newDB(dir string, fs disk, o Options) *DB {
 	if o.Warn == nil {
 		o.Warn = func(string, ...any) {}
 	}
-	return &DB{dir: dir, fs: fs, now: o.Now, warn: o.Warn, grids: make(map[jjm.GridID]*gridState)}
+	return &DB{dir: dir, fs: fs, now: o.Now, warn: o.Warn, own: os.Geteuid(), readers: o.Readers, grids: make(map[jjm.GridID]*gridState)}
 }
 
 // Close ends the use of the folder.
@@ -180,9 +188,11 @@ func (db *DB) Remove(grid jjm.GridID) error {
 
 // gridState is what is remembered of the files of one grid job.
 type gridState struct {
-	mu    sync.Mutex
-	refs  int // holders and waiters, guarded by DB.mu
-	files map[string]memo
+	mu   sync.Mutex
+	refs int // holders and waiters, guarded by DB.mu
+	// shared is set once its folder is there and its owner is let in.
+	shared bool
+	files  map[string]memo
 }
 
 // memo is what a file held when it was last written. While its stamp is

@@ -1,6 +1,9 @@
 package adaptertest
 
 import (
+	"maps"
+	"slices"
+	"sync"
 	"testing"
 
 	"jjm/adapters/conformance"
@@ -15,14 +18,34 @@ type TB = conformance.TB
 // Run checks an adapter against the contract in package adapters, with real
 // jobs: one subtest for each check of package conformance. open makes the
 // system anew for each subtest; it may give the same batch system again, as
-// every job has a tag of its own.
+// every job has a tag of its own. At the end the checks that do not apply are
+// listed, with the reasons that [System].NotHere gives.
 func Run(t *testing.T, open func(t *testing.T) System) {
+	var mu sync.Mutex
+	ran, left, problems := 0, map[string]string{}, []string(nil)
 	conformance.Schedule(conformance.ForTests(), func(c conformance.Check) (parallel bool) {
 		t.Run(c.Name, func(t *testing.T) {
 			system := open(t)
 			parallel = system.Parallel
-			c.Run(t, system)
+			reason := c.Run(t, system)
+			mu.Lock()
+			defer mu.Unlock()
+			problems = conformance.Undeclared(system.NotHere)
+			if ran++; reason != "" {
+				left[c.Name] = reason
+			}
 		})
 		return parallel
 	})
+	for _, p := range problems {
+		t.Error(p)
+	}
+	t.Logf("%d checks ran, %d do not apply here", ran-len(left), len(left))
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		t.Logf("not here: %s: %s", name, left[name])
+	}
 }
+
+// WithoutCommands is the part of a NotHere for adapters whose commands cannot be
+// replaced by faulty ones.
+func WithoutCommands(reason string) map[string]string { return conformance.WithoutCommands(reason) }

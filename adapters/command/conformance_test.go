@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"jjm/adapters/adaptertest"
 	"jjm/adapters/command"
 	"jjm/adapters/testbed"
+	"jjm/run"
 )
 
 // TestConformance_Slurm proves the mechanism: a description of Slurm passes the
@@ -27,10 +29,34 @@ func TestConformance_Slurm(t *testing.T) {
 		return adaptertest.System{
 			Adapter: with(t, bed.Bin), Owner: bed.Owner, Dir: bed.Dir(t),
 			Request: jjm.Request{MemoryMB: 64}, Patience: 2 * time.Minute, Parallel: true, Jobs: 100,
+			Requeue: func(t adaptertest.TB, id string) {
+				scontrol(t, bed, "update", "JobId="+id, "Requeue=1")
+				scontrol(t, bed, "requeue", id)
+			},
+			SystemHold: func(t adaptertest.TB, id string) { scontrol(t, bed, "hold", id) },
+			NotHere: map[string]string{
+				"the jobs of two owners are kept apart":     "the bed's commands act for one account only",
+				"the walltime limit is enforced":            "Slurm's least limit is a minute, which the suite of adapters/slurm waits for",
+				"the memory limit is enforced":              "without cgroups Slurm says JobLaunchFailure, and a description cannot tell more",
+				"a held bulk never runs before its release": "the description submits in one phase",
+				"a lost node is told":                       "the suite of adapters/slurm does it",
+				"a job that history forgot is left out":     "slurmdbd forgets nobody on command",
+			},
 			Bin: bed.Bin, Commands: []string{"sbatch", "squeue", "scancel", "scontrol", "sacct", "sinfo"}, Submits: "sbatch",
 			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return with(t, bin) },
 		}
 	})
+}
+
+// scontrol acts as root.
+func scontrol(t adaptertest.TB, bed *testbed.Bed, args ...string) {
+	t.Helper()
+	out, err := run.Run(context.Background(), run.Cmd{
+		Argv: append([]string{"/usr/bin/scontrol"}, args...), Env: []string{"SLURM_CONF=" + bed.Env["SLURM_CONF"]},
+	})
+	if err != nil || out.Exit != 0 {
+		t.Fatalf("scontrol %v: exit %d, error %v: %s", args, out.Exit, err, out.Stderr)
+	}
 }
 
 // shipped gives the path of a description of etc/adapters.

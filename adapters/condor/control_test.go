@@ -125,15 +125,12 @@ func TestDecide_ActsOnlyWhereItMust(t *testing.T) {
 }
 
 func TestFound_EveryClusterOnce(t *testing.T) {
-	records := []record{
-		{tag: "a", jobID: jobID{9, 0}}, {tag: "a", jobID: jobID{9, 1}}, {tag: "a", jobID: jobID{10, 0}}, {tag: "a", jobID: jobID{9, 0}},
-		{tag: "c", jobID: jobID{11, 0}},
-	}
+	bulks := []bulk{{"a", 9}, {"a", 9}, {"a", 10}, {"a", 9}, {"c", 11}}
 	want := []adapters.Found{
 		{Tag: "b", Presence: adapters.Absent},
 		{Tag: "a", Presence: adapters.Present, IDs: []string{"9", "10"}},
 	}
-	if diff := cmp.Diff(want, found([]jjm.Tag{"b", "a"}, records)); diff != "" {
+	if diff := cmp.Diff(want, found([]jjm.Tag{"b", "a"}, bulks)); diff != "" {
 		t.Error(diff)
 	}
 }

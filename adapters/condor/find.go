@@ -13,32 +13,33 @@ import (
 // tagsAtOnce bounds the tags in one constraint: 500 of 15 characters are 8 KiB.
 const tagsAtOnce = 500
 
-// Find looks for bulks in the queue, then in the history.
+// Find looks for bulks in the queue, then among those that left it.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
-	var all []record
+	var all []bulk
 	for some := range slices.Chunk(tags, tagsAtOnce) {
-		constraint := ownedBy(owner) + " && " + taggedWith(some)
-		records, err := a.query(ctx, queueArgs(constraint))
+		records, err := a.query(ctx, queueArgs(ownedBy(owner)+" && "+taggedWith(some)))
 		if err != nil {
 			return nil, a.fail("find", err)
 		}
-		all = append(all, records...)
-		if !a.config.History {
-			continue // a bulk in doubt is on hold, and does not leave the queue
+		for _, r := range records {
+			all = append(all, bulk{r.tag, r.cluster})
 		}
-		if records, err = a.query(ctx, historyArgs(constraint, "")); err != nil {
+	}
+	if a.config.History && len(tags) > 0 { // else a bulk in doubt is on hold, and does not leave the queue
+		left, err := a.bulksLeft(ctx, owner, tags)
+		if err != nil {
 			return nil, a.fail("find", err)
 		}
-		all = append(all, records...)
+		all = append(all, left...)
 	}
 	return found(tags, all), nil
 }
 
 // found answers for each tag, in order.
-func found(tags []jjm.Tag, records []record) []adapters.Found {
+func found(tags []jjm.Tag, bulks []bulk) []adapters.Found {
 	ids := map[jjm.Tag][]int64{}
-	for _, r := range records {
-		ids[r.tag] = append(ids[r.tag], r.cluster)
+	for _, b := range bulks {
+		ids[b.tag] = append(ids[b.tag], b.cluster)
 	}
 	out := make([]adapters.Found, len(tags))
 	for i, tag := range tags {
@@ -55,28 +56,22 @@ func found(tags []jjm.Tag, records []record) []adapters.Found {
 
 // Account gives the ends of jobs, from the queue where they are still there.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
-	var reports []jjm.Report
 	wanted := jobSet(jobs)
+	var queue, history []record
 	for _, constraint := range wanted.constraints() {
-		constraint = ownedBy(owner) + " && (" + constraint + ")"
-		records, err := a.query(ctx, queueArgs(constraint))
+		records, err := a.query(ctx, queueArgs(ownedBy(owner)+" && ("+constraint+")"))
 		if err != nil {
 			return nil, a.fail("account", err)
 		}
-		var history []record
-		if a.config.History && len(records) < len(wanted) {
-			argv := append(historyArgs(constraint, ""), "-match", strconv.Itoa(len(wanted)))
-			if history, err = a.query(ctx, argv); err != nil {
-				return nil, a.fail("account", err)
-			}
-		}
-		for _, r := range merge(records, history) {
-			if r.State.Ended() {
-				reports = append(reports, r)
-			}
+		queue = append(queue, records...)
+	}
+	if a.config.History && len(queue) < len(wanted) {
+		var err error
+		if history, err = a.jobsLeft(ctx, owner, wanted); err != nil {
+			return nil, a.fail("account", err)
 		}
 	}
-	return reports, nil
+	return slices.DeleteFunc(merge(queue, history), func(r jjm.Report) bool { return !r.State.Ended() }), nil
 }
 
 // tagged is a job together with the tag that it must carry.

@@ -12,26 +12,21 @@ import (
 // List asks the queue, then the history.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	at := a.env.Now()
-	mine := "JJMTag =!= undefined && " + ownedBy(owner)
 	from := since.Unix()
 	// Not CompletionDate: for a moment a completed job has none.
-	queue, err := a.query(ctx, queueArgs(fmt.Sprintf("%s && (JobStatus =!= %d || EnteredCurrentStatus >= %d)", mine, completed, from)))
+	queue, err := a.query(ctx, queueArgs(fmt.Sprintf("%s && (JobStatus =!= %d || EnteredCurrentStatus >= %d)", mineOf(owner), completed, from)))
 	if err != nil {
 		return adapters.Listing{}, a.fail("list", err)
 	}
 	var history []record
 	if a.config.History {
-		history, err = a.left(ctx, owner, mine, from)
+		history, err = a.left(ctx, owner, from)
 		if err != nil {
 			return adapters.Listing{}, a.fail("list", err)
 		}
 	}
 	return adapters.Listing{At: at, Reports: merge(queue, history)}, nil
 }
-
-// late is for how long a job may be in the queue beyond Keep before the schedd
-// looks again whether it may leave.
-const late = time.Hour
 
 // merge makes reports of both answers. The history is the younger one.
 func merge(queue, history []record) []jjm.Report {

@@ -1,32 +1,24 @@
 package condor
 
 import (
-	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"jjm"
 )
 
-// condor_history reads from the newest record back, 8000 records a second, and
-// a schedd's history has tens of thousands. So the records of an owner's jobs
-// are remembered, and a listing reads back to one that was seen before.
-
-// overlap is for how long records are read again: while the file is rotated, or
-// on a slow disk, a scan may miss what the next one finds.
-const overlap = 20 * time.Second
-
-// askNewest is how often a scan's end is moved past the records of other owners,
-// which costs a command.
-const askNewest = 5 * time.Minute
-
 // forget is how much longer than asked for records are remembered, in seconds:
 // listings may ask for different times in turn.
 const forget = 3600
+
+// What is remembered of one owner at most: mostBulks bulks, at some 200 bytes,
+// and, where nobody lists, mostRecords whole records, at some 500 bytes.
+const (
+	mostBulks   = 100_000
+	mostRecords = 20_000
+)
 
 // past is what is remembered of the history of one owner's jobs.
 type past struct {
@@ -34,12 +26,28 @@ type past struct {
 	// not younger than newest.
 	from    int64
 	records map[tagged]record
-	newest  spot
+	// bulks holds the positions of the jobs that were seen, of each bulk; order
+	// has its keys, the first one seen first. If whole is set, it holds all that
+	// the history has; but if lossy is set, too, some old bulks were dropped.
+	bulks        map[bulk]spans
+	order        []bulk
+	whole, lossy bool
+
+	newest spot
 	// A scan ends at stop: two scans, with the overlap between them, went over
 	// all older records. Next takes its place when it is as old, since waited.
 	stop, next spot
 	waited     time.Time
 	asked      time.Time // for the newest record of all owners
+	used       time.Time
+	listed     bool // by since and trim
+}
+
+// bulk is a cluster of jobs that carries a tag. Two have the same tag where a
+// submission was doubled, two the same number where ids are recycled.
+type bulk struct {
+	tag     jjm.Tag
+	cluster int64
 }
 
 // spot names a record of the history. The zero spot is none.
@@ -48,87 +56,30 @@ type spot struct {
 	queued int64 // ids are recycled
 }
 
-// scan is one look at the history.
-type scan struct {
-	began time.Time
-	from  int64
-	stop  spot
-	// whole is set for a look that does not build on earlier ones.
-	whole bool
-	// ask is set if the newest record of all owners is to be asked for before;
-	// newest is the answer, if there is one.
-	ask    bool
-	newest spot
-}
-
-// left gives the jobs of an owner that left the queue and ended at from or later.
-func (a *Adapter) left(ctx context.Context, owner jjm.Owner, mine string, from int64) ([]record, error) {
-	s := a.scanFrom(owner.User, from)
-	if s.ask {
-		s.newest = a.newest(ctx)
-	}
-	records, err := a.query(ctx, s.args(mine, a.config.Keep.D()+late))
-	if err != nil {
-		return nil, err
-	}
-	return a.learned(owner.User, s, records, from), nil
-}
-
-// learned adds what a scan found, and gives the jobs that ended at from or later.
-func (a *Adapter) learned(user string, s scan, records []record, from int64) []record {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	p := a.past[user]
-	if p == nil {
-		p = &past{from: from, records: map[tagged]record{}}
-		a.past[user] = p
-	}
-	p.learn(s, records)
-	out := p.since(from)
-	p.trim(from)
-	return out
-}
-
-// scanFrom says how far a scan must go for jobs that ended at from or later.
-func (a *Adapter) scanFrom(user string, from int64) scan {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := scan{began: a.env.Now(), from: from, whole: true, ask: true}
-	if p := a.past[user]; p != nil && p.from <= from {
-		s.from, s.stop, s.whole = p.from, p.stop, false
-		s.ask = s.began.Sub(p.asked) >= askNewest
-	}
-	return s
-}
-
-// args is the command of a scan. One that builds on earlier ones takes all new
-// records: a job may leave the queue long after its end. In any case it ends at
-// a job that surely left the queue before from: ended jobs stay there no longer
-// than stay. Only jobs of jjm are known to leave in time.
-func (s scan) args(mine string, stay time.Duration) []string {
-	stop := fmt.Sprintf("(%s && EnteredCurrentStatus < %d)", mine, s.from-int64(stay.Seconds()))
-	if s.stop != (spot{}) {
-		stop = fmt.Sprintf("(ClusterId == %d && ProcId == %d && QDate == %d) || ", s.stop.cluster, s.stop.proc, s.stop.queued) + stop
-	}
-	if s.whole {
-		mine += fmt.Sprintf(" && EnteredCurrentStatus >= %d", s.from)
-	}
-	return historyArgs(mine, stop)
+func newPast(from int64) *past {
+	return &past{from: from, records: map[tagged]record{}, bulks: map[bulk]spans{}}
 }
 
 // learn adds what a scan found, which is in the order of the newest first.
 func (p *past) learn(s scan, records []record) {
-	p.from = min(p.from, s.from)
+	p.used = s.began
+	if s.fresh { // all older records are to be gone over twice again
+		p.from = min(p.from, s.from)
+		p.whole = p.whole || s.reach == everything
+		p.stop, p.next, p.waited = spot{}, spot{}, time.Time{}
+	}
 	if s.ask {
 		p.asked = s.began
 	}
 	top := s.newest
 	for _, r := range records {
-		k := tagged{r.tag, r.jobID}
-		if _, known := p.records[k]; !known && top == (spot{}) {
+		if top == (spot{}) && !p.has(tagged{r.tag, r.jobID}) {
 			top = spot{r.jobID, r.queued}
 		}
-		p.records[k] = r
+	}
+	// A schedd that is killed at a bad moment writes a record twice.
+	for _, r := range slices.Backward(records) {
+		p.add(r)
 	}
 	if top != (spot{}) {
 		p.newest = top
@@ -136,7 +87,31 @@ func (p *past) learn(s scan, records []record) {
 	if s.began.Sub(p.waited) >= overlap {
 		p.stop, p.next, p.waited = p.next, p.newest, s.began
 	}
+	p.shrink()
 }
+
+// add remembers a job. Its strings would else keep the whole output alive that
+// they are cut from.
+func (p *past) add(r record) {
+	k := tagged{r.tag, r.jobID}
+	if old, known := p.records[k]; known {
+		k.tag, r.tag = old.tag, old.tag
+	} else {
+		k.tag = jjm.Tag(strings.Clone(string(r.tag)))
+		r.tag = k.tag
+	}
+	r.owner, r.text = strings.Clone(r.owner), strings.Clone(r.text)
+	r.host, r.lastHost = strings.Clone(r.host), strings.Clone(r.lastHost)
+	p.records[k] = r
+	b := bulk{k.tag, r.cluster}
+	if _, known := p.bulks[b]; !known {
+		p.order = append(p.order, b)
+	}
+	p.bulks[b] = p.bulks[b].with(r.proc)
+}
+
+// has reports whether the record of a job was seen.
+func (p *past) has(k tagged) bool { return p.bulks[bulk{k.tag, k.cluster}].has(k.proc) }
 
 // since gives the jobs that ended at from or later.
 func (p *past) since(from int64) []record {
@@ -150,39 +125,95 @@ func (p *past) since(from int64) []record {
 	return out
 }
 
+// clusters gives the bulks of each tag.
+func (p *past) clusters(tags []jjm.Tag) []bulk {
+	wanted := make(map[jjm.Tag]bool, len(tags))
+	for _, tag := range tags {
+		wanted[tag] = true
+	}
+	var out []bulk
+	for b := range p.bulks {
+		if wanted[b.tag] {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
 // trim forgets what ended long before what listings ask for.
 func (p *past) trim(from int64) {
-	if from-p.from < 2*forget {
-		return
+	p.listed = true
+	if from-p.from >= 2*forget {
+		p.cut(from - forget)
 	}
-	p.from = from - forget
-	maps.DeleteFunc(p.records, func(_ tagged, r record) bool { return r.entered < p.from })
 }
 
-// newest asks for the history's newest record, of any owner; none if that is not
-// known. Only numbers are asked for: a stranger's texts could look like answers.
-func (a *Adapter) newest(ctx context.Context) spot {
-	out, err := a.config.Run(ctx, nil, sourceHistory, "-match", "1", "-af:h", "ClusterId", "ProcId", "QDate")
-	if err != nil || answered(sourceHistory, out) != nil {
-		return spot{}
-	}
-	return newestOf(string(out.Stdout))
+// cut forgets the records, not the positions, of what ended before from.
+func (p *past) cut(from int64) {
+	p.from = from
+	maps.DeleteFunc(p.records, func(_ tagged, r record) bool { return r.entered < from })
 }
 
-// newestOf reads a heading and at most one line of three numbers.
-func newestOf(text string) spot {
-	heading, rest, _ := strings.Cut(text, "\n")
-	fields := strings.Fields(rest)
-	if strings.Join(strings.Fields(heading), " ") != "ClusterId ProcId QDate" || len(fields) != 3 {
-		return spot{}
-	}
-	var n [3]int64
-	for i, f := range fields {
-		v, err := strconv.ParseInt(f, 10, 64)
-		if err != nil || v < 0 || i == 1 && v > 1<<31-1 {
-			return spot{}
+// shrink keeps the bounds. What listings ask for is kept in any case.
+func (p *past) shrink() {
+	if !p.listed && len(p.records) > mostRecords {
+		var ends []int64
+		for _, r := range p.records {
+			ends = append(ends, r.entered)
 		}
-		n[i] = v
+		slices.Sort(ends)
+		p.cut(ends[len(ends)-mostRecords/2] + 1)
 	}
-	return spot{jobID{n[0], int32(n[1])}, n[2]}
+	if len(p.order) > mostBulks {
+		for _, b := range p.order[:mostBulks/2] {
+			delete(p.bulks, b)
+		}
+		p.order = slices.Clone(p.order[mostBulks/2:])
+		p.lossy = true
+	}
+}
+
+// spans is a set of positions, as ranges that ascend and do not touch.
+type spans []span
+
+type span struct{ first, last int32 }
+
+// find gives the range that holds n or else the first one behind it.
+func (s spans) find(n int32) (int, bool) {
+	return slices.BinarySearchFunc(s, n, func(x span, n int32) int {
+		switch {
+		case x.last < n:
+			return -1
+		case x.first > n:
+			return 1
+		}
+		return 0
+	})
+}
+
+func (s spans) has(n int32) bool {
+	_, ok := s.find(n)
+	return ok
+}
+
+// with adds a position.
+func (s spans) with(n int32) spans {
+	i, ok := s.find(n)
+	if ok {
+		return s
+	}
+	before := i > 0 && s[i-1].last == n-1
+	behind := i < len(s) && s[i].first == n+1
+	switch {
+	case before && behind:
+		s[i-1].last = s[i].last
+		return slices.Delete(s, i, i+1)
+	case before:
+		s[i-1].last = n
+	case behind:
+		s[i].first = n
+	default:
+		return slices.Insert(s, i, span{n, n})
+	}
+	return s
 }

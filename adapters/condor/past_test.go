@@ -8,168 +8,402 @@ import (
 	"testing"
 	"time"
 
+	"jjm"
 	"jjm/adapters"
 )
 
-// file plays a schedd's history: records of ours and of others, the oldest first.
-type file struct {
+// schedd plays a history: records of ours and of others, the oldest first.
+type schedd struct {
 	records []record
-	// hidden is how many of the youngest but one a scan misses, as when the file
-	// is rotated under it.
-	hidden int
-	read   int // records, by all scans
+	gone    int // records that were rotated away, the oldest ones
+	// hidden are records that scans miss, while the file is rotated under them.
+	hidden  map[int]bool
+	jobs    int // that there ever were
+	scanned int // records, by all scans
 }
 
-func (f *file) add(now int64, mine bool, age int64) {
-	n := len(f.records) + 1
-	r := record{jobID: jobID{int64(n), int32(n % 3)}, tag: "a", owner: "ann", status: completed, queued: now - age - 5, entered: now - age}
+// leave puts a job into the history whose end was some time ago.
+func (f *schedd) leave(now int64, mine bool, age int64) {
+	f.jobs++
+	n := f.jobs
+	r := record{jobID: jobID{int64(n / 4), int32(n % 4)}, tag: jjm.Tag(fmt.Sprint("t", n/8)), owner: "ann", status: completed, queued: now - age - 5, entered: now - age}
 	if !mine {
 		r.tag, r.owner = "", "eve"
 	}
 	f.records = append(f.records, r)
 }
 
-// scan answers as condor_history does to scan.args.
-func (f *file) scan(s scan, stay int64) (found []record) {
-	for i, r := range slices.Backward(f.records) {
-		if (spot{r.jobID, r.queued}) == s.stop {
-			break
+// history is what is there, the newest record first.
+func (f *schedd) history(yield func(record) bool) {
+	for i := len(f.records) - 1; i >= f.gone; i-- {
+		f.scanned++
+		if !f.hidden[i] && !yield(f.records[i]) {
+			return
 		}
-		f.read++
-		if behind := len(f.records) - 1 - i; behind > 0 && behind <= f.hidden {
-			continue
+	}
+}
+
+// scan answers as condor_history does to scan.args.
+func (f *schedd) scan(s scan, stay int64) (found []record) {
+	for r := range f.history {
+		if s.reach == news && (spot{r.jobID, r.queued}) == s.stop {
+			f.scanned--
+			break
 		}
 		if r.owner != "ann" {
 			continue
 		}
-		if r.entered < s.from-stay {
+		if s.reach == recent && r.status == completed && r.entered < s.from-stay {
 			break
 		}
-		if !s.whole || r.entered >= s.from {
+		if s.reach != recent || r.entered >= s.from {
 			found = append(found, r)
 		}
 	}
 	return found
 }
 
-func (f *file) newest() spot {
-	if len(f.records) == 0 {
-		return spot{}
+func (f *schedd) newest() spot {
+	for r := range f.history {
+		return spot{r.jobID, r.queued}
 	}
-	r := f.records[len(f.records)-1]
-	return spot{r.jobID, r.queued}
+	return spot{}
 }
 
-func (f *file) truth(from int64) map[tagged]bool {
+// whole gives what a reading of all that is there would give.
+func (f *schedd) whole(ok func(record) bool) map[tagged]bool {
 	all := map[tagged]bool{}
-	for _, r := range f.records {
-		if r.owner == "ann" && r.entered >= from {
+	for r := range f.history {
+		if r.owner == "ann" && ok(r) {
 			all[tagged{r.tag, r.jobID}] = true
 		}
 	}
 	return all
 }
 
-// pastOf makes an adapter on a clock that the test moves.
-func pastOf(now *int64) *Adapter {
-	return &Adapter{past: map[string]*past{}, config: DefaultConfig(), env: adapters.Env{Now: func() time.Time { return time.Unix(*now, 0) }}}
+func anyJob(record) bool { return true }
+
+// reader is an adapter on a clock that the test moves.
+type reader struct {
+	*Adapter
+	*schedd
+	now  int64
+	stay int64
 }
 
-func (a *Adapter) list(f *file, from, stay int64) map[tagged]bool {
-	s := a.scanFrom("ann", from)
+func newReader() *reader {
+	r := &reader{schedd: &schedd{}, now: 1_000_000, stay: 3600}
+	env := adapters.Env{Now: func() time.Time { return time.Unix(r.now, 0) }}
+	r.Adapter = &Adapter{past: map[string]*past{}, config: DefaultConfig(), env: env}
+	return r
+}
+
+// ask does what Adapter.read does.
+func (r *reader) ask(s scan, use func(p *past)) {
 	if s.ask {
-		s.newest = f.newest()
+		s.newest = r.newest()
 	}
+	r.learned("ann", s, r.schedd.scan(s, r.stay), use)
+}
+
+func (r *reader) newest() spot { return r.schedd.newest() }
+
+func (r *reader) list(from int64) map[tagged]bool {
 	got := map[tagged]bool{}
-	for _, r := range a.learned("ann", s, f.scan(s, stay), from) {
-		got[tagged{r.tag, r.jobID}] = true
+	r.ask(r.scanSince("ann", from), func(p *past) {
+		for _, r := range p.since(from) {
+			got[tagged{r.tag, r.jobID}] = true
+		}
+		p.trim(from)
+	})
+	return got
+}
+
+// find gives the bulks of tags.
+func (r *reader) find(tags ...jjm.Tag) map[bulk]bool {
+	got := map[bulk]bool{}
+	r.ask(r.scanAll("ann"), func(p *past) {
+		for _, b := range p.clusters(tags) {
+			got[b] = true
+		}
+	})
+	return got
+}
+
+// account gives the records of jobs, as Adapter.jobsLeft does.
+func (r *reader) account(jobs taggedJobs) map[tagged]bool {
+	got := map[tagged]bool{}
+	var again taggedJobs
+	r.ask(r.scanAll("ann"), func(p *past) {
+		var out []record
+		out, again = p.pick(jobs)
+		for _, r := range out {
+			got[tagged{r.tag, r.jobID}] = true
+		}
+	})
+	if len(again) > 0 {
+		maps.Copy(got, r.whole(func(r record) bool { return slices.Contains(again, tagged{r.tag, r.jobID}) }))
 	}
 	return got
 }
 
+// lacks gives what is in the second set alone.
+func lacks[K comparable](got, want map[K]bool) (n int) {
+	for k := range want {
+		if !got[k] {
+			n++
+		}
+	}
+	return n
+}
+
 // Whatever comes in whatever order, and whatever time is asked for, the answer
-// is that of a scan of everything.
-func TestPast_IsTheWholeHistory(t *testing.T) {
-	const stay = 3600
+// of a listing is that of a scan of everything, as long as completed jobs leave
+// the queue in time.
+func TestPast_ListingsAreTheWholeHistory(t *testing.T) {
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		now := int64(1_000_000)
-		a, f := pastOf(&now), &file{}
+		r := newReader()
 		for step := range 120 {
-			now += rnd.Int64N(30)
+			r.now += rnd.Int64N(30)
 			for range rnd.IntN(6) {
-				f.add(now, rnd.IntN(3) > 0, rnd.Int64N(stay))
+				r.leave(r.now, rnd.IntN(3) > 0, rnd.Int64N(r.stay))
 			}
-			from := now - []int64{0, 10, 4000, 9000}[rnd.IntN(4)]
-			if got, want := a.list(f, from, stay), f.truth(from); !maps.Equal(got, want) {
+			from := r.now - []int64{0, 10, 4000, 9000}[rnd.IntN(4)]
+			if got, want := r.list(from), r.whole(func(r record) bool { return r.entered >= from }); !maps.Equal(got, want) {
 				t.Fatalf("seed %d, step %d: %d jobs, want %d", seed, step, len(got), len(want))
 			}
 		}
 	}
 }
 
-// What one scan misses the next ones find, if it is there within the overlap.
-func TestPast_AMissedRecordIsFoundLater(t *testing.T) {
-	now := int64(1_000_000)
-	a, f := pastOf(&now), &file{}
-	for range 50 {
-		for range 5 {
-			f.add(now, true, 0)
+// life is a random history: jobs that end in any order and leave whenever, a
+// clock of the schedd that is set, records that are written twice, and files
+// that are rotated away, at worst while they are read.
+type life struct {
+	*reader
+	rnd *rand.Rand
+	off int64 // of the schedd's clock
+	// hides is when scans miss nothing any more; missed is the first record that
+	// none ever missed.
+	hides  int64
+	missed int
+}
+
+func (l *life) step() {
+	l.now += l.rnd.Int64N(30)
+	for range l.rnd.IntN(6) {
+		l.leave(l.now+l.off, l.rnd.IntN(3) > 0, []int64{0, 100, 90_000}[l.rnd.IntN(3)])
+	}
+	if l.now >= l.hides {
+		l.hidden = nil
+	}
+	n := len(l.records)
+	switch l.rnd.IntN(12) {
+	case 0:
+		l.off += l.rnd.Int64N(200_000) - 100_000
+	case 1: // what was written before a crash, and was not looked at since
+		l.leave(l.now+l.off, true, 0)
+		for range l.rnd.IntN(3) {
+			l.leave(l.now+l.off, true, 0)
 		}
-		f.hidden = 4
-		a.list(f, now-3000, 3600)
-		f.hidden = 0
-		now += int64(overlap.Seconds()) - 1
-		if got, want := a.list(f, now-3000, 3600), f.truth(now-3000); !maps.Equal(got, want) {
-			t.Fatalf("%d jobs, want %d", len(got), len(want))
+		l.records = append(l.records, l.records[n])
+	case 2:
+		l.gone += l.rnd.IntN(n - l.gone + 1)
+	case 3: // a file is missed, that of the youngest records but one or two
+		if l.hidden == nil {
+			l.hidden, l.hides = map[int]bool{}, l.now+int64(overlap.Seconds())-5
+			for i := max(l.missed, n-1-l.rnd.IntN(10)); i < n-l.rnd.IntN(3); i++ {
+				l.hidden[i], l.missed = true, i+1 // a file is rotated away once
+			}
 		}
-		now += 5
 	}
 }
 
-// A quiet listing reads nothing, also behind the records of others.
-func TestPast_AListingReadsWhatIsNew(t *testing.T) {
-	now := int64(1_000_000)
-	a, f := pastOf(&now), &file{}
-	for range 5000 {
-		f.add(now, true, 0)
+// Nothing is ever lacking that a reading of the whole history would have found
+// at that moment, and nothing is told that never was.
+func TestPast_NothingIsEverLacking(t *testing.T) {
+	for seed := range uint64(60) {
+		l := &life{reader: newReader(), rnd: rand.New(rand.NewPCG(seed, 2))}
+		ever := map[tagged]bool{}
+		l.find() // from now on listings know of everything
+		for step := range 150 {
+			l.step()
+			maps.Copy(ever, l.whole(anyJob))
+			var got, want map[tagged]bool
+			switch l.rnd.IntN(3) {
+			case 0:
+				from := l.now + l.off - []int64{0, 10, 4000, 90_000}[l.rnd.IntN(4)]
+				got, want = l.list(from), l.whole(func(r record) bool { return r.entered >= from })
+			case 1:
+				want = l.whole(anyJob)
+				got = l.account(append(slices.Collect(maps.Keys(want)), tagged{"t0", jobID{7, 7}}, tagged{"no", jobID{0, 1}}))
+			case 2:
+				want = l.whole(anyJob)
+				if n := lacks(l.find(tagsOf(want)...), bulksOf(want)); n > 0 {
+					t.Fatalf("seed %d, step %d: %d bulks are lacking", seed, step, n)
+				}
+				if found := l.find("no", "none"); len(found) != 0 {
+					t.Fatalf("seed %d, step %d: found %v", seed, step, found)
+				}
+				got = want
+			}
+			if n := lacks(got, want); n > 0 {
+				t.Fatalf("seed %d, step %d: %d of %d jobs are lacking", seed, step, n, len(want))
+			}
+			if n := lacks(ever, got); n > 0 {
+				t.Fatalf("seed %d, step %d: %d jobs never were", seed, step, n)
+			}
+		}
 	}
-	list := func() int {
-		before := f.read
-		a.list(f, now-3000, 3600)
-		now += int64(overlap.Seconds())
-		return f.read - before
+}
+
+func tagsOf(jobs map[tagged]bool) (tags []jjm.Tag) {
+	for j := range jobs {
+		tags = append(tags, j.tag)
 	}
-	list()
-	list()
-	if n := list(); n != 0 {
-		t.Errorf("%d records read again", n)
+	return tags
+}
+
+func bulksOf(jobs map[tagged]bool) map[bulk]bool {
+	all := map[bulk]bool{}
+	for j := range jobs {
+		all[bulk{j.tag, j.cluster}] = true
 	}
-	f.add(now, true, 0)
-	if n := list(); n != 1 {
-		t.Errorf("%d records read for a new one", n)
+	return all
+}
+
+// What one scan misses the next ones find, if it is there within the overlap.
+func TestPast_AMissedRecordIsFoundLater(t *testing.T) {
+	for name, know := range map[string]func(r *reader){"listings": func(*reader) {}, "everything": func(r *reader) { r.find() }} {
+		r := newReader()
+		know(r)
+		for range 50 {
+			for range 5 {
+				r.leave(r.now, true, 0)
+			}
+			r.hidden = map[int]bool{}
+			for i := range 4 {
+				r.hidden[len(r.records)-2-i] = true
+			}
+			from := r.now - 3000
+			r.list(from)
+			r.hidden = nil
+			r.now += int64(overlap.Seconds()) - 1
+			if got, want := r.list(from), r.whole(func(r record) bool { return r.entered >= from }); !maps.Equal(got, want) {
+				t.Fatalf("%s: %d jobs, want %d", name, len(got), len(want))
+			}
+			r.now += 5
+		}
 	}
-	for range 5000 {
-		f.add(now, false, 0)
+}
+
+// A quiet look reads nothing, also behind the records of others.
+func TestPast_ALookReadsWhatIsNew(t *testing.T) {
+	looks := map[string]func(r *reader){
+		"list":    func(r *reader) { r.list(r.now - 3000) },
+		"find":    func(r *reader) { r.find("t7", "none") },
+		"account": func(r *reader) { r.account(taggedJobs{{"t1", jobID{2, 1}}, {"none", jobID{1, 1}}}) },
 	}
-	for range int(askNewest/overlap) + 3 {
-		list()
-	}
-	if n := list(); n != 0 {
-		t.Errorf("%d records of others read again", n)
+	for name, look := range looks {
+		r := newReader()
+		for range 5000 {
+			r.leave(r.now, true, 0)
+		}
+		cost := func() int {
+			before := r.scanned
+			look(r)
+			r.now += int64(overlap.Seconds())
+			return r.scanned - before
+		}
+		for range 3 {
+			cost()
+		}
+		if n := cost(); n != 0 {
+			t.Errorf("%s: %d records read again", name, n)
+		}
+		r.leave(r.now, true, 0)
+		if n := cost(); n != 1 {
+			t.Errorf("%s: %d records read for a new one", name, n)
+		}
+		for range 5000 {
+			r.leave(r.now, false, 0)
+		}
+		for range int(askNewest/overlap) + 3 {
+			cost()
+		}
+		if n := cost(); n != 0 {
+			t.Errorf("%s: %d records of others read again", name, n)
+		}
 	}
 }
 
 func TestPast_ForgetsWhatNobodyAsksFor(t *testing.T) {
-	now := int64(1_000_000)
-	a, f := pastOf(&now), &file{}
+	r := newReader()
 	for range 100 {
-		f.add(now, true, 0)
-		a.list(f, now-600, 3600)
-		now += 600
+		r.leave(r.now, true, 0)
+		r.list(r.now - 600)
+		r.find()
+		r.now += 600
 	}
-	if n := len(a.past["ann"].records); n > 20 {
+	if n := len(r.past["ann"].records); n > 20 {
 		t.Errorf("%d records are remembered", n)
+	}
+	if got := r.account(taggedJobs{{"t1", jobID{2, 1}}}); len(got) != 1 {
+		t.Errorf("of a job whose record was forgotten: %v", got)
+	}
+	r.now += int64(idleOwner.Seconds()) + 1
+	r.learned("bob", r.scanAll("bob"), nil, func(*past) {})
+	if r.past["ann"] != nil || r.past["bob"] == nil {
+		t.Errorf("owners %v", slices.Collect(maps.Keys(r.past)))
+	}
+}
+
+func TestPast_IsBounded(t *testing.T) {
+	r := newReader()
+	for range 2 * mostRecords {
+		r.leave(r.now, true, 0)
+		r.now++
+	}
+	r.find()
+	p := r.past["ann"]
+	if n := len(p.records); n > mostRecords || n < mostRecords/4 || p.lossy {
+		t.Errorf("%d records, lossy %v", n, p.lossy)
+	}
+	want := r.whole(anyJob)
+	if n := lacks(r.account(slices.Collect(maps.Keys(want))[:100]), want); n != len(want)-100 {
+		t.Errorf("%d of 100 jobs are accounted", len(want)-n)
+	}
+	for i := range mostBulks + 10 {
+		p.add(record{tag: "many", jobID: jobID{int64(i), 0}})
+	}
+	if p.shrink(); len(p.bulks) > mostBulks || len(p.bulks) != len(p.order) || !p.lossy {
+		t.Errorf("%d bulks, %d in order, lossy %v", len(p.bulks), len(p.order), p.lossy)
+	}
+	if _, again := p.pick(taggedJobs{{"t1", jobID{2, 1}}}); len(again) != 1 {
+		t.Error("a bulk that was dropped is not looked for")
+	}
+}
+
+func TestSpans_AreASet(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 3))
+	for range 200 {
+		var s spans
+		want := map[int32]bool{}
+		for range rnd.IntN(60) {
+			n := rnd.Int32N(40)
+			s, want[n] = s.with(n), true
+		}
+		for n := range int32(41) {
+			if s.has(n) != want[n] {
+				t.Fatalf("%v has %d: %v", s, n, s.has(n))
+			}
+		}
+		for i := range s {
+			if s[i].first > s[i].last || i > 0 && s[i].first <= s[i-1].last+1 {
+				t.Fatalf("%v", s)
+			}
+		}
 	}
 }
 
@@ -179,14 +413,18 @@ func TestScan_Args(t *testing.T) {
 		constraint string
 		since      string
 	}{
-		"the first": {scan{from: 10_000, whole: true}, `X && EnteredCurrentStatus >= 10000`, `(X && EnteredCurrentStatus < 6400)`},
-		"a later one": {scan{from: 10_000, stop: spot{jobID{7, 2}, 99}}, `X`,
-			`(ClusterId == 7 && ProcId == 2 && QDate == 99) || (X && EnteredCurrentStatus < 6400)`},
+		"what is recent": {scan{from: 10_000, reach: recent}, `X && EnteredCurrentStatus >= 10000`,
+			`(X && JobStatus =?= 4 && EnteredCurrentStatus < 6400)`},
+		"what is new": {scan{from: 10_000, reach: news, stop: spot{jobID{7, 2}, 99}}, `X`, `(ClusterId == 7 && ProcId == 2 && QDate == 99)`},
+		"everything":  {scan{reach: everything}, `X`, ``},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := tt.scan.args("X", time.Hour)
-			want := []string{"condor_history", "-since", tt.since, "-constraint", tt.constraint}
+			want := []string{"condor_history", "-constraint", tt.constraint}
+			if tt.since != "" {
+				want = slices.Insert(want, 1, "-since", tt.since)
+			}
 			if !slices.Equal(got[:len(want)], want) {
 				t.Errorf("%q, want %q", got[:len(want)], want)
 			}

@@ -16,9 +16,9 @@ import (
 // The free text comes last but one, so that whatever is in it cannot be taken
 // for another field.
 var columns = [...]string{
-	markBegin, "ClusterId", "ProcId", "JobStatus", "Owner", "JJMTag", "QDate", "JobStartDate", "CompletionDate",
+	markBegin, "ClusterId", "ProcId", "JobStatus", "Owner", "JJMTag", "QDate", "JobStartDate", "LastVacateTime",
 	"EnteredCurrentStatus", "ExitBySignal", "ExitCode", "ExitSignal", "NumJobStarts", "HoldReasonCode", "HoldReasonSubCode",
-	"LastHoldReasonCode", "RemoteUserCpu", "RemoteSysCpu", "ResidentSetSize_RAW", "RemoteHost", "LastRemoteHost",
+	"LastHoldReasonCode", "JJMOverMemory", "RemoteUserCpu", "RemoteSysCpu", "ResidentSetSize_RAW", "RemoteHost", "LastRemoteHost",
 	"ifThenElse(JobStatus == 5, HoldReason, ifThenElse(JobStatus == 1, LastRejMatchReason, RemoveReason))", markEnd,
 }
 
@@ -116,6 +116,9 @@ func taggedWith(tags []jjm.Tag) string {
 }
 
 func ownedBy(owner jjm.Owner) string { return "Owner =?= " + quoteString(owner.User) }
+
+// mineOf matches the owner's jobs of jjm.
+func mineOf(owner jjm.Owner) string { return "JJMTag =!= undefined && " + ownedBy(owner) }
 
 // jobIDs matches the jobs of one bulk at the given positions, which ascend.
 func jobIDs(cluster int64, procs []int32) string {

@@ -1,6 +1,9 @@
 package conformance
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -25,6 +28,9 @@ type Check struct {
 	Remedy string
 
 	files bool // its jobs speak to it through files
+	// lacks says what a system has not that the check needs, "" if it has all;
+	// nil where nothing is needed.
+	lacks func(*suite) string
 	test  func(*suite)
 }
 
@@ -54,27 +60,78 @@ func only(keep func(Check) bool) []Check {
 	return slices.DeleteFunc(Checks(), func(c Check) bool { return !keep(c) })
 }
 
-// Run runs the check on a system, which must be its own.
-func (c Check) Run(t TB, system System) {
+// Run runs the check on a system, which must be its own. NotHere is "" if it
+// ran, else why it does not apply: on a site what is missing, in a test of an
+// adapter the reason in [System].NotHere. What is missing there and not declared
+// is a failure, and so is a check that is declared and passes.
+func (c Check) Run(t TB, system System) (notHere string) {
 	t.Helper()
+	s := newSuite(t, system)
+	s.start()
+	lacking, reason := s.lacking(c), s.NotHere[c.Name]
+	switch {
+	case lacking == "" && reason == "":
+		c.test(s)
+		return ""
+	case s.Site != nil:
+		return lacking
+	case reason == "":
+		s.Fatalf("this check does not apply: %s. Give the system what it needs, or say in NotHere why it cannot", lacking)
+	case lacking == "":
+		s.refute(c, reason)
+	}
+	return reason
+}
+
+func newSuite(t TB, system System) *suite {
 	s := &suite{TB: t, System: system, began: time.Now()}
-	if s.Patience == 0 {
-		s.Patience = defaultPatience
-	}
-	if s.Jobs == 0 {
-		s.Jobs = defaultJobs
-	}
-	if s.Pause == 0 {
-		s.Pause = defaultPause
-	}
+	s.Patience = cmp.Or(s.Patience, defaultPatience)
+	s.Jobs = cmp.Or(s.Jobs, defaultJobs)
+	s.Pause = cmp.Or(s.Pause, defaultPause)
+	return s
+}
+
+// lacking says what keeps a check from being run here, "" if nothing does.
+func (s *suite) lacking(c Check) string {
 	switch {
 	case c.Site && s.Site == nil:
-		s.Skipf("only on a site")
+		return "it is for sites only"
 	case c.files && s.Site != nil && !s.Adapter.Capabilities().SharedFS:
-		s.Skipf("the workers of this cluster do not see the work area")
+		return "the workers of this cluster do not see the work area"
+	case c.lacks == nil:
+		return ""
 	}
-	s.start()
-	c.test(s)
+	return c.lacks(s)
+}
+
+// refute runs a check of which the system's test says that it cannot pass here,
+// up to its first failure, and wants one.
+func (s *suite) refute(c Check, reason string) {
+	s.Helper()
+	p := &probation{ctx: s.Context(), name: c.Name, hasty: true}
+	inner := &suite{TB: p, System: s.System, began: s.began}
+	p.guard(func() { c.test(inner) })
+	p.clean()
+	s.made = append(s.made, inner.made...) // for the sweep
+	if !p.Failed() {
+		s.Errorf("NotHere says %q, but the check passes: take it out", reason)
+		return
+	}
+	s.Logf("as declared, it does not pass: %s", p.failures[0])
+}
+
+// Undeclared lists what a NotHere says that no check is named, each in a
+// sentence.
+func Undeclared(notHere map[string]string) (problems []string) {
+	for _, name := range slices.Sorted(maps.Keys(notHere)) {
+		switch known := slices.ContainsFunc(ForTests(), func(c Check) bool { return c.Name == name }); {
+		case !known:
+			problems = append(problems, fmt.Sprintf("NotHere has %q, and there is no such check: was it renamed?", name))
+		case notHere[name] == "":
+			problems = append(problems, fmt.Sprintf("NotHere has %q without a reason", name))
+		}
+	}
+	return problems
 }
 
 const (

@@ -18,9 +18,9 @@ func endChecks() []Check {
 			Proves: "jobs that die of TERM, KILL and SEGV are reported FAILED with the signal"},
 		{Name: "jobs under a second are not missed", Bearable: true, test: (*suite).short,
 			Proves: "the end, the code and the times of jobs that are over before anybody looks"},
-		{Name: "the walltime limit is enforced", test: (*suite).walltime,
+		{Name: "the walltime limit is enforced", lacks: noWalltime, test: (*suite).walltime,
 			Proves: "a job over its limit is ended, not before the limit, and reported TIMEOUT"},
-		{Name: "the memory limit is enforced", test: (*suite).memory,
+		{Name: "the memory limit is enforced", lacks: noMemory, test: (*suite).memory,
 			Proves: "a job over its limit is ended and reported OOM, or with a reason that speaks of memory"},
 		{Name: "the log has what jobs print", Bearable: true, files: true, test: (*suite).log,
 			Proves: "standard output and error of all jobs of a bulk reach the file that the bulk names",
@@ -89,11 +89,10 @@ func (s *suite) short() {
 	}
 }
 
+func noWalltime(s *suite) string { return unless(s.Walltime != 0, "the test knows no walltime limit") }
+
 func (s *suite) walltime() {
-	if s.Walltime == 0 {
-		s.Skipf("no walltime limit to test")
-	}
-	b := s.shell(1, "sleep 600")
+	b := s.shell(1, fmt.Sprintf("sleep %d", int64(s.Walltime/time.Second)*3+60))
 	b.Request.Walltime = jjm.Duration(s.Walltime)
 	s.submit(b)
 	s.Patience += 2 * s.Walltime
@@ -106,10 +105,9 @@ func (s *suite) walltime() {
 	}
 }
 
+func noMemory(s *suite) string { return unless(s.MemoryMB != 0, "the test knows no memory limit") }
+
 func (s *suite) memory() {
-	if s.MemoryMB == 0 {
-		s.Skipf("no memory limit to test")
-	}
 	// tail keeps all of it, for half a minute or until it is killed.
 	script := fmt.Sprintf(`{ head -c %[1]d /dev/zero; i=0; while [ $i -lt 60 ] && echo; do sleep 0.5; i=$((i+1)); done; } | tail -c %[1]d >/dev/null`,
 		4*s.MemoryMB<<20)

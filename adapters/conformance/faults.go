@@ -15,7 +15,7 @@ func faultChecks() []Check {
 	with := func(name string) func(*suite) {
 		return func(s *suite) { s.faulty(faults()[name]) }
 	}
-	return []Check{
+	all := []Check{
 		{Name: "a command that hangs is given up", test: with("hangs"),
 			Proves: "every method ends at its deadline, Submit with Ambiguous, and leaves no process"},
 		{Name: "a command that acts and hangs is given up", test: with("hangs late"),
@@ -43,6 +43,20 @@ func faultChecks() []Check {
 		{Name: "the methods are cheap", test: (*suite).cheap,
 			Proves: "a listing and a search run at most two commands, a submission and a probe three, a control of 200 jobs four"},
 	}
+	for i := range all {
+		all[i].lacks = noCommands
+	}
+	return all
+}
+
+// WithoutCommands is the part of a NotHere for adapters whose commands cannot
+// be replaced by faulty ones.
+func WithoutCommands(reason string) map[string]string {
+	all := map[string]string{}
+	for _, c := range faultChecks() {
+		all[c.Name] = reason
+	}
+	return all
 }
 
 // deadline bounds a call that may hang.
@@ -51,7 +65,6 @@ const deadline = 2 * time.Second
 // faulty looks at one batch system through good and through faulty commands,
 // and compares.
 func (s *suite) faulty(f fault) {
-	s.needShims()
 	over := s.shell(1, "exit 5")
 	var was *jjm.Report
 	if s.Adapter.Capabilities().Accounting {
@@ -78,11 +91,9 @@ func (s *suite) faulty(f fault) {
 
 func jobLives(r jjm.Report) bool { return r.State.Alive() }
 
-func (s *suite) needShims() {
-	s.Helper()
-	if s.WithBin == nil || s.Bin == "" || len(s.Commands) == 0 {
-		s.Skipf("the adapter runs no commands, or the test does not say which")
-	}
+// noCommands is what the checks of faulty commands lack.
+func noCommands(s *suite) string {
+	return unless(s.WithBin != nil && s.Bin != "" && len(s.Commands) > 0, "the adapter runs no commands, or the test does not say which")
 }
 
 // all runs functions at the same time, which must not end the check.
@@ -274,7 +285,6 @@ func (s *suite) faultyCancel(f fault, bad adapters.Adapter, b adapters.Bulk, r a
 
 // cheap counts commands.
 func (s *suite) cheap() {
-	s.needShims()
 	sh := s.before(fault{body: `exec "$real" "$@"`})
 	a := s.WithBin(s.TB, sh.dir)
 	count := func(what string, most int, do func() error) {

@@ -1,17 +1,19 @@
 package conformance
 
 import (
+	"cmp"
+
 	"jjm"
 	"jjm/adapters"
 )
 
 func holdChecks() []Check {
 	return []Check{
-		{Name: "a held job waits for its release", Alone: true, test: (*suite).hold,
+		{Name: "a held job waits for its release", Alone: true, lacks: tooBig, test: (*suite).hold,
 			Proves: "a waiting job that is held is reported HELD and does not run while others do; after its release it runs"},
-		{Name: "a held bulk never runs before its release", Bearable: true, test: (*suite).heldBulk,
+		{Name: "a held bulk never runs before its release", Bearable: true, lacks: onePhase, test: (*suite).heldBulk,
 			Proves: "a bulk of a system of two phases is there, and does not run while a later one runs to its end"},
-		{Name: "a hold by the system is told", Alone: true, test: (*suite).systemHold,
+		{Name: "a hold by the system is told", Alone: true, lacks: noSystemHold, test: (*suite).systemHold,
 			Proves: "a job that the batch system or an operator holds is reported HELD with a reason"},
 	}
 }
@@ -19,9 +21,6 @@ func holdChecks() []Check {
 func held(r jjm.Report) bool { return r.State == jjm.BatchHold }
 
 func (s *suite) hold() {
-	if s.NoHold {
-		s.Skipf("jobs cannot be held here")
-	}
 	blocker, br := s.fill()
 	b := s.shell(2, "exit 0")
 	r := s.submit(b)
@@ -43,10 +42,11 @@ func (s *suite) hold() {
 	s.control(adapters.HoldJobs, one)
 }
 
+func onePhase(s *suite) string {
+	return unless(s.Adapter.Capabilities().TwoPhase, "bulks are not received held here")
+}
+
 func (s *suite) heldBulk() {
-	if !s.Adapter.Capabilities().TwoPhase {
-		s.Skipf("bulks are not received held here")
-	}
 	first := s.shell(2, "echo x > ran")
 	r := s.deposit(first)
 	later := s.shell(1, "exit 0")
@@ -65,10 +65,11 @@ func (s *suite) heldBulk() {
 	}
 }
 
+func noSystemHold(s *suite) string {
+	return cmp.Or(unless(s.SystemHold != nil, "the test cannot hold jobs as the system does"), tooBig(s))
+}
+
 func (s *suite) systemHold() {
-	if s.SystemHold == nil {
-		s.Skipf("the test cannot hold jobs as the system does")
-	}
 	s.fill()
 	b := s.shell(1, "exit 0")
 	s.submit(b)

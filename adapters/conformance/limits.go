@@ -13,16 +13,16 @@ func limitChecks() []Check {
 	return []Check{
 		{Name: "the capabilities are sane", Bearable: true, test: (*suite).capabilities,
 			Proves: "the guarantee is told and why, a bulk holds at least one job, no limit is negative"},
-		{Name: "the probe answers", Bearable: true, test: (*suite).probe,
+		{Name: "the probe answers", Bearable: true, lacks: noProber, test: (*suite).probe,
 			Proves: "a Prober asks and stays sane; without an answer its error is Busy and the capabilities stay",
 			Remedy: "see that the batch system's servers answer from this machine, and that bin and env of the cluster are right"},
-		{Name: "what cannot be expressed is refused", Bearable: true, test: (*suite).checkAgrees,
+		{Name: "what cannot be expressed is refused", Bearable: true, lacks: noChecker, test: (*suite).checkAgrees,
 			Proves: "each request that Check refuses names its field, and Submit refuses it too"},
 		{Name: "a bad bulk is refused", Bearable: true, test: (*suite).refuse,
 			Proves: "no jobs, no command, NUL, a bad tag, a relative folder, too many: Invalid"},
 		{Name: "a context that ended stops the call", Bearable: true, test: (*suite).context,
 			Proves: "every method gives Busy, or Submit Ambiguous, and Busy means that nothing was done"},
-		{Name: "the jobs of two owners are kept apart", test: (*suite).owners,
+		{Name: "the jobs of two owners are kept apart", lacks: noOther, test: (*suite).owners,
 			Proves: "neither listed nor found nor cancelled by another owner"},
 	}
 }
@@ -52,11 +52,15 @@ func insane(c adapters.Capabilities) string {
 	return ""
 }
 
-func (s *suite) probe() {
-	p, ok := s.Adapter.(adapters.Prober)
-	if !ok {
-		s.Skipf("the adapter does not probe")
+func noProber(s *suite) string {
+	if _, ok := s.Adapter.(adapters.Prober); !ok {
+		return "the adapter does not probe"
 	}
+	return ""
+}
+
+func (s *suite) probe() {
+	p := s.Adapter.(adapters.Prober)
 	for range 2 {
 		if err := p.Probe(s.Context()); err != nil {
 			s.Errorf("%v", err)
@@ -72,11 +76,15 @@ func (s *suite) probe() {
 	}
 }
 
-func (s *suite) checkAgrees() {
-	checker, ok := s.Adapter.(adapters.Checker)
-	if !ok {
-		s.Skipf("the adapter does not check requests")
+func noChecker(s *suite) string {
+	if _, ok := s.Adapter.(adapters.Checker); !ok {
+		return "the adapter does not check requests"
 	}
+	return ""
+}
+
+func (s *suite) checkAgrees() {
+	checker := s.Adapter.(adapters.Checker)
 	if err := checker.Check(s.Request); err != nil {
 		s.Errorf("what every job here asks for is refused: %v", err)
 	}
@@ -175,10 +183,9 @@ func (s *suite) notThere(tag jjm.Tag) {
 	}
 }
 
+func noOther(s *suite) string { return unless(s.Other != nil, "the test has no second owner") }
+
 func (s *suite) owners() {
-	if s.Other == nil {
-		s.Skipf("no second owner")
-	}
 	b := s.shell(1, "sleep 60")
 	mine := s.submit(b)
 	s.until("running", b.Tag, 1, running)

@@ -91,14 +91,61 @@ func TestSchedule_TheFirstAloneThenTogetherThenAlone(t *testing.T) {
 
 func TestTry_PanicsAndEndsAreOutcomes(t *testing.T) {
 	for want, test := range map[string]func(*suite){
-		"FAILED":  func(*suite) { panic("oh") },
-		"skipped": func(s *suite) { s.Skipf("no") },
-		"ok":      func(s *suite) { s.Cleanup(func() {}); s.Logf("well") },
+		"FAILED": func(*suite) { panic("oh") },
+		"ok":     func(s *suite) { s.Cleanup(func() {}); s.Logf("well") },
 	} {
 		o := Try(t.Context(), Check{Name: "x", test: test}, func(TB) System { return System{Adapter: &toy{}} })
 		if o.Word() != want {
 			t.Errorf("%s: %+v", want, o)
 		}
+	}
+}
+
+// What does not apply is declared, with a reason that holds.
+func TestRun_WhatDoesNotApplyIsDeclared(t *testing.T) {
+	fails := func(s *suite) { s.Errorf("no"); s.Fatalf("not reached by a hasty run") }
+	passes := func(*suite) {}
+	lacks := func(*suite) string { return "no arms" }
+	for _, tt := range []struct {
+		name     string
+		test     func(*suite)
+		lacks    func(*suite) string
+		declared string
+		site     bool
+		word     string
+		why      string
+	}{
+		{"lacking, declared", fails, lacks, "it is a fish", false, "skipped", "it is a fish"},
+		{"lacking, not declared", fails, lacks, "", false, "FAILED", "no arms"},
+		{"lacking on a site", fails, lacks, "", true, "skipped", "no arms"},
+		{"declared, and fails", fails, nil, "it is a fish", false, "skipped", "it is a fish"},
+		{"declared, and passes", passes, nil, "it is a fish", false, "FAILED", "it is a fish"},
+		{"neither, and passes", passes, nil, "", false, "ok", ""},
+		{"neither, and fails", fails, nil, "", false, "FAILED", "no"},
+	} {
+		o := Try(t.Context(), Check{Name: "x", test: tt.test, lacks: tt.lacks}, func(TB) System {
+			s := System{Adapter: &toy{}}
+			if tt.declared != "" {
+				s.NotHere = map[string]string{"x": tt.declared}
+			}
+			if tt.site {
+				s.Site = &Site{}
+			}
+			return s
+		})
+		if said := o.Skipped + strings.Join(o.Failures, "; "); o.Word() != tt.word || !strings.Contains(said, tt.why) {
+			t.Errorf("%s: %s, %s", tt.name, o.Word(), said)
+		}
+	}
+}
+
+func TestUndeclared_NamesThatAreNoChecks(t *testing.T) {
+	if problems := Undeclared(WithoutCommands("it is a fish")); len(problems) > 0 {
+		t.Errorf("%q", problems)
+	}
+	problems := Undeclared(map[string]string{"the probe answers": "", "the prob answers": "it is a fish"})
+	if len(problems) != 2 || !strings.Contains(problems[0], `"the prob answers"`) || !strings.Contains(problems[1], "without a reason") {
+		t.Errorf("%q", problems)
 	}
 }
 

@@ -33,7 +33,7 @@ func (o Outcome) Word() string {
 }
 
 // Run runs checks without package testing. open makes the system anew for each;
-// it may end the check by t.Fatalf and t.Skipf. report is called with each
+// it may end the check by t.Fatalf. report is called with each
 // outcome, one at a time. Run gives the number of checks that failed. When ctx
 // ends, the checks that run end soon and the others fail.
 func Run(ctx context.Context, checks []Check, open func(t TB) System, report func(Outcome)) (failed int) {
@@ -61,31 +61,32 @@ func Try(ctx context.Context, c Check, open func(t TB) System) Outcome {
 	defer cancel()
 	p := &probation{ctx: ctx, name: c.Name}
 	began := time.Now()
+	skipped := ""
 	p.guard(func() {
 		if err := ctx.Err(); err != nil {
 			p.Fatalf("not begun: %v", err)
 		}
-		c.Run(p, open(p))
+		skipped = c.Run(p, open(p))
 	})
 	cancel() // as testing does, before the clean-ups
-	for p.cleanOne() {
-	}
-	return Outcome{Check: c, Failures: p.failures, Skipped: p.skipped, Notes: p.notes, Took: time.Since(began)}
+	p.clean()
+	return Outcome{Check: c, Failures: p.failures, Skipped: skipped, Notes: p.notes, Took: time.Since(began)}
 }
 
 // probation is the TB of one check.
 type probation struct {
 	ctx  context.Context
 	name string
+	// hasty probations end at the first failure.
+	hasty bool
 
 	mu       sync.Mutex
 	failures []string
 	notes    []string
-	skipped  string
 	cleanups []func()
 }
 
-// guard runs do on a goroutine of its own, which Fatalf and Skipf end, and waits
+// guard runs do on a goroutine of its own, which Fatalf ends, and waits
 // for it. A panic is a failure.
 func (p *probation) guard(do func()) {
 	done := make(chan struct{})
@@ -93,12 +94,18 @@ func (p *probation) guard(do func()) {
 		defer close(done)
 		defer func() {
 			if v := recover(); v != nil {
-				p.Errorf("panic: %v\n%s", v, debug.Stack())
+				p.fail("panic: %v\n%s", []any{v, debug.Stack()})
 			}
 		}()
 		do()
 	}()
 	<-done
+}
+
+// clean runs all clean-ups, the last one first.
+func (p *probation) clean() {
+	for p.cleanOne() {
+	}
 }
 
 // cleanOne runs the last clean-up; false if there is none.
@@ -127,20 +134,20 @@ func (p *probation) Logf(format string, args ...any) {
 }
 
 func (p *probation) Errorf(format string, args ...any) {
+	p.fail(format, args)
+	if p.hasty {
+		runtime.Goexit()
+	}
+}
+
+func (p *probation) fail(format string, args []any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failures = append(p.failures, fmt.Sprintf(format, args...))
 }
 
 func (p *probation) Fatalf(format string, args ...any) {
-	p.Errorf(format, args...)
-	runtime.Goexit()
-}
-
-func (p *probation) Skipf(format string, args ...any) {
-	p.mu.Lock()
-	p.skipped = fmt.Sprintf(format, args...)
-	p.mu.Unlock()
+	p.fail(format, args)
 	runtime.Goexit()
 }
 
@@ -148,12 +155,6 @@ func (p *probation) Failed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.failures) > 0
-}
-
-func (p *probation) Skipped() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.skipped != ""
 }
 
 func (p *probation) Cleanup(do func()) {

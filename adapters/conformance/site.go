@@ -33,13 +33,13 @@ func siteChecks() []Check {
 		{Name: "a worker sees the work area, both ways", Site: true, files: true, test: (*suite).visit,
 			Proves: "a real job reads under the same path what the daemon wrote, and the daemon what the job wrote; the time of a round trip is told",
 			Remedy: "mount the work folder on every worker under the same path, writable for the account, and set work to it; or use a cluster kind that transfers files"},
-		{Name: "the wrapper can be executed there", Site: true, files: true, test: (*suite).wrapperRuns,
+		{Name: "the wrapper can be executed there", Site: true, files: true, lacks: notVisited, test: (*suite).wrapperRuns,
 			Proves: "jjm-wrapper, copied to the work area, runs on the worker",
 			Remedy: "mount the work area without noexec on the workers, and install the jjm-wrapper of their architecture"},
-		{Name: "jobs run as the right account", Site: true, files: true, test: (*suite).account,
+		{Name: "jobs run as the right account", Site: true, files: true, lacks: notVisited, test: (*suite).account,
 			Proves: "user id, group id and user name on the worker are the daemon's",
 			Remedy: "give the account the same uid, gid and name on all machines: the same directory service, no NFS id mapping or squashing"},
-		{Name: "the clocks agree", Site: true, files: true, test: (*suite).clocks,
+		{Name: "the clocks agree", Site: true, files: true, lacks: notVisited, test: (*suite).clocks,
 			Proves: "the worker's clock is less than 5 s off this machine's",
 			Remedy: "run NTP (chrony) on the workers and on this machine"},
 	}
@@ -119,22 +119,18 @@ func copyProgram(from, to string) error {
 	return writeProgram(to, string(text))
 }
 
-// visited gives what the worker saw, or skips the check.
-func (s *suite) visited() visit {
-	if s.Site.seen == nil {
-		s.Skipf("no worker has told what it sees")
-	}
-	return *s.Site.seen
+func notVisited(s *suite) string {
+	return unless(s.Site.seen != nil, "no worker has told what it sees")
 }
 
 func (s *suite) wrapperRuns() {
-	if v := s.visited(); v.wrapper != "0" {
+	if v := *s.Site.seen; v.wrapper != "0" {
 		s.Errorf("on %s jjm-wrapper gave exit code and error %q", v.host, cmp.Or(v.wrapper, "none"))
 	}
 }
 
 func (s *suite) account() {
-	v := s.visited()
+	v := *s.Site.seen
 	if v.uid != s.Owner.UID || v.gid != s.Owner.GID || v.user != s.Owner.User {
 		s.Errorf("the job ran on %s as user %q with uid %d, gid %d; want %q, %d, %d",
 			v.host, v.user, v.uid, v.gid, s.Owner.User, s.Owner.UID, s.Owner.GID)
@@ -146,7 +142,7 @@ func (s *suite) account() {
 const mostSkew = 5 * time.Second
 
 func (s *suite) clocks() {
-	v := s.visited()
+	v := *s.Site.seen
 	least, most := skew(v)
 	s.Logf("%s is between %v and %v ahead", v.host, least, most)
 	if least > mostSkew || most < -mostSkew {

@@ -302,15 +302,27 @@ func (s *suite) write(name string) {
 // mostFill is the largest system that a check fills.
 const mostFill = 128
 
+// tooBig says why the system cannot be filled, "" if it can.
+func tooBig(s *suite) string {
+	c := s.Adapter.Capabilities()
+	return unless(c.Slots > 0 && c.Slots <= mostFill && (c.MaxBulk == 0 || c.Slots+2 <= c.MaxBulk),
+		fmt.Sprintf("a system of %d slots and bulks of %d is not filled", c.Slots, c.MaxBulk))
+}
+
+// unless gives the text if something is not so.
+func unless(so bool, text string) string {
+	if so {
+		return ""
+	}
+	return text
+}
+
 // fill occupies the whole system, so that the next bulk waits: jobs for all its
-// slots run, and two more wait before all that come later. It skips the check
-// where the size of the system is not known.
+// slots run, and two more wait before all that come later. The check lacks
+// something where the system is tooBig.
 func (s *suite) fill() (adapters.Bulk, adapters.Receipt) {
 	s.Helper()
 	c := s.Adapter.Capabilities()
-	if c.Slots == 0 || c.Slots > mostFill || c.MaxBulk > 0 && c.Slots+2 > c.MaxBulk {
-		s.Skipf("a system of %d slots is not filled", c.Slots)
-	}
 	b := s.shell(c.Slots+2, "exec sleep 100")
 	r := s.submit(b)
 	same, last := 0, [2]int{}

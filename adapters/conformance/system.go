@@ -7,8 +7,8 @@ import (
 	"jjm/adapters"
 )
 
-// System is a batch system under test. What is left out leaves out the checks
-// that need it; they are skipped and say why.
+// System is a batch system under test. A check that needs what is left out here
+// must be declared in NotHere, with the reason.
 type System struct {
 	// Adapter is the one to test. If it is a Runner the suite runs it, if it is
 	// a Prober the suite lets it probe first.
@@ -41,8 +41,6 @@ type System struct {
 	// will do then, if the reason speaks of memory.
 	MemoryMB int64
 	NoOOM    bool
-	// NoHold is set where waiting jobs cannot be held.
-	NoHold bool
 	// ForgetsCancelled is set where a job that is cancelled before its start
 	// leaves no trace (Grid Engine: qacct has no record of it).
 	ForgetsCancelled bool
@@ -77,6 +75,11 @@ type System struct {
 	// EmptyIsNone is set where a command that printed nothing and ended with 0
 	// may mean that there are no jobs (condor_q).
 	EmptyIsNone bool
+
+	// NotHere gives, by the names of checks, why each does not apply to this
+	// system. A test of an adapter lists them; a check that is named and could
+	// pass, or that is not there, is a failure.
+	NotHere map[string]string
 
 	// Site is set by "jjm clusters test"; nil in tests of adapters.
 	Site *Site

@@ -2,8 +2,8 @@ package conformance
 
 import "context"
 
-// TB is what a check needs of its runner; *testing.T has all of it. Fatalf and
-// Skipf end the goroutine of the check.
+// TB is what a check needs of its runner; *testing.T has all of it. Fatalf ends
+// the goroutine of the check.
 type TB interface {
 	Name() string
 	Helper()
@@ -11,9 +11,7 @@ type TB interface {
 	Logf(format string, args ...any)
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
-	Skipf(format string, args ...any)
 	Failed() bool
-	Skipped() bool
 	Cleanup(func())
 	TempDir() string
 }

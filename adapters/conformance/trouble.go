@@ -9,11 +9,11 @@ import (
 
 func troubleChecks() []Check {
 	return []Check{
-		{Name: "a rerun is counted", Alone: true, test: (*suite).requeue,
+		{Name: "a rerun is counted", Alone: true, lacks: noRequeue, test: (*suite).requeue,
 			Proves: "a job that the batch system runs again counts a restart under the same id, or is reported ABORTED"},
-		{Name: "a lost node is told", Alone: true, test: (*suite).lostNode,
+		{Name: "a lost node is told", Alone: true, lacks: noKillNode, test: (*suite).lostNode,
 			Proves: "a job whose node is lost counts a restart or is reported ABORTED, and never OK or FAILED"},
-		{Name: "a job that history forgot is left out", test: (*suite).lostHistory,
+		{Name: "a job that history forgot is left out", lacks: noLoseHistory, test: (*suite).lostHistory,
 			Proves: "a vanished job is neither listed nor accounted, its cancel succeeds, its tag is not present, and nothing fails"},
 	}
 }
@@ -21,10 +21,19 @@ func troubleChecks() []Check {
 // stay waits, in its first run, for longer than any check; later runs end.
 const stay = `echo up >> runs; [ "$(wc -l < runs)" -gt 1 ] && exit 0; exec sleep 300`
 
+func noRequeue(s *suite) string {
+	return unless(s.Requeue != nil, "the test cannot let the system run a job again")
+}
+
+func noKillNode(s *suite) string {
+	return unless(s.KillNode != nil, "the test cannot take a node away")
+}
+
+func noLoseHistory(s *suite) string {
+	return unless(s.LoseHistory != nil, "the test cannot let the system forget a job")
+}
+
 func (s *suite) requeue() {
-	if s.Requeue == nil {
-		s.Skipf("the test cannot let the system run a job again")
-	}
 	b := s.shell(1, stay)
 	s.submit(b)
 	was := s.until("running", b.Tag, 1, running)[0]
@@ -34,9 +43,6 @@ func (s *suite) requeue() {
 }
 
 func (s *suite) lostNode() {
-	if s.KillNode == nil {
-		s.Skipf("the test cannot take a node away")
-	}
 	b := s.shell(1, stay)
 	s.submit(b)
 	was := s.until("running", b.Tag, 1, running)[0]
@@ -61,9 +67,6 @@ func (s *suite) rerun(b adapters.Bulk, was jjm.Report) {
 }
 
 func (s *suite) lostHistory() {
-	if s.LoseHistory == nil {
-		s.Skipf("the test cannot let the system forget a job")
-	}
 	b := s.shell(1, "exit 0")
 	r := s.submit(b)
 	is := s.wait(b)[0]

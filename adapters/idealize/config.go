@@ -9,16 +9,16 @@ import (
 // Config are the settings of one cluster's idealizer. A zero Command is given
 // by whoever wraps; the others have their defaults from Defaults.
 type Config struct {
-	// Command is the deadline of one command. The wait for its turn does not
-	// count.
+	// Command is the deadline of the commands of one call, without the time in
+	// which they wait for their turns.
 	Command jjm.Duration `toml:"command"`
 	// ParallelCommands is how many commands may run at once. With two or more,
 	// one place is kept for cancel, hold and release.
 	ParallelCommands int `toml:"parallel_commands"`
 	// CommandsPerMinute is the most commands begun within any 60 seconds; 0 =
 	// no ceiling. A tenth, at least one of two, is kept for cancel, hold and
-	// release. A call that needs several commands waits for the first only;
-	// the others count, and make the next call wait.
+	// release. Of a call that needs several commands each waits for its turn;
+	// the call keeps its place meanwhile.
 	CommandsPerMinute int `toml:"commands_per_minute"`
 	// BreakerFailures is how many commands in a row may get no answer before
 	// no more are sent; 0 = the breaker never opens.

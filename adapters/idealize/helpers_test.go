@@ -32,6 +32,9 @@ type scripted struct {
 	// play gives how long a command takes and what it comes to. A command that
 	// is cut off before answers Ambiguous if it is a submission, else Busy.
 	play func(verb idealize.Verb) (time.Duration, error)
+	// steps gives how many commands a call takes; nil, and every submission, is
+	// one.
+	steps func(verb idealize.Verb) int
 	// results are those of Control.
 	results []error
 
@@ -43,7 +46,25 @@ type scripted struct {
 	mostOf   int // plain
 }
 
-func (s *scripted) command(ctx context.Context, verb idealize.Verb, tag jjm.Tag) (err error) {
+// command runs all commands of a call.
+func (s *scripted) command(ctx context.Context, verb idealize.Verb, tag jjm.Tag) error {
+	steps := 1
+	if s.steps != nil && verb != idealize.Submit {
+		steps = s.steps(verb)
+	}
+	for range steps {
+		if err := adapters.Turn(ctx); err != nil {
+			return err
+		}
+		if err := s.step(ctx, verb, tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step runs one command.
+func (s *scripted) step(ctx context.Context, verb idealize.Verb, tag jjm.Tag) (err error) {
 	s.mu.Lock()
 	took, answer := s.play(verb)
 	i := len(s.commands)

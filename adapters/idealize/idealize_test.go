@@ -60,8 +60,8 @@ func drawOutcomes(t *rapid.T) []outcome {
 
 // tell runs a story, each visit in a goroutine of its own, and gives the
 // adapter that saw it.
-func tell(t *testing.T, c idealize.Config, visits []visit, outcomes []outcome) *scripted {
-	s := &scripted{play: func(idealize.Verb) (time.Duration, error) {
+func tell(t *testing.T, c idealize.Config, visits []visit, outcomes []outcome, steps []int) *scripted {
+	s := &scripted{steps: func(v idealize.Verb) int { return steps[int(v)%len(steps)] }, play: func(idealize.Verb) (time.Duration, error) {
 		if len(outcomes) == 0 {
 			return 0, nil
 		}
@@ -96,7 +96,7 @@ func tagOf(i int) jjm.Tag { return jjm.Tag("t" + string(rune('a'+i/26)) + string
 func TestIdeal_NoStoryBreaksThePromises(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, visits := drawConfig(rt), drawVisits(rt)
-		s := tell(t, c, visits, drawOutcomes(rt))
+		s := tell(t, c, visits, drawOutcomes(rt), rapid.SliceOfN(rapid.IntRange(1, 4), 1, 6).Draw(rt, "steps"))
 		commands := s.ran()
 		if s.most > c.ParallelCommands || c.ParallelCommands > 1 && s.mostOf >= c.ParallelCommands {
 			rt.Errorf("%d commands at once, %d of them not urgent: want at most %d, and one place kept", s.most, s.mostOf, c.ParallelCommands)
@@ -259,28 +259,6 @@ func TestLimit_TheCeilingKeepsATenthForCancels(t *testing.T) {
 			t.Error("a minute later:", err)
 		}
 	})
-}
-
-// several is an adapter whose listing needs three commands.
-type several struct{ *scripted }
-
-func (s several) List(ctx context.Context, o jjm.Owner, since time.Time) (adapters.Listing, error) {
-	for range 3 {
-		if _, err := (adapters.CLI{}).Run(ctx, nil, "true"); err != nil {
-			return adapters.Listing{}, err
-		}
-	}
-	return s.scripted.List(ctx, o, since)
-}
-
-func TestLimit_EveryCommandOfACallCounts(t *testing.T) {
-	a := idealize.Wrap(several{&scripted{play: always(0, nil)}}, settings(nil), idealize.Deps{})
-	if err := ask(t.Context(), a, idealize.List, ""); err != nil {
-		t.Fatal(err)
-	}
-	if st := status(a); st.Used != 3 {
-		t.Errorf("%d commands counted, want 3", st.Used)
-	}
 }
 
 func TestBreaker_OpensAndRunsNothingUntilAProbeIsAnswered(t *testing.T) {

@@ -26,8 +26,8 @@ type limit struct {
 // Status tells how an idealizer sees its batch system. Times are zero where
 // nothing of the kind is so.
 type Status struct {
-	// Running is how many commands run, Waiting how many calls wait for their
-	// turn.
+	// Running is how many calls are at it, Waiting how many commands wait for
+	// their turn.
 	Running, Waiting int
 	// Used is how many commands were begun within the last minute; Ceiling the
 	// most there may be, 0 = no ceiling.
@@ -129,28 +129,24 @@ func (l *limit) run(ctx context.Context, verb Verb, probe int, do func(context.C
 			l.last[verb] = time.Since(began)
 		}
 	}()
-	cmd, cancel := l.deadline(ctx)
-	defer cancel()
-	err = do(adapters.Counted(cmd, l.count()))
+	s, end := newSpan(ctx, l.command)
+	defer end()
+	err = do(adapters.WithTurns(s, l.further(s, verb == Control)))
 	told = hear(ctx, verb, err)
 	return err
 }
 
-// deadline bounds one command.
-func (l *limit) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if l.command <= 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, l.command)
-}
-
-// count counts the commands of one call after the first, which had its turn.
-func (l *limit) count() func() {
-	var n atomic.Int32
-	return func() {
-		if n.Add(1) > 1 {
-			l.turns.charge()
+// further lets the commands of one call after the first, which had its turn,
+// wait for theirs. That is none of the call's time.
+func (l *limit) further(s *span, urgent bool) func(context.Context) error {
+	var begun atomic.Bool
+	return func(ctx context.Context) error {
+		if !begun.Swap(true) {
+			return nil
 		}
+		s.pause()
+		defer s.resume()
+		return l.turns.more(ctx, urgent)
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 const minute = time.Minute
 
 // turns hands out turns to run a command: places, and the commands of a minute.
-// Urgent callers come first, and a part of both is theirs alone; among equals
-// the first to come is first.
+// A call has a place until it is over, and each of its commands one of the
+// minute's. Urgent callers come first, and a part of both is theirs alone. Next
+// come those who have a place, since others wait for it; among equals the first
+// to come is first.
 type turns struct {
 	places  int
 	ceiling int // commands in any minute; 0 = no ceiling
@@ -30,6 +32,7 @@ type turns struct {
 // waiter is a caller in line. ready is closed once it has its turn.
 type waiter struct {
 	urgent bool
+	placed bool // it has a place, and waits for a further command only
 	ready  chan struct{}
 	dealt  bool
 }
@@ -41,25 +44,54 @@ func (t *turns) take(ctx context.Context, urgent bool) error {
 		return t.late(ctx)
 	}
 	w := &waiter{urgent: urgent, ready: make(chan struct{})}
+	if t.wait(ctx, w) {
+		return nil
+	}
+	t.mu.Lock()
+	if w.dealt { // at the same moment
+		t.busy--
+		t.deal()
+	}
+	t.mu.Unlock()
+	return t.late(ctx)
+}
+
+// more waits for a further command of a call that has its turn. The error, when
+// ctx ends first, is of kind Busy: the command was not run.
+func (t *turns) more(ctx context.Context, urgent bool) error {
+	if ctx.Err() != nil || !t.wait(ctx, &waiter{urgent: urgent, placed: true, ready: make(chan struct{})}) {
+		return t.late(ctx)
+	}
+	return nil
+}
+
+// wait stands in line; false if ctx ended first. The waiter may have been dealt
+// a turn at that very moment.
+func (t *turns) wait(ctx context.Context, w *waiter) bool {
 	t.mu.Lock()
 	line := t.line(w)
-	*line = append(*line, w)
+	at := len(*line)
+	if w.placed {
+		at = 0
+		for at < len(*line) && (*line)[at].placed {
+			at++
+		}
+	}
+	*line = slices.Insert(*line, at, w)
 	t.deal()
 	t.mu.Unlock()
 	select {
 	case <-w.ready:
-		return nil
+		return true
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
-	if w.dealt { // at the same moment
-		t.mu.Unlock()
-		t.give()
-		return t.late(ctx)
+	defer t.mu.Unlock()
+	if !w.dealt {
+		*line = slices.DeleteFunc(*line, func(o *waiter) bool { return o == w })
+		t.deal() // for those behind
 	}
-	*line = slices.DeleteFunc(*line, func(o *waiter) bool { return o == w })
-	t.mu.Unlock()
-	return t.late(ctx)
+	return false
 }
 
 func (t *turns) line(w *waiter) *[]*waiter {
@@ -86,22 +118,17 @@ func (t *turns) give() {
 	t.deal()
 }
 
-// charge counts a further command of a turn.
-func (t *turns) charge() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.begun = append(t.begun, time.Now())
-}
-
 // deal gives turns to those in line, as far as they go. The lock is held.
 func (t *turns) deal() {
 	now := time.Now()
 	t.expire(now)
 	for _, line := range []*[]*waiter{&t.urgent, &t.plain} {
-		for len(*line) > 0 && t.free((*line)[0].urgent) {
+		for len(*line) > 0 && t.free((*line)[0]) {
 			w := (*line)[0]
 			*line = (*line)[1:]
-			t.busy++
+			if !w.placed {
+				t.busy++
+			}
 			t.begun = append(t.begun, now)
 			w.dealt = true
 			close(w.ready)
@@ -119,9 +146,18 @@ func (t *turns) expire(now time.Time) {
 	t.begun = slices.Delete(t.begun, 0, old)
 }
 
-// free reports whether there is a turn for one who is urgent or not.
-func (t *turns) free(urgent bool) bool {
-	return t.busy < t.most(t.places, 1, urgent) && (t.ceiling == 0 || len(t.begun) < t.most(t.ceiling, t.ceiling/10, urgent))
+// free reports whether there is a turn for one in line.
+func (t *turns) free(w *waiter) bool {
+	return (w.placed || t.busy < t.most(t.places, 1, w.urgent)) && t.over(w) < 0
+}
+
+// over is how many commands of the last minute must be past before one in line
+// may begin, less one: below 0 it may begin now.
+func (t *turns) over(w *waiter) int {
+	if t.ceiling == 0 {
+		return -1
+	}
+	return len(t.begun) - t.most(t.ceiling, t.ceiling/10, w.urgent)
 }
 
 // most is what callers may have of n, where so many are kept for the urgent
@@ -140,15 +176,21 @@ func (t *turns) wake(now time.Time) {
 		t.timer.Stop()
 		t.timer = nil
 	}
-	if t.ceiling == 0 || len(t.urgent)+len(t.plain) == 0 {
+	// Who is first in a line waits for so many to expire that one more may
+	// begin; or for a place, which another gives.
+	next := -1
+	for _, line := range [][]*waiter{t.urgent, t.plain} {
+		if len(line) == 0 {
+			continue
+		}
+		if over := t.over(line[0]); over >= 0 && (next < 0 || over < next) {
+			next = over
+		}
+	}
+	if next < 0 {
 		return
 	}
-	// Who is first in line waits for so many to expire that one more may begin.
-	over := len(t.begun) - t.most(t.ceiling, t.ceiling/10, len(t.urgent) > 0)
-	if over < 0 {
-		return // it waits for a place
-	}
-	t.timer = time.AfterFunc(t.begun[over].Add(minute).Sub(now), func() {
+	t.timer = time.AfterFunc(t.begun[next].Add(minute).Sub(now), func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.deal()

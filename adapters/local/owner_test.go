@@ -12,17 +12,16 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
+	"jjm/internal/needs"
 )
 
 var nobody = jjm.Owner{UID: 65534, GID: 65534, User: "nobody"}
 
-// rootOnly skips the test for others, and gives a folder that everybody can
-// pass through: the testing package's own is closed.
+// rootOnly is for tests with jobs of others. It gives a folder that everybody
+// can pass through: the testing package's own is closed.
 func rootOnly(t *testing.T) string {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root can run jobs of others")
-	}
+	needs.Root(t, "to run jobs of others")
 	dir, err := os.MkdirTemp("", "jjm-local-*")
 	if err != nil {
 		t.Fatal(err)

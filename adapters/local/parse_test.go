@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -268,21 +269,23 @@ func FuzzReplay(f *testing.F) {
 }
 
 func TestMembers_AForeignSessionOfTheSameNumberIsSpared(t *testing.T) {
-	own, err := readStat(os.Getpid())
+	cmd := exec.Command("sleep", "60")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	leader, err := readStat(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	leader, err := readStat(own.session)
-	if err != nil {
-		t.Skipf("the leader of this session: %v", err)
-	}
-	p := &proc{pid: own.session, born: [2]int64{leader.startMS - 5000, leader.startMS - 4000}}
+	p := &proc{pid: leader.session, born: [2]int64{leader.startMS - 5000, leader.startMS - 4000}}
 	if found := p.members(); len(found) != 0 {
 		t.Errorf("taken for the job's: %+v", found)
 	}
 	p.born = [2]int64{leader.startMS, leader.startMS}
-	if own.session > 1 && len(p.members()) == 0 {
-		t.Error("the job's own session is not seen")
+	if found := p.members(); len(found) != 1 {
+		t.Errorf("the job's own session is %+v", found)
 	}
 }
 

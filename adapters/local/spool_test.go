@@ -14,6 +14,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
+	"jjm/internal/needs"
 )
 
 func TestNew_RefusesAMistakenConfiguration(t *testing.T) {
@@ -293,15 +294,10 @@ func TestPurge_RemovesOldEntriesAndNeverUsesAnIdAnew(t *testing.T) {
 	}
 }
 
-// smallDisk mounts a file system of a few pages, or skips the test.
+// smallDisk is a folder on a file system of a few pages.
 func smallDisk(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("jjm-test", dir, "tmpfs", 0, "size=128k"); err != nil {
-		t.Skipf("mount a small disk: %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
-	return dir
+	return needs.Tmpfs(t, t.TempDir(), "size=128k")
 }
 
 // fillUp writes a file until the disk is full.
@@ -400,16 +396,15 @@ func TestFullDisk_NoJobStartsUnmarkedAndNoEndIsForgotten(t *testing.T) {
 }
 
 func TestUnwritableSpool_SaysWhatToDo(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("nothing is unwritable to root")
-	}
 	state := t.TempDir()
 	a := open(t, state, config(1))
 	if err := os.Chmod(filepath.Join(state, "spool"), 0o500); err != nil {
 		t.Fatal(err)
 	}
 	defer os.Chmod(filepath.Join(state, "spool"), 0o700)
-	_, err := a.Submit(t.Context(), shell(t, 1, "exit 0"))
+	b := shell(t, 1, "exit 0")
+	var err error
+	needs.Unprivileged(t, func() { _, err = a.Submit(t.Context(), b) })
 	if jjm.KindOf(err) != jjm.Busy || !strings.Contains(fmt.Sprint(err), "writable") {
 		t.Errorf("error %v", err)
 	}

@@ -17,8 +17,8 @@ import (
 	"jjm/run"
 )
 
-// onReal runs the suite on the PBS whose commands are on the PATH.
-var onReal = flag.Bool("real", false, "run the suite on the PBS on the PATH, as the account that runs the test")
+// realPBS runs the suite on the PBS whose commands are on the PATH.
+var realPBS = flag.Bool("real", false, "run the suite on the PBS on the PATH, as the account that runs the test")
 
 // fakeDir is where the fake is built; TestMain removes it.
 var fakeDir string

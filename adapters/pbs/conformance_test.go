@@ -13,15 +13,26 @@ import (
 
 var commandNames = []string{"qsub", "qstat", "qdel", "qhold", "qrls", "pbsnodes"}
 
+// TestConformance_OpenPBS is on the fake; with -real it is on the PBS of the PATH.
 func TestConformance_OpenPBS(t *testing.T) {
 	t.Parallel()
-	adaptertest.Run(t, func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=openpbs") })
+	open := func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=openpbs") }
+	if *realPBS {
+		open = onReal
+	}
+	adaptertest.Run(t, open)
 }
 
 func TestConformance_Torque(t *testing.T) {
 	t.Parallel()
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=torque") })
 }
+
+// What OpenPBS cannot; see TestHold.
+const (
+	holdCheck   = "a held job waits for its release"
+	openPBSHold = "OpenPBS holds no single members of an array"
+)
 
 // onFake is a complex of the check's own, with all that it can do.
 func onFake(t *testing.T, settings ...string) adaptertest.System {
@@ -37,39 +48,44 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 		Requeue:    func(adaptertest.TB, string) { b.fault("rerun", true); b.do("qstat") },
 		SystemHold: func(_ adaptertest.TB, id string) { b.as("root", "qhold", "-h", "s", id) },
 	}
+	s.NotHere = map[string]string{"a lost node is told": "the fake has one node; its rerun is what a lost MOM leads to"}
 	if b.env["FAKEPBS_DIALECT"] == "torque" {
 		s.LoseHistory = func(adaptertest.TB, string) { b.fault("lost-history", true) }
 	} else {
-		s.NoHold = true // not single members of an array; see TestHold
+		s.NotHere[holdCheck] = openPBSHold
 		s.LoseHistory = func(_ adaptertest.TB, id string) { b.do("qdel", "-x", id) }
 	}
 	return s
 }
 
-// TestConformance_Real is the suite on a real PBS: go test ./adapters/pbs -real.
-// It needs one that keeps history, and a home folder that its nodes see.
-func TestConformance_Real(t *testing.T) {
-	if !*onReal {
-		t.Skip("NOT RUN: -real runs the suite on the PBS on the PATH")
-	}
+// onReal is the PBS on the PATH, as the account that runs the test. It must keep
+// history, and its nodes must see the account's home folder.
+func onReal(t *testing.T) adaptertest.System {
 	bin := folderOf(t, "qsub")
 	home, err := os.UserHomeDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
-		dir, err := os.MkdirTemp(home, "jjm-conformance-*")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		on := func(bin string) *Adapter { return makeAdapter(t, func(c *Config) { c.Bin = bin }) }
-		return adaptertest.System{
-			Adapter: on(bin), Owner: self(t), Dir: dir, Patience: 2 * time.Minute, Parallel: true, NoHold: true,
-			Walltime: 5 * time.Second, Bin: bin, Commands: commandNames, Submits: "qsub",
-			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return on(bin) },
-		}
-	})
+	dir, err := os.MkdirTemp(home, "jjm-conformance-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	on := func(bin string) *Adapter { return makeAdapter(t, func(c *Config) { c.Bin = bin }) }
+	return adaptertest.System{
+		Adapter: on(bin), Owner: self(t), Dir: dir, Patience: 2 * time.Minute, Parallel: true,
+		NotHere: map[string]string{
+			holdCheck:                               openPBSHold,
+			"the jobs of two owners are kept apart": "the test runs as one account",
+			"the memory limit is enforced":          "$enforce mem is off by default",
+			"a rerun is counted":                    "qrerun is the operator's",
+			"a lost node is told":                   "the node is the site's",
+			"a hold by the system is told":          "a system hold is the operator's",
+			"a job that history forgot is left out": "history is the operator's",
+		},
+		Walltime: 5 * time.Second, Bin: bin, Commands: commandNames, Submits: "qsub",
+		WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return on(bin) },
+	}
 }
 
 // folderOf finds a command on the PATH.

@@ -36,6 +36,12 @@ func TestConformance(t *testing.T) {
 			// On a machine of two cores that other tests load.
 			Patience: 2 * time.Minute,
 			Walltime: 2 * time.Second, Parallel: true,
+			NotHere: map[string]string{
+				"the jobs of two owners are kept apart": "the bed's commands act for one account only",
+				"a lost node is told":                   "the bed has one node",
+				"a job that history forgot is left out": "the accounting file forgets nobody; TestHistory covers its rotation",
+				"the memory limit is enforced":          "h_vmem makes malloc fail and ends no job; see TestRecord_AFailureNearTheMemoryLimitIsLabelled",
+			},
 			Bin: bed.Bin, Commands: []string{"qsub", "qstat", "qdel", "qhold", "qrls", "qmod", "qconf", "qhost"}, Submits: "qsub",
 			WithBin:    func(t adaptertest.TB, bin string) adapters.Adapter { return onBed(t.(testing.TB), bed, bin) },
 			Requeue:    func(t adaptertest.TB, id string) { bed.Do(t.(testing.TB), "reschedule", id) },

@@ -2,6 +2,7 @@ package slurm_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -70,6 +71,11 @@ func system(t *testing.T, bed *testbed.Bed, change func(*slurm.Config)) adaptert
 			mustAdmin(t, bed, "update", "NodeName="+host, "State=DOWN", "Reason=test")
 			t.Cleanup(func() { nodeUp(t, bed, host) })
 		},
+		NotHere: map[string]string{
+			"the jobs of two owners are kept apart":     "the bed's commands act for one account only",
+			"a held bulk never runs before its release": "Slurm's bulks are not held: sbatch is found again by its tag",
+			"a job that history forgot is left out":     "slurmdbd forgets nobody on command; TestFaults has a controller that forgot",
+		},
 		Bin:      bed.Bin,
 		Commands: []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"},
 		WithBin: func(t adaptertest.TB, bin string) adapters.Adapter {
@@ -94,20 +100,25 @@ func nodeUp(t adaptertest.TB, bed *testbed.Bed, host string) {
 }
 
 func TestConformance_Sbatch(t *testing.T) {
+	t.Parallel()
 	bed := testbed.Start(t, "slurm")
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		s := system(t, bed, func(c *slurm.Config) { c.Queue = "two" })
 		s.Submits = "sbatch"
+		s.Walltime = time.Minute // Slurm's least; the kill comes within half a minute more
 		return s
 	})
 }
 
 // The suite is the same with REST, with fewer jobs: only Submit is another.
 func TestConformance_Rest(t *testing.T) {
+	t.Parallel()
 	bed := testbed.Start(t, "slurm")
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		s := system(t, bed, func(c *slurm.Config) { c.Queue, c.Rest = "three", bed.Vars["REST_UNIX"] })
 		s.Commands = nil // it submits with none of them
+		s.NotHere["the walltime limit is enforced"] = "Slurm's least limit is a minute, which the suite with sbatch waits for"
+		maps.Copy(s.NotHere, adaptertest.WithoutCommands("faulty commands are for the suite with sbatch; slurmrestd is no command"))
 		s.Jobs = 40
 		return s
 	})

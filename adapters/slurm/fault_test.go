@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -12,13 +13,14 @@ import (
 	"jjm/adapters"
 	"jjm/adapters/slurm"
 	"jjm/adapters/testbed"
+	"jjm/run"
 )
 
 // ownBed is a Slurm that only this test uses: without accounting, impatient,
 // and forgetful.
 func ownBed(t *testing.T) *testbed.Bed {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "jjm-bed-slurm-*")
+	dir, err := os.MkdirTemp("", "jjm-bed-slurm-*") // a killed run's is swept away with its daemons
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,23 +164,27 @@ func noMunge(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	}
 }
 
-// recycled kills the controller at once after it acknowledged a bulk: it
-// forgets it, and gives the id to the next one.
+// recycled kills the controller after it acknowledged a bulk and before that was
+// on its disk: it forgets the bulk, and gives the id to the next one. The moment
+// is not left to chance: the controller's folder is put back as it was.
 func recycled(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
-	var lost, other adapters.Bulk
-	var was, is adapters.Receipt
-	for try := 0; ; try++ {
-		lost, other = bulk(t, bed, 1, "sleep 60"), bulk(t, bed, 1, "sleep 60")
-		was = submit(t, a, lost)
-		bed.Do(t, "kill", "slurmctld")
-		bed.Do(t, "start", "slurmctld")
-		is = submit(t, a, other)
-		if is.ID == was.ID {
-			break
-		}
-		if try == 3 {
-			t.Skipf("the controller does not give ids out again: %s, then %s", was.ID, is.ID)
-		}
+	state := filepath.Join(filepath.Dir(bed.Vars["ETC"]), "ctld")
+	before := filepath.Join(t.TempDir(), "ctld")
+	bed.Do(t, "stop", "slurmctld")
+	copied(t, state, before)
+	bed.Do(t, "start", "slurmctld")
+	lost, other := bulk(t, bed, 1, "sleep 60"), bulk(t, bed, 1, "sleep 60")
+	lost.Request.Queue, other.Request.Queue = "closed", "closed" // takes jobs and runs none
+	was := submit(t, a, lost)
+	bed.Do(t, "kill", "slurmctld")
+	if err := os.RemoveAll(state); err != nil {
+		t.Fatal(err)
+	}
+	copied(t, before, state)
+	bed.Do(t, "start", "slurmctld")
+	is := submit(t, a, other)
+	if is.ID != was.ID {
+		t.Fatalf("the controller gave out %s, then %s; want one id twice", was.ID, is.ID)
 	}
 	found, err := a.Find(t.Context(), bed.Owner, []jjm.Tag{lost.Tag, other.Tag})
 	if err != nil || found[0].Presence != adapters.Absent || found[1].Presence != adapters.Present {
@@ -196,6 +202,15 @@ func recycled(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	}
 	if got, err := a.Account(t.Context(), bed.Owner, []adapters.Ref{ref}); err != nil || len(got) != 0 {
 		t.Errorf("accounted %+v, error %v", got, err)
+	}
+}
+
+// copied copies a folder with its owners and modes.
+func copied(t *testing.T, from, to string) {
+	t.Helper()
+	out, err := run.Run(t.Context(), run.Cmd{Argv: []string{"/bin/cp", "-a", from, to}})
+	if err != nil || out.Exit != 0 {
+		t.Fatalf("cp -a %s %s: exit %d, error %v: %s", from, to, out.Exit, err, out.Stderr)
 	}
 }
 

@@ -1,6 +1,5 @@
 // Package testbed gives tests the real batch systems that scripts/testbed
-// installs and starts: on Debian, as root. Elsewhere a test that needs one says
-// so and is skipped; with CI=true that is a failure.
+// installs and starts: on Debian, as root, which tests need (see needs).
 package testbed
 
 import (
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/needs"
 	"jjm/run"
 )
 
@@ -34,6 +34,8 @@ type Bed struct {
 	Vars map[string]string
 	// script is the bed's own.
 	script string
+	// alone: no other test uses the bed.
+	alone bool
 }
 
 // startTime bounds the start of a bed, its installation included.
@@ -41,25 +43,22 @@ const startTime = 8 * time.Minute
 
 // Start brings up a bed - "slurm", "condor", "sge" - unless it is up, and
 // leaves it up. Other tests may use it at the same time, but none that
-// disturbs it, until the end of t.
+// disturbs it, until the end of t. A bed that nobody uses is emptied of jobs
+// first, and made anew if it is not well: whoever has jobs on it holds a lock.
 func Start(t testing.TB, name string) *Bed { return start(t, name, syscall.LOCK_SH) }
 
 // StartAlone is Start for a test that disturbs the batch system: it waits until
-// no other test uses it, and keeps others out until the end of t. A test, its
-// parents included, calls one of the two at most once.
+// no other test uses it, and keeps others out until the end of t. Its Do tells
+// the bed's script so. A test, its parents included, calls one of the two at
+// most once.
 func StartAlone(t testing.TB, name string) *Bed { return start(t, name, syscall.LOCK_EX) }
 
-func start(t testing.TB, name string, lock int) *Bed {
+func start(t testing.TB, name string, how int) *Bed {
 	t.Helper()
-	if why := unfit(); why != "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("the test bed %s cannot be started: %s", name, why)
-		}
-		t.Skipf("NOT RUN: this test needs the real %s of scripts/testbed: %s", name, why)
-	}
-	enter(t, name, lock)
+	needs.Root(t, "to install and start "+name)
+	needs.Debian(t)
 	b := &Bed{script: filepath.Join(root(t), "scripts", "testbed", name+".sh")}
-	b.Do(t, "up")
+	b.enter(t, name, how)
 	b.Vars = variables(b.Do(t, "env"))
 	b.Bin, b.Env = b.Vars["BIN"], map[string]string{}
 	for key, value := range b.Vars {
@@ -71,33 +70,60 @@ func start(t testing.TB, name string, lock int) *Bed {
 	return b
 }
 
-// enter takes the lock of a bed's users, which tests of other processes take too.
-func enter(t testing.TB, name string, how int) {
+// enter takes the lock of a bed's users, which tests of other processes and the
+// scripts take too, and brings the bed up. Who finds nobody there has the bed
+// alone meanwhile.
+func (b *Bed) enter(t testing.TB, name string, how int) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(os.TempDir(), "jjm-testbed-"+name+".lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	f, err := os.OpenFile(lockFile(name), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	for {
-		err := syscall.Flock(int(f.Fd()), how)
-		if err == nil {
-			return
+	lock := func(how int) error {
+		for {
+			if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
+				return err
+			}
 		}
-		if !errors.Is(err, syscall.EINTR) {
+	}
+	if b.alone = lock(syscall.LOCK_EX|syscall.LOCK_NB) == nil; !b.alone {
+		if err := lock(how); err != nil {
 			t.Fatalf("lock of the test bed %s: %v", name, err)
 		}
+		b.alone = how == syscall.LOCK_EX
+	}
+	b.Do(t, "up")
+	if b.alone && how == syscall.LOCK_SH {
+		if err := lock(how); err != nil {
+			t.Fatalf("lock of the test bed %s: %v", name, err)
+		}
+		b.alone = false
 	}
 }
 
+// lockFile is where the scripts have it, too (scripts/testbed/common.sh): not
+// in the folder for temporary files, which is another one in each test run.
+func lockFile(name string) string {
+	dir := os.Getenv("JJM_TESTBED")
+	if dir == "" {
+		dir = "/tmp"
+	}
+	return filepath.Join(dir, "jjm-testbed-"+name+".lock")
+}
+
 // Do runs the bed's script with the arguments and gives what it printed. The
-// verbs that every script knows are up, down, status and env; a bed's own
-// package says what else.
+// verbs that every script knows are up, down, status, env, heal, lose history
+// and keep history; a bed's own package says what else.
 func (b *Bed) Do(t testing.TB, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	out, err := run.Run(ctx, run.Cmd{Argv: append([]string{b.script}, args...), Env: os.Environ(), Deadline: startTime})
+	env := os.Environ()
+	if b.alone {
+		env = append(env, "JJM_BED_ALONE=1")
+	}
+	out, err := run.Run(ctx, run.Cmd{Argv: append([]string{b.script}, args...), Env: env, Deadline: startTime})
 	if err != nil || out.Exit != 0 {
 		t.Fatalf("%s %v: exit %d, error %v\n%s%s", b.script, args, out.Exit, err, out.Stdout, out.Stderr)
 	}
@@ -108,7 +134,7 @@ func (b *Bed) Do(t testing.TB, args ...string) string {
 // the batch system sees too, and removes it after the test.
 func (b *Bed) Dir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "jjm-bed-*")
+	dir, err := os.MkdirTemp(temp(), "jjm-bed-*")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,15 +148,13 @@ func (b *Bed) Dir(t testing.TB) string {
 	return dir
 }
 
-// unfit says why this machine cannot run the beds.
-func unfit() string {
-	if os.Geteuid() != 0 {
-		return "it is installed and started as root"
+// temp is a folder that the batch systems see too: that of the test run, if it
+// is below /tmp (HTCondor's daemons see a few folders of this machine only).
+func temp() string {
+	if dir := os.TempDir(); strings.HasPrefix(dir, "/tmp/") {
+		return dir
 	}
-	if _, err := os.Stat("/etc/debian_version"); err != nil {
-		return "it is installed from Debian's packages, and this is no Debian"
-	}
-	return ""
+	return "/tmp"
 }
 
 // root is the folder of the module.

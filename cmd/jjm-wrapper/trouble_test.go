@@ -10,21 +10,13 @@ import (
 
 	"jjm"
 	"jjm/glf"
+	"jjm/internal/needs"
 )
 
-// smallDisk mounts a file system of a few megabytes, or skips the test.
+// smallDisk is a folder on a file system of a few megabytes.
 func smallDisk(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skipf("THE FULL DISK IS NOT TESTED HERE: mount a small tmpfs: %v (needs root)", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
+	return needs.Tmpfs(t, t.TempDir(), "size=8m")
 }
 
 func TestTrouble_ADiskFilledByTheApplicationIsReported(t *testing.T) {

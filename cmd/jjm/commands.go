@@ -55,7 +55,7 @@ func groups() []group {
 			statusCommand(), listCommand(), waitCommand(), outputCommand(), catCommand(),
 			recordCommand(), historyCommand(), logCommand(), jobTypesCommand(), clustersCommand(), versionCommand(),
 		}},
-		{"For the site", []command{drainCommand(), pauseCommand(), resumeCommand(), serveCommand(), configCommand()}},
+		{"For the site", []command{drainCommand(), pauseCommand(), resumeCommand(), banCommand(), unbanCommand(), bansCommand(), serveCommand(), configCommand()}},
 	}
 }
 

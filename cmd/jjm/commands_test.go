@@ -16,6 +16,7 @@ import (
 	"jjm/gate"
 	"jjm/gate/client"
 	"jjm/gate/gatetest"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -79,9 +80,9 @@ func TestCodeOf_EveryKindHasItsExitCode(t *testing.T) {
 
 // TestLinks_NothingThatMakesTheStartSlow keeps "jjm lookup" cheap.
 func TestLinks_NothingThatMakesTheStartSlow(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	out, err := exec.Command(needs.Program(t, "go", "golang-go"), "list", "-deps", ".").Output()
 	if err != nil {
-		t.Skipf("no go command: %v", err)
+		t.Fatal(err)
 	}
 	slow := map[string]bool{"net": true, "net/http": true, "os/user": true, "runtime/cgo": true, "log/slog": true, "testing": true,
 		"jjm/gate": true, "jjm/store": true, "jjm/engine": true, "jjm/app": true, "jjm/xmldb": true}
@@ -107,7 +108,7 @@ func BenchmarkExec(b *testing.B) {
 	for _, c := range []struct{ name, pkg string }{{"FlagOnly", filepath.Join(dir, "flagonly.go")}, {"Lookup", "."}} {
 		program := filepath.Join(dir, c.name)
 		if out, err := exec.Command("go", "build", "-o", program, c.pkg).CombinedOutput(); err != nil {
-			b.Skipf("build %s: %v: %s", c.pkg, err, out)
+			b.Fatalf("build %s: %v: %s", c.pkg, err, out)
 		}
 		args := map[string][]string{"Lookup": {"lookup", "17"}}[c.name]
 		b.Run(c.name, func(b *testing.B) {

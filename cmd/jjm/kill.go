@@ -25,7 +25,8 @@ func killCommand() command {
 	return command{
 		name: "kill", args: "ID...", min: 1, max: -1, summary: "Stop jobs; of a finished one, no change",
 		detail: "The wish is stored and carried out: lookup tells when the jobs are gone. One line each: ID accepted, " +
-			"ID no-change (it was over already, which is a success), or ID error KIND TEXT.",
+			"ID no-change (it was over already, which is a success), or ID error KIND TEXT. Local jobs that are still to be made " +
+			"are busy and nothing is done: try again, or kill the grid job, which works at any time.",
 		example: "jjm kill 17",
 		make:    func() verb { return &kill{} },
 	}

@@ -26,6 +26,8 @@ func (s *status) take(words []string) { s.Refs = words }
 func statusCommand() command {
 	return command{
 		name: "status", args: "[ID...]", max: -1, summary: "The detail of jobs, or of the site",
+		detail: "Each id is answered: of one that is not known, or is another account's, the line is ID error KIND TEXT " +
+			"(with --json its lookup has an error), and the exit code is the first such one's.",
 		example: "jjm status 17 17.3",
 		make:    func() verb { return &status{} },
 	}
@@ -42,18 +44,38 @@ func (s *status) run(c *cli) error {
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		return c.printEach(a.Status)
+	if len(a.Status) != len(s.Refs) {
+		return jjm.Errorf(jjm.Internal, "status: %d answers for %d ids", len(a.Status), len(s.Refs))
 	}
+	var first error
 	for i, st := range a.Status {
-		if i > 0 {
-			_ = c.out.WriteByte('\n')
+		if st.Lookup.Error != nil && first == nil {
+			first = st.Lookup.Error.Err()
 		}
-		if err := c.printStatus(st, s.Refs[min(i, len(s.Refs)-1)]); err != nil {
+		if err := s.print(c, i, st); err != nil {
 			return err
 		}
 	}
-	return nil
+	return first
+}
+
+// print shows the i-th answer. What is wrong with one of several ids is said in
+// its place; of one alone it is the command's own error.
+func (s *status) print(c *cli, i int, st wire.Status) error {
+	if s.JSON {
+		return c.printJSON(st)
+	}
+	if i > 0 {
+		_ = c.out.WriteByte('\n')
+	}
+	if e := st.Lookup.Error; e != nil {
+		if len(s.Refs) == 1 {
+			return nil
+		}
+		_, err := fmt.Fprintf(c.out, "%s error %s %s\n", field(s.Refs[i]), e.Kind, printable(e.Text))
+		return err
+	}
+	return c.printStatus(st, s.Refs[i])
 }
 
 // site shows the clusters and the jobs that are not finished.

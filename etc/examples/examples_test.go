@@ -23,6 +23,7 @@ import (
 	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/all"
+	"jjm/internal/needs"
 	"jjm/jobfile"
 	"jjm/split"
 )
@@ -552,17 +553,12 @@ func TestJobFiles_FailingFailsAsItsCommentSays(t *testing.T) {
 }
 
 func TestScripts_PassShellcheck(t *testing.T) {
-	if _, err := exec.LookPath("shellcheck"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("shellcheck is not installed")
-		}
-		t.Skip("SKIPPED: shellcheck is not installed, so the scripts are not checked")
-	}
+	shellcheck := needs.Program(t, "shellcheck", "shellcheck")
 	scripts, err := filepath.Glob("*.sh")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
-	if out, err := exec.Command("shellcheck", scripts...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(shellcheck, scripts...).CombinedOutput(); err != nil {
 		t.Errorf("shellcheck: %v\n%s", err, out)
 	}
 }

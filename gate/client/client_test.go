@@ -36,7 +36,7 @@ func TestDo_AnswersAndClassifiesErrors(t *testing.T) {
 	if err != nil || a.Version != "v" {
 		t.Errorf("ping: %+v, %v", a, err)
 	}
-	if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbStatus, Refs: []string{"9"}}); jjm.KindOf(err) != jjm.Gone {
+	if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbRecord, Refs: []string{"9"}}); jjm.KindOf(err) != jjm.Gone {
 		t.Errorf("an unknown job: %v", err)
 	}
 	_, err = c.Do(t.Context(), wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Text: "bad", BaseDir: "/"}})

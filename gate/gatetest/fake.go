@@ -47,6 +47,7 @@ type Fake struct {
 	Sites []wire.Cluster
 	// orders are in force.
 	orders []jjm.Order
+	bans   []jjm.Ban
 	// Hook, if set, is called at the start of every method with the verb and
 	// may block, panic or fail.
 	Hook func(ctx context.Context, verb string) error
@@ -221,22 +222,31 @@ func (f *Fake) Status(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wir
 	defer f.mu.Unlock()
 	var out []wire.Status
 	for _, ref := range refs {
-		j, err := f.get(c, ref.Grid)
+		st, err := f.status(c, ref)
 		if err != nil {
-			return nil, err
-		}
-		st := j.Status
-		for _, l := range j.Locals {
-			if ref.Has(l.ID.N) {
-				st.Locals = append(st.Locals, l)
-			}
-		}
-		if ref.Locals && ref.First == ref.Last && len(st.Locals) == 0 {
-			return nil, jjm.Errorf(jjm.Gone, "local job %v does not exist", ref)
+			st = wire.Status{Lookup: wire.Lookup{ID: ref.Grid, Error: wire.ErrorOf(err)}}
 		}
 		out = append(out, st)
 	}
 	return out, nil
+}
+
+// status answers for one reference; f.mu is held.
+func (f *Fake) status(c gate.Caller, ref jjm.Ref) (wire.Status, error) {
+	j, err := f.get(c, ref.Grid)
+	if err != nil {
+		return wire.Status{}, err
+	}
+	st := j.Status
+	for _, l := range j.Locals {
+		if ref.Has(l.ID.N) {
+			st.Locals = append(st.Locals, l)
+		}
+	}
+	if ref.Locals && ref.First == ref.Last && len(st.Locals) == 0 {
+		return wire.Status{}, jjm.Errorf(jjm.Gone, "local job %v does not exist", ref)
+	}
+	return st, nil
 }
 
 // List gives the caller's jobs, newest first.
@@ -273,6 +283,11 @@ func (f *Fake) Watch(ctx context.Context, c gate.Caller, refs []jjm.Ref, send fu
 			return err
 		}
 		st, err := f.Status(ctx, c, refs)
+		for i := range st {
+			if e := st[i].Lookup.Error; e != nil && err == nil {
+				err = e.Err()
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -380,22 +395,36 @@ func (g *growing) Read(b []byte) (int, error) {
 
 func (g *growing) Close() error { return nil }
 
-// History gives the last limit entries.
+// History gives the last limit entries; of the orders one for each in force.
 func (f *Fake) History(ctx context.Context, c gate.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
 	if err := f.hook(ctx, wire.VerbHistory); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	j, err := f.get(c, ref.Grid)
+	h, err := f.historyOf(c, ref)
 	if err != nil {
 		return nil, err
 	}
-	h := j.History
 	if limit > 0 && len(h) > limit {
 		h = h[len(h)-limit:]
 	}
 	return slices.Clone(h), nil
+}
+
+func (f *Fake) historyOf(c gate.Caller, ref jjm.Ref) (h []jjm.JournalEntry, err error) {
+	if ref != (jjm.Ref{}) {
+		j, err := f.get(c, ref.Grid)
+		if err != nil {
+			return nil, err
+		}
+		return j.History, nil
+	}
+	for i, o := range f.orders {
+		h = append(h, jjm.JournalEntry{Seq: int64(i + 1), Time: o.Since, First: -1, Last: -1, To: o.Doing(),
+			Cause: o.Kind + " " + o.Name + ": " + o.Reason, Source: "order", Actor: o.By})
+	}
+	return h, nil
 }
 
 // Log gives the job's log.
@@ -464,4 +493,38 @@ func (f *Fake) Order(ctx context.Context, c gate.Caller, o *wire.Order) ([]jjm.O
 	}
 	f.orders = append(f.orders, given)
 	return []jjm.Order{given}, nil
+}
+
+// Ban keeps one ban for each name; nil lists them.
+func (f *Fake) Ban(ctx context.Context, c gate.Caller, b *wire.Ban) (wire.Banned, error) {
+	if err := f.hook(ctx, wire.VerbBan); err != nil {
+		return wire.Banned{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !c.Admin {
+		return wire.Banned{}, jjm.Errorf(jjm.Denied, "%s is no administrator", c.User)
+	}
+	if b == nil {
+		return wire.Banned{Bans: slices.Clone(f.bans)}, nil
+	}
+	given := jjm.Ban{Kind: jjm.BanKind(b.Name), Name: b.Name, Reason: b.Reason, By: c.User, UID: c.UID, Since: 1}
+	var out wire.Banned
+	f.bans = slices.DeleteFunc(f.bans, func(old jjm.Ban) bool {
+		if b.Lift && old.Same(given) {
+			out.Bans = append(out.Bans, old)
+		}
+		return old.Same(given)
+	})
+	if b.Lift {
+		return out, nil
+	}
+	f.bans = append(f.bans, given)
+	for id, j := range f.jobs {
+		if j.Status.Owner == b.Name {
+			out.Killed = append(out.Killed, id)
+		}
+	}
+	out.Bans = []jjm.Ban{given}
+	return out, nil
 }

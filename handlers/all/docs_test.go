@@ -17,6 +17,7 @@ import (
 	"jjm"
 	"jjm/handlers"
 	"jjm/handlers/all"
+	"jjm/internal/needs"
 	"jjm/jobfile"
 	"jjm/split"
 )
@@ -262,12 +263,7 @@ func table(params []handlers.Param) string {
 // TestJobTypes_ExampleTypePassesTheSuite compiles the job type of the page as
 // if it stood in the tree, and runs its test.
 func TestJobTypes_ExampleTypePassesTheSuite(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("the go command is not installed")
-		}
-		t.Skip("SKIPPED: the go command is not installed, so the example of JOB-TYPES.md is not compiled")
-	}
+	needs.Program(t, "go", "golang-go")
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

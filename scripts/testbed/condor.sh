@@ -5,10 +5,18 @@
 #
 #   condor.sh up            install it, start it, return when jobs can run
 #   condor.sh down [--wipe] stop it; with --wipe remove everything
-#   condor.sh status        say what runs; exit 0 if jobs can run
+#   condor.sh status        say what runs and what is wrong; exit 0 if jobs can run
 #   condor.sh env           print NAME=value lines for the tests
-#   condor.sh freeze|thaw|kill|start schedd|startd|collector|negotiator
+#   condor.sh freeze|thaw|kill|stop|start schedd|startd|collector|negotiator
 #   condor.sh start master  the same as up
+#   condor.sh heal          do what an administrator does after a crash: start
+#                           what is down
+#   condor.sh lose|keep history
+#                           forget the jobs that have left the queue, now and - at
+#                           the latest - when they are kept again
+#
+# "up" leaves a bed that tests use at work as it is. One that nobody uses it
+# rids of jobs; if it is not well, of everything but the installation.
 #
 # The daemons run in a chroot, which sees the host's folders under their own
 # names. The commands run outside of it, through the unpacked loader, so that an
@@ -30,13 +38,10 @@ cores=16 # pretended
 packages="base-files bash dash coreutils sed grep mawk findutils procps util-linux hostname libc-bin python3-minimal perl-base condor"
 shared="/tmp /root /home /srv /var/tmp"
 
-say() { echo "condor.sh: $*" >&2; }
-fail() {
-	say "$*"
-	exit 1
-}
+# shellcheck source=scripts/testbed/common.sh
+. "$(dirname "$0")/common.sh"
 
-usage() { fail "usage: $0 up|down [--wipe]|status|env|freeze DAEMON|thaw DAEMON|kill DAEMON|start DAEMON|start master"; }
+usage() { fail "usage: $0 up | down [--wipe] | status | env | heal | lose|keep history | freeze|thaw|kill|stop|start DAEMON | start master"; }
 
 # --- installation
 
@@ -89,6 +94,7 @@ unpack() {
 install() {
 	if [ ! -e "$bed/unpacked" ] || [ "$(cat "$bed/unpacked")" != "$suite $packages" ]; then
 		say "installing HTCondor of Debian $suite into $root"
+		rm -rf --one-file-system "$root"
 		fetch
 		unpack
 		rm -rf "$apt"
@@ -168,6 +174,9 @@ config() {
 		PREEMPT = False
 		KILL = False
 		RANK = 0
+		# Without cgroups the machine looks at what jobs use, as many sites do.
+		use POLICY : HOLD_IF_MEMORY_EXCEEDED
+		POLLING_INTERVAL = 1
 
 		# Tests wait for these. What a killed daemon had written stays without
 		# fsync(2), too.
@@ -273,10 +282,11 @@ commands() {
 
 pids() { # pids NAME: the daemons of that name in this chroot
 	comm=$(printf "condor_%s" "$1" | cut -c 1-15) # as the kernel cuts it
-	for p in /proc/[0-9]*; do
-		[ "$(readlink "$p/root" 2>/dev/null)" = "$root" ] || continue
-		[ "$1" = any ] || [ "$(cat "$p/comm" 2>/dev/null)" = "$comm" ] || continue
-		echo "${p#/proc/}"
+	find /proc/[0-9]*/root -prune -lname "$root" 2>/dev/null | while IFS=/ read -r _ _ p _; do
+		name=
+		{ read -r name <"/proc/$p/comm"; } 2>/dev/null || continue
+		[ "$1" = any ] || [ "$name" = "$comm" ] || continue
+		echo "$p"
 	done
 }
 
@@ -286,10 +296,7 @@ send() { # send SIGNAL NAME
 	done
 }
 
-mounts() { awk -v r="$root/" 'index($2, r) == 1 { print $2 }' /proc/mounts | sort -r; }
-
 mount_all() {
-	mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
 	for dir in /dev $shared; do
 		[ -d "$dir" ] || continue
 		mkdir -p "$root$dir"
@@ -299,13 +306,21 @@ mount_all() {
 	done
 }
 
+# own_proc runs the master in a namespace of process ids of its own: HTCondor
+# reads all of /proc many times for each job, 35 ms of CPU with 200 processes on
+# the machine. The shell stays, as process 1: the master's parent must be seen.
+# shellcheck disable=SC2016 # the inner shell expands these
+own_proc='while umount "$0/proc" 2>/dev/null; do :; done
+mount -t proc proc "$0/proc" && chroot "$0" /usr/sbin/condor_master -f
+exit $?'
+
 start() {
 	[ -z "$(pids master)" ] || return 0
 	# Every listing reads the history: 2000 jobs of earlier tests cost 0.5 s.
 	rm -f "$root"/var/lib/condor/spool/history*
 	# Descriptors of the caller, the lock among them, must not live on in daemons.
 	env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root CONDOR_CONFIG=/etc/condor/condor_config \
-		setsid chroot "$root" /usr/sbin/condor_master -f </dev/null >"$bed/master.out" 2>&1 9>&- &
+		setsid unshare --pid --fork sh -c "$own_proc" "$root" </dev/null >"$bed/master.out" 2>&1 8>&- 9>&- &
 }
 
 ready() {
@@ -313,19 +328,8 @@ ready() {
 		[ -n "$("$bed/bin/condor_status" -af Name 2>/dev/null)" ]
 }
 
-await() { # await SECONDS COMMAND...
-	tries=$(($1 * 5))
-	shift
-	while [ "$tries" -gt 0 ]; do
-		"$@" && return 0
-		tries=$((tries - 1))
-		sleep 0.2
-	done
-	return 1
-}
-
 wait_ready() {
-	await 90 ready && return 0
+	within 90 ready && return 0
 	tail -n 5 "$bed/master.out" "$root"/var/log/condor/*Log >&2 || true
 	fail "HTCondor does not answer after 90 s"
 }
@@ -334,10 +338,33 @@ none() { [ -z "$(pids any)" ]; }
 
 # --- verbs
 
+# trouble prints what keeps jobs from running, a line each.
+trouble() {
+	[ -x "$bed/bin/condor_version" ] || { echo "not installed"; return; }
+	down=0
+	for name in master collector negotiator schedd startd; do
+		found=$(pids "$name")
+		[ -n "$found" ] || { echo "condor_$name is down" && down=1; }
+		for pid in $found; do
+			if frozen "$pid"; then echo "condor_$name is frozen" && down=1; fi
+		done
+	done
+	[ $down = 0 ] || return 0
+	timeout 10 "$0" ready || echo "jobs cannot run"
+}
+
+well() { [ -z "$(trouble)" ]; }
+
 up() {
 	case "$bed" in
 	/tmp/* | /root/* | /home/* | /srv/* | /var/tmp/*) fail "JJM_TESTBED must not be below a folder that the chroot sees: $shared" ;;
 	esac
+	if alone condor; then
+		if well && no_strays; then return 0; fi
+		forget_all
+	elif well; then
+		return 0
+	fi
 	account
 	install
 	configure
@@ -348,25 +375,64 @@ up() {
 	wait_ready
 }
 
+# no_strays removes every job. Nobody uses the bed: an earlier run left them.
+no_strays() {
+	if no_jobs; then return 0; fi
+	say "removing jobs that an earlier run left"
+	as_root condor_rm -all >&2 || :
+	within 10 no_jobs || as_root condor_rm -all -forcex >&2 || :
+	within 10 no_jobs && well
+}
+
+no_jobs() { queued=$(as_root condor_q -allusers -af ClusterId) && [ -z "$queued" ]; }
+as_root() {
+	program=$1
+	shift
+	JJM_AS_ROOT=1 timeout 10 "$bed/bin/$program" "$@" 2>/dev/null
+}
+
+# forget_all ends everything and removes what it left, however it was.
+forget_all() {
+	end_below "$root"
+	for dir in lib/condor/spool lib/condor/execute log/condor run/condor lock/condor; do
+		rm -rf --one-file-system "${root:?}/var/$dir"
+	done
+}
+
 down() {
 	send CONT any
 	send QUIT master # a fast shutdown: jobs are killed, the queue is kept
-	await 20 none || send KILL any
-	await 5 none || fail "processes of $root do not end: $(pids any | tr '\n' ' ')"
-	for dir in $(mounts); do
+	within 20 none || send KILL any
+	within 5 none || fail "processes of $root do not end: $(pids any | tr '\n' ' ')"
+	for dir in $(mounts_below "$root"); do
 		umount "$dir" || umount -l "$dir"
 	done
 	[ "${1:-}" = --wipe ] || return 0
-	[ -z "$(mounts)" ] || fail "$root still has mounts, nothing is removed"
+	[ -z "$(mounts_below "$root")" ] || fail "$root still has mounts, nothing is removed"
 	rm -rf --one-file-system "$bed"
 }
 
 status() {
-	[ -x "$bed/bin/condor_q" ] || fail "not installed"
 	for name in master collector negotiator schedd startd; do
 		echo "condor_$name: $(pids "$name" | tr '\n' ' ')"
 	done
-	ready || fail "jobs cannot run"
+	trouble=$(trouble)
+	[ -n "$trouble" ] || return 0
+	echo "$trouble"
+	return 1
+}
+
+# heal: the master starts what has ended, once it is not frozen itself.
+heal() {
+	send CONT any
+	start
+	wait_ready
+}
+
+# The history is what has left the queue; the event log tells it too.
+lose_history() {
+	rm -f "$root"/var/lib/condor/spool/history*
+	: >"$root/var/log/condor/EventLog"
 }
 
 # jobs are the processes in the chroot that are none of HTCondor's.
@@ -386,11 +452,18 @@ disturb() { # disturb VERB DAEMON
 	kill)
 		send STOP master
 		send KILL "$2"
+		within 5 is_gone "$2" || fail "$2 does not end"
 		[ "$2" = startd ] || return 0
 		send KILL starter
 		for pid in $(jobs); do
 			kill -KILL "$pid" 2>/dev/null || true
 		done
+		;;
+	stop)
+		send STOP master
+		send CONT "$2"
+		send QUIT "$2"
+		within 20 is_gone "$2" || fail "$2 does not end"
 		;;
 	start)
 		send CONT "$2"
@@ -401,24 +474,32 @@ disturb() { # disturb VERB DAEMON
 	esac
 }
 
-locked() {
+is_gone() {
+	for pid in $(pids "$1"); do ended "$pid" || return 1; done
+}
+
+fit() {
 	[ "$(id -u)" = 0 ] || fail "$1: as root only"
 	[ -e /etc/debian_version ] || fail "$1: on Debian only"
-	mkdir -p "$bed"
-	exec 9>"$bed/lock"
-	flock -w 600 9 || fail "another $0 holds $bed/lock for 10 minutes"
+	locked "$(dirname "$bed")/condor.lock"
 }
 
 case "${1:-} ${2:-}" in
 "up " | "start master")
-	locked up
+	fit up
 	up
 	;;
 "down " | "down --wipe")
-	locked down
+	fit down
 	down "${2:-}"
 	;;
 "status ") status ;;
+"ready ") ready ;;
+"heal ")
+	fit heal
+	heal
+	;;
+"lose history" | "keep history") lose_history ;;
 "env ")
 	cat <<-END
 		BIN=$bed/bin

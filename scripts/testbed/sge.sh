@@ -5,15 +5,23 @@
 #
 #   sge.sh up                install and start; returns when jobs can run
 #   sge.sh down [--wipe]     stop; --wipe forgets all jobs too
-#   sge.sh status            what runs
+#   sge.sh status            what runs, and what is wrong; exit 1 if anything is
 #   sge.sh env               NAME=value lines for tests
-#   sge.sh freeze|thaw|kill|start qmaster|execd
-#                            stop and continue a daemon, kill -9 it, start it
+#   sge.sh freeze|thaw|kill|stop|start qmaster|execd
+#                            stop and continue a daemon, kill -9 or end it, start it
+#   sge.sh heal              do what an administrator does after a crash: start
+#                            what is down, run stuck tasks anew, clear errors
+#   sge.sh lose|keep history forget the accounting, now and - at the latest -
+#                            when it is kept again
 #   sge.sh reschedule JOB[.TASK]
 #                            run a job anew, as a manager may
 #   sge.sh vanish JOB[.TASK] forget a job at once, as a manager may
 #   sge.sh hold JOB[.TASK]   hold a job as the system does
 #   sge.sh qconf ARG...      qconf(1) as root, who is a manager
+#
+# "up" leaves a bed that tests use at work as it is. One that nobody uses it
+# rids of jobs; if it is not well, of everything. JJM_TESTBED is where beds live;
+# another bed needs other ports too: JJM_SGE_PORT is the first of two.
 set -eu
 
 bed=${JJM_TESTBED:-/var/lib/jjm-testbed}
@@ -25,22 +33,29 @@ real=/usr/lib/gridengine # the programs; those in /usr/bin are scripts of 100 ms
 # Grid Engine finds its cell by these. Foreground daemons, else they fork away
 # from the process id that is kept here.
 export SGE_ROOT="$here/root" SGE_CELL=default SGE_ND=1
-export SGE_QMASTER_PORT=16444 SGE_EXECD_PORT=16445
+port=${JJM_SGE_PORT:-16444}
+export SGE_QMASTER_PORT="$port" SGE_EXECD_PORT="$((port + 1))"
 export LC_ALL=C
 
-# shellcheck source=scripts/testbed/packages.sh
-. "$(dirname "$0")/packages.sh"
+# shellcheck source=scripts/testbed/common.sh
+. "$(dirname "$0")/common.sh"
 
-die() { echo "sge.sh: $*" >&2; exit 1; }
-
-packages() {
+install_packages() {
 	[ -x $real/sge_qmaster ] && [ -x $real/sge_execd ] && [ -x $real/qstat ] && return
 	for package in common master exec client; do
 		for setting in "gridengineconfig boolean true" "gridenginecell string default" "gridenginemaster string localhost"; do
 			echo "gridengine-$package shared/$setting"
 		done
 	done | debconf-set-selections
-	install_packages gridengine-master gridengine-exec gridengine-client || die "the packages of Grid Engine are not there"
+	apt_install gridengine-master gridengine-exec gridengine-client
+}
+
+# Another bed may make the same account at the same moment.
+make_account() {
+	id $owner >/dev/null 2>&1 && return
+	mkdir -p "$bed/home"
+	useradd -u 61001 -m -d "$bed/home/$owner" -s /bin/sh $owner 2>/dev/null || true
+	within 5 id $owner || fail "cannot make the account $owner"
 }
 
 # make_cell writes a cell as the package's own scripts do, below $here.
@@ -78,6 +93,7 @@ make_cell() {
 	# out what machine this is: 100 ms of each job.
 	sed -e "s|^execd_spool_dir.*|execd_spool_dir $here/spool/execd|" \
 		-e 's|flush_time=00:00:15|flush_time=00:00:01 accounting_flush_time=00:00:00|' \
+		-e "s|^gid_range.*|gid_range $((port + 9000))-$((port + 9400))|" \
 		-e 's|^execd_params.*|execd_params ENABLE_ADDGRP_KILL=true|' \
 		-e 's|^mailer.*|mailer /bin/true|' -e 's|^load_report_time.*|load_report_time 00:00:02|' \
 		-e "s|^shepherd_cmd.*|shepherd_cmd $real/sge_shepherd|" \
@@ -88,7 +104,7 @@ make_cell() {
 		$real/spooldefaults complexes $share/util/resources/centry
 		$real/spooldefaults usersets $share/util/resources/usersets
 		$real/spooldefaults managers sgeadmin root
-	} >"$here/log/cell" 2>&1 || die "cannot make the cell: see $here/log/cell"
+	} >"$here/log/cell" 2>&1 || fail "cannot make the cell: see $here/log/cell"
 	chown -R sgeadmin: "$here/spool"
 	touch "$here/cell-made"
 }
@@ -116,6 +132,7 @@ pid_of() { cat "$here/run/$1.pid" 2>/dev/null || echo none; }
 
 # alive tells a daemon from a process that has got its number.
 alive() {
+	ended "$(pid_of "$1")" && return 1
 	case $(readlink "/proc/$(pid_of "$1")/exe" 2>/dev/null) in
 	*/sge_"$1") return 0 ;;
 	esac
@@ -132,19 +149,11 @@ start() {
 	echo $! >"$here/run/$1.pid"
 }
 
-# until_true waits up to 20 s for a command to succeed.
-until_true() {
-	for _ in $(seq 100); do
-		"$@" >/dev/null 2>&1 && return
-		sleep 0.2
-	done
-	die "not after 20 s: $*; see $here/log"
-}
-
 # ready waits until a daemon does its work, and puts it before the tests that
 # load the machine and wait for it; execd resets its priority when it starts.
 ready() {
-	if [ "$1" = qmaster ]; then until_true master_answers; else until_true host_reports; fi
+	if [ "$1" = qmaster ]; then within 30 master_answers; else within 30 host_reports; fi ||
+		fail "$1 does not answer; see $here/log"
 	renice -n -10 -p "$(pid_of "$1")" >/dev/null 2>&1 || true
 }
 
@@ -183,18 +192,50 @@ configure() {
 			-e 's|^flush_submit_sec .*|flush_submit_sec 1|' -e 's|^flush_finish_sec .*|flush_finish_sec 1|' \
 			-e 's|^schedd_job_info .*|schedd_job_info true|' >"$tmp/scheduler"
 		$real/qconf -Msconf "$tmp/scheduler"
-	} >"$here/log/configure" 2>&1 || die "cannot configure: see $here/log/configure"
+	} >"$here/log/configure" 2>&1 || fail "cannot configure: see $here/log/configure"
 	touch "$here/configured"
 }
 
+# trouble prints what keeps jobs from running, a line each.
+trouble() {
+	[ -e "$here/configured" ] || { echo "not installed"; return; }
+	down=0
+	for daemon in qmaster execd; do
+		if ! alive $daemon; then
+			echo "$daemon is down" && down=1
+		elif frozen "$(pid_of $daemon)"; then
+			echo "$daemon is frozen" && down=1
+		fi
+	done
+	[ $down = 0 ] || return 0
+	master_answers >/dev/null || { echo "qmaster does not answer"; return; }
+	host_reports >/dev/null || echo "execd does not report"
+	bad_queues | while read -r queue state; do echo "queue $queue is in state $state"; done
+}
+
+# bad_queues prints the queues that are in any state; those that work are in none.
+bad_queues() { timeout 10 $real/qstat -f | awk '/^[^ ]*@/ && NF == 6 { print $1, $6 }'; }
+
+# bad_tasks prints tasks in error, tasks on their way to a worker, and tasks that
+# are to be deleted: job, task, state.
+bad_tasks() {
+	timeout 10 $real/qstat -u '*' -g d | awk '$5 ~ /[Etd]/ && $1 + 0 > 0 { print $1, ($NF ~ /^[0-9]+$/ ? $NF : 1), $5 }'
+}
+
+well() { [ -z "$(trouble)" ]; }
+
 up() {
-	[ "$(id -u)" = 0 ] || die "run as root"
+	[ "$(id -u)" = 0 ] || fail "run as root"
+	if alone sge; then
+		if well && no_strays; then return 0; fi
+		wipe
+	elif well; then
+		return 0
+	fi
 	mkdir -p "$here/log" "$here/run"
 	chmod 755 "$bed" "$here"
-	exec 9>"$here/lock"
-	flock 9
-	packages
-	make_account $owner 61001 "$bed/home/$owner" || die "the account $owner is not there"
+	install_packages
+	make_account
 	make_cell
 	make_commands
 	start qmaster
@@ -204,7 +245,26 @@ up() {
 	start execd
 	thaw execd
 	ready execd
-	flock -u 9
+	if ! within 20 well; then
+		trouble >&2
+		fail "the bed is not well; see $here/log"
+	fi
+}
+
+# no_strays deletes every job. Nobody uses the bed: an earlier run left them.
+no_strays() {
+	if no_jobs; then return 0; fi
+	say "deleting jobs that an earlier run left"
+	timeout 10 $real/qdel -u '*' >/dev/null 2>&1 || true
+	within 15 no_jobs && well
+}
+
+no_jobs() { jobs=$(timeout 10 $real/qstat -u '*') && [ -z "$jobs" ]; }
+
+# wipe ends everything and forgets it, however it was.
+wipe() {
+	end_below "$here"
+	rm -rf "$here"
 }
 
 thaw() { kill -CONT "$(pid_of "$1")"; }
@@ -213,46 +273,74 @@ stop() {
 	alive "$1" || return 0
 	thaw "$1"
 	kill "$(pid_of "$1")"
-	for _ in $(seq 50); do
-		alive "$1" || return 0
-		sleep 0.2
-	done
-	kill -KILL "$(pid_of "$1")"
+	within 10 dead "$1" || kill -KILL "$(pid_of "$1")"
 }
+
+dead() { ! alive "$1"; }
 
 down() {
 	[ -d "$here" ] || return 0
-	exec 9>"$here/lock"
-	flock 9
-	if alive qmaster && [ "${1:-}" = --wipe ]; then
-		timeout 5 $real/qdel -u '*' >/dev/null 2>&1 || true
-		sleep 1
-	fi
+	if alive qmaster; then no_strays || true; fi
 	stop execd
 	stop qmaster
-	[ "${1:-}" != --wipe ] || find "$here" -mindepth 1 -maxdepth 1 ! -name lock -exec rm -rf {} +
+	[ "${1:-}" != --wipe ] || wipe
 }
 
 status() {
 	for daemon in qmaster execd; do
 		if alive $daemon; then echo "$daemon: runs, process $(pid_of $daemon)"; else echo "$daemon: down"; fi
 	done
-	alive qmaster && timeout 10 $real/qstat -f -u '*'
+	trouble=$(trouble)
+	[ -z "$trouble" ] || { echo "$trouble" && return 1; }
+	timeout 10 $real/qstat -f -u '*'
 }
+
+# ---- faults and what helps against them
+
+# heal: a qmaster that was killed while a task was on its way to a worker leaves
+# it "in transfer" for ever.
+heal() {
+	for daemon in qmaster execd; do
+		start $daemon
+		thaw $daemon
+		ready $daemon
+	done
+	stuck=$(bad_tasks)
+	sleep 2 # what is really on its way arrives meanwhile
+	bad_tasks | while read -r job task state; do
+		echo "$stuck" | grep -qx "$job $task $state" || continue
+		say "task $job.$task is stuck in state $state"
+		case $state in
+		*E*) $real/qmod -cj "$job.$task" ;;
+		*d*) $real/qdel -f "$job" -t "$task" ;;
+		*) $real/qmod -f -rj "$job.$task" ;;
+		esac || true
+	done
+	$real/qmod -cq '*' >/dev/null || true
+	within 20 well || { trouble >&2 && fail "cannot heal that"; }
+}
+
+lose_history() { : >"$SGE_ROOT/default/common/accounting"; }
 
 daemon() {
 	case ${1:-} in
 	qmaster | execd) ;;
-	*) die "want qmaster or execd, not '${1:-}'" ;;
+	*) fail "want qmaster or execd, not '${1:-}'" ;;
 	esac
 }
 
 verb=${1:-}
 [ $# = 0 ] || shift
+lock=$bed/sge.lock
 case $verb in
-up) up ;;
-down) down "$@" ;;
+up) locked "$lock" && up ;;
+down) locked "$lock" && down "$@" ;;
 status) status ;;
+heal) locked "$lock" && heal ;;
+lose | keep)
+	[ "${1:-}" = history ] || fail "$verb what? history"
+	lose_history
+	;;
 env)
 	printf '%s\n' "BIN=$here/bin" "OWNER=$owner" "SLOTS=$slots" "SGE_ROOT=$SGE_ROOT" \
 		"SGE_QMASTER_PORT=$SGE_QMASTER_PORT" "SGE_EXECD_PORT=$SGE_EXECD_PORT" "REAL=$real" \
@@ -260,15 +348,21 @@ env)
 	;;
 freeze) daemon "$@" && kill -STOP "$(pid_of "$1")" ;;
 thaw) daemon "$@" && thaw "$1" ;;
-kill) daemon "$@" && kill -KILL "$(pid_of "$1")" ;;
+kill)
+	daemon "$@"
+	kill -KILL "$(pid_of "$1")"
+	within 5 dead "$1" || fail "$1 does not end"
+	;;
+stop) daemon "$@" && stop "$1" ;;
 start)
 	daemon "$@"
 	start "$1"
+	thaw "$1"
 	ready "$1"
 	;;
 reschedule) $real/qmod -f -rj "$@" ;;
 vanish) $real/qdel -f "$@" ;;
 hold) $real/qhold -h s "$@" ;;
 qconf) exec $real/qconf "$@" ;;
-*) die "want up, down [--wipe], status, env, freeze, thaw, kill, start, reschedule, vanish, hold or qconf" ;;
+*) fail "want up, down [--wipe], status, env, heal, lose|keep history, freeze, thaw, kill, stop, start, reschedule, vanish, hold or qconf" ;;
 esac

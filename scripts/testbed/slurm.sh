@@ -4,12 +4,22 @@
 #
 #   slurm.sh up               install, start, return when jobs can run
 #   slurm.sh down [--wipe]    cancel all jobs and stop; --wipe forgets everything
-#   slurm.sh status           one line for each daemon; exit 1 unless all run
+#   slurm.sh status           one line for each daemon, and one for each trouble;
+#                             exit 1 if there is any
 #   slurm.sh env              what tests need, as lines NAME=value
 #   slurm.sh freeze|thaw DAEMON   SIGSTOP, SIGCONT
 #   slurm.sh kill DAEMON      SIGKILL, and wait until it is gone
 #   slurm.sh start DAEMON     start it again, and wait until it answers
 #   slurm.sh stop DAEMON      SIGTERM, and wait until it is gone
+#   slurm.sh heal             do what an administrator does after a crash: start
+#                             what is down, end jobs that the controller has
+#                             forgotten, resume nodes, release what it held
+#   slurm.sh lose history     forget jobs that have ended, at once in the
+#                             accounting, seconds after their end in slurmctld
+#   slurm.sh keep history     ... no longer
+#
+# "up" leaves a bed that tests use at work as it is. One that nobody uses it
+# rids of jobs; if it is not well, of everything.
 #
 # DAEMON is munged, mariadbd, slurmdbd, slurmctld, n1, n2, n3 (the slurmd of
 # that node), rest (JWT over TCP) or rest-unix (the owner's own).
@@ -30,6 +40,7 @@ bed=$base/slurm
 port=${JJM_SLURM_PORT:-16817}
 accounting=${JJM_SLURM_ACCOUNTING:-1}
 rest=${JJM_SLURM_REST:-1}
+minjobage=${JJM_SLURM_MINJOBAGE:-300}
 owner=jjmtest
 
 # The ports, from the first one on.
@@ -39,22 +50,8 @@ port_slurmdbd=$((port + 4)) port_sql=$((port + 5)) port_rest=$((port + 6))
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH LC_ALL=C SLURM_CONF="$bed/etc/slurm.conf"
 
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=scripts/testbed/packages.sh
-. "$here/packages.sh"
-
-say() { echo "slurm.sh: $*" >&2; }
-fail() { say "$*"; exit 1; }
-
-# within SECONDS COMMAND... repeats a command until it succeeds.
-within() {
-	end=$(($(date +%s) + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ "$(date +%s)" -lt "$end" ] || return 1
-		sleep 0.05
-	done
-}
+# shellcheck source=scripts/testbed/common.sh
+. "$(dirname "$0")/common.sh"
 
 # ---- daemons by their pid files --------------------------------------------
 
@@ -77,15 +74,13 @@ program() {
 	esac
 }
 
-# pid prints the process id of a daemon that lives. A zombie, which a container
-# without an init keeps for ever, does not; nor does a stranger with its number.
+# pid prints the process id of a daemon that lives. A zombie does not; nor does a
+# stranger with its number.
 pid() {
 	file=$(pidfile "$1")
 	[ -s "$file" ] || return 1
 	read -r p <"$file" || [ -n "$p" ]
-	[ -r "/proc/$p/status" ] || return 1
-	! grep -q '^State:.[ZX]' "/proc/$p/status" || return 1
-	# Of a process that goes both reads may fail.
+	ended "$p" && return 1
 	case $(tr '\0' ' ' <"/proc/$p/cmdline" 2>/dev/null) in
 	*"$(program "$1")"*) echo "$p" ;;
 	*) return 1 ;;
@@ -115,14 +110,14 @@ end() {
 
 # quiet COMMAND... starts a daemon without the descriptors of the caller: one
 # who reads our output would wait for the daemon to close it.
-quiet() { "$@" </dev/null >/dev/null 2>&1 9>&-; }
+quiet() { "$@" </dev/null >/dev/null 2>&1 8>&- 9>&-; }
 
 # spawn NAME USER COMMAND... runs a program that stays in the foreground.
 spawn() {
 	name=$1 user=$2
 	shift 2
 	setsid setpriv --reuid "$user" --regid "$user" --clear-groups "$@" \
-		</dev/null >"$bed/log/$name.log" 2>&1 9>&- &
+		</dev/null >"$bed/log/$name.log" 2>&1 8>&- 9>&- &
 	echo $! >"$(pidfile "$name")"
 }
 
@@ -145,7 +140,7 @@ start() {
 			--innodb-buffer-pool-size=128M --innodb-log-file-size=16M \
 			--innodb-flush-log-at-trx-commit=0 --innodb-lock-wait-timeout=900 \
 			--innodb-doublewrite=0 --skip-log-bin --performance-schema=OFF \
-			--max-allowed-packet=64M </dev/null >"$bed/log/mariadbd.log" 2>&1 9>&- &
+			--max-allowed-packet=64M </dev/null >"$bed/log/mariadbd.log" 2>&1 8>&- 9>&- &
 		within 60 timeout 10 mariadb -uroot -S "$bed/sql/s.sock" -e 'select 1' || fail "mariadbd does not answer"
 		;;
 	slurmdbd)
@@ -176,7 +171,6 @@ start() {
 # scontrol ping exits with 0 whatever it finds.
 controller_up() { timeout 10 scontrol ping | grep -q 'is UP'; }
 listens() { grep -q ":$(printf '%04X' "$1") 00000000:0000 0A" /proc/net/tcp; }
-nodes_up() { [ "$(timeout 10 sinfo -h -N -p all -o '%T' | grep -c -E '^(idle|mixed|allocated|completing)$')" = 3 ]; }
 
 # ---- up ---------------------------------------------------------------------
 
@@ -184,8 +178,19 @@ packages() {
 	want="slurmctld slurmd slurm-client munge"
 	if [ "$accounting" = 1 ]; then want="$want slurmdbd mariadb-server-core mariadb-client-core"; fi
 	if [ "$rest" = 1 ]; then want="$want slurmrestd slurm-wlm-jwt-plugin"; fi
-	# shellcheck disable=SC2086 # the list is meant to be split
-	install_packages $want || fail "the packages of Slurm are not there"
+	# shellcheck disable=SC2086 # a list
+	apt_install $want
+}
+
+account() { # account NAME [UID]
+	id "$1" >/dev/null 2>&1 && return 0
+	if [ -n "${2:-}" ]; then
+		useradd -u "$2" -U -M -d "$base/home" -s /bin/sh "$1" 2>/dev/null || :
+	else
+		useradd -r -U -M -d /nonexistent -s /usr/sbin/nologin "$1" 2>/dev/null || :
+	fi
+	# Another bed may have made it at the same moment.
+	within 5 id "$1" || fail "cannot make the account $1"
 }
 
 folders() {
@@ -196,6 +201,8 @@ folders() {
 	chown slurmrest: "$bed/rest"
 	chown "$owner": "$bed/rest/owner"
 	if [ "$accounting" = 1 ]; then chown mysql: "$bed/sql"; fi
+	mkdir -p "$base/home"
+	chown "$owner": "$base/home"
 	key "$bed/munge/munge.key" munge 128
 	key "$bed/etc/jwt.key" slurm 32
 }
@@ -205,9 +212,6 @@ key() { # key FILE USER BYTES
 	chown "$2": "$1"
 	chmod 400 "$1"
 }
-
-# put FILE writes standard input to a file, in one step.
-put() { cat >"$1.new" && mv "$1.new" "$1"; }
 
 slurm_conf() {
 	host=$(hostname -s)
@@ -258,7 +262,7 @@ slurm_conf() {
 		KillWait=2
 		CompleteWait=0
 		EpilogMsgTime=0
-		MinJobAge=${JJM_SLURM_MINJOBAGE:-300}
+		MinJobAge=$minjobage
 		MaxJobCount=60000
 		MaxArraySize=20001
 		JobRequeue=1
@@ -340,10 +344,12 @@ commands() {
 }
 
 database() {
-	if [ ! -d "$bed/sql/data/mysql" ]; then
+	if [ ! -e "$bed/sql/made" ]; then
+		rm -rf "$bed/sql/data"
 		mariadb-install-db --no-defaults --user=mysql --datadir="$bed/sql/data" --skip-test-db \
 			--auth-root-authentication-method=normal --innodb-log-file-size=16M \
-			</dev/null >"$bed/log/sql-install.log" 2>&1 9>&- || fail "cannot make the database: see $bed/log/sql-install.log"
+			</dev/null >"$bed/log/sql-install.log" 2>&1 8>&- 9>&- || fail "cannot make the database: see $bed/log/sql-install.log"
+		touch "$bed/sql/made"
 	fi
 	start mariadbd
 	mariadb -uroot -S "$bed/sql/s.sock" -e "
@@ -360,18 +366,41 @@ database() {
 	}
 }
 
-all_up() {
-	[ -x "$bed/bin/sacctmgr" ] || return 1
-	for d in $(daemons); do pid "$d" >/dev/null || return 1; done
-	controller_up && nodes_up
+# trouble prints what keeps jobs from running, a line each.
+trouble() {
+	[ -x "$bed/bin/sacctmgr" ] || { echo "not installed"; return; }
+	down=0
+	for d in $(daemons); do
+		if ! p=$(pid "$d"); then
+			echo "$d is down" && down=1
+		elif frozen "$p"; then
+			echo "$d is frozen" && down=1
+		fi
+	done
+	[ $down = 0 ] || return 0
+	controller_up || { echo "slurmctld does not answer"; return; }
+	if [ "$accounting" = 1 ] && ! timeout 10 sacctmgr -n -P show cluster format=cluster | grep -qx jjmtest; then
+		echo "slurmdbd does not answer"
+	fi
+	bad_nodes | while read -r node state reason; do echo "node $node is $state ($reason)"; done
 }
 
+# bad_nodes prints the nodes that run no jobs: name, state, reason.
+bad_nodes() { timeout 10 sinfo -h -N -p all -o '%N %T %E' | grep -v -E '^[^ ]+ (idle|mixed|allocated|completing) '; }
+
+well() { [ -z "$(trouble)" ]; }
+
 up() {
-	all_up && return 0
+	if alone slurm; then
+		if well && no_strays; then return 0; fi
+		wipe
+	elif well; then
+		return 0
+	fi
 	packages
-	make_account "$owner" 61001 "$base/home/$owner"
-	make_account slurmrest
-	if [ "$accounting" = 1 ]; then make_account mysql; fi
+	account "$owner" 61001
+	account slurmrest
+	if [ "$accounting" = 1 ]; then account mysql; fi
 	folders
 	configuration
 	commands
@@ -379,30 +408,123 @@ up() {
 	if [ "$accounting" = 1 ]; then database; fi
 	for d in slurmctld n1 n2 n3; do start "$d"; done
 	if [ "$rest" = 1 ]; then start rest && start rest-unix; fi
-	if ! within 30 nodes_up; then
-		sinfo -N -l >&2 || :
-		fail "the nodes do not come up; see $bed/log"
+	if ! within 30 well; then
+		trouble >&2
+		fail "the bed is not well; see $bed/log"
 	fi
+}
+
+# no_strays cancels every job. Nobody uses the bed: an earlier run left them.
+no_strays() {
+	[ -n "$(living_jobs '%u')" ] || return 0
+	say "cancelling $(living_jobs '%A' | wc -l) jobs that an earlier run left"
+	cancel_all
+	within 15 no_jobs && well
+}
+
+living_jobs() { timeout 10 squeue -h -o "$1" -t pending,configuring,running,suspended,completing,stopped; }
+no_jobs() { [ -z "$(living_jobs '%A')" ]; }
+
+cancel_all() {
+	for user in $(living_jobs '%u' | sort -u); do
+		timeout 15 scancel --full -u "$user" >/dev/null 2>&1 || :
+	done
+}
+
+# wipe ends everything and forgets it, however it was.
+wipe() {
+	end_below "$bed"
+	for dir in $(mounts_below "$bed"); do umount -l "$dir"; done
+	rm -rf "$bed"
 }
 
 down() {
 	if pid slurmctld >/dev/null; then
 		# Else their processes stay behind.
-		timeout 15 scancel --full -u "$owner" >/dev/null 2>&1 || :
+		cancel_all
 		within 15 no_jobs || :
 	fi
 	for d in rest-unix rest n1 n2 n3 slurmctld slurmdbd mariadbd munged; do end TERM "$d"; done
-	if [ "${1:-}" = --wipe ]; then rm -rf "$bed"; fi
+	if [ "${1:-}" = --wipe ]; then wipe; fi
 }
 
-no_jobs() { [ -z "$(timeout 10 squeue -h -t running,completing,suspended)" ]; }
-
 status() {
-	all=0
 	for d in $(daemons); do
-		if p=$(pid "$d"); then echo "$d up $p"; else echo "$d down"; all=1; fi
+		if p=$(pid "$d"); then echo "$d up $p"; else echo "$d down"; fi
 	done
-	return $all
+	trouble=$(trouble)
+	[ -n "$trouble" ] || return 0
+	echo "$trouble"
+	return 1
+}
+
+# ---- faults and what helps against them -------------------------------------
+
+heal() {
+	for d in $(daemons); do
+		if p=$(pid "$d"); then kill -CONT "$p"; else start "$d"; fi
+	done
+	within 30 controller_up || fail "slurmctld does not answer"
+	end_forgotten
+	# A node that lost its connection comes back by itself.
+	bad_nodes | while read -r node _ reason; do
+		say "resuming node $node ($reason)"
+		scontrol update nodename="$node" state=resume >/dev/null 2>&1 || :
+	done
+	# JobHeldAdmin is what is left of a launch that failed.
+	timeout 10 squeue -h -r -t pending -o '%A %r' | while read -r job reason; do
+		case $reason in *eld*dmin* | *launch*failed*) scontrol release "$job" || : ;; esac
+	done
+	within 30 well || { trouble >&2 && fail "cannot heal that"; }
+}
+
+# end_forgotten ends the jobs that nodes still run and the controller does not
+# know as running. A controller that was killed gives their numbers to others,
+# which such a node refuses: "Duplicate jobid".
+end_forgotten() {
+	known=$(timeout 10 squeue -h -r -t running,suspended,completing,configuring -o '%A')
+	steps | while read -r step job; do
+		echo "$known" | grep -qx "$job" && continue
+		say "ending job $job, which slurmctld has forgotten"
+		kill -STOP "$step" 2>/dev/null || continue
+		# A job's processes are in the session of its batch script.
+		for leader in $(children "$step"); do
+			pkill -KILL -s "$leader" || kill -KILL "$leader" 2>/dev/null || :
+		done
+		kill -KILL "$step" 2>/dev/null || :
+	done
+}
+
+# steps prints the processes that hold this bed's running jobs, and their jobs.
+steps() {
+	for p in $(pgrep -x slurmstepd); do
+		grep -qsF "SLURM_CONF=$SLURM_CONF" "/proc/$p/environ" || continue
+		job=$(tr '\0' ' ' <"/proc/$p/cmdline" | sed -n 's/^slurmstepd: \[\([0-9]*\)[.].*/\1/p')
+		[ -z "$job" ] || echo "$p $job"
+	done
+}
+
+children() { pgrep -P "$1" || :; }
+
+# forget makes slurmctld forget jobs so many seconds after their end.
+forget() {
+	minjobage=$1
+	slurm_conf | put "$bed/etc/slurm.conf"
+	within 20 timeout 10 scontrol reconfigure || fail "slurmctld does not take another MinJobAge"
+}
+
+lose_accounting() {
+	[ "$accounting" = 1 ] || return 0
+	mariadb -uroot -S "$bed/sql/s.sock" slurm_acct_db -e "
+		delete from jjmtest_job_table where time_end != 0;
+		delete from jjmtest_step_table where time_end != 0;"
+}
+
+history() {
+	case $1 in
+	lose) forget 2 && lose_accounting ;;
+	keep) lose_accounting && forget "$minjobage" ;;
+	esac
 }
 
 environment() {
@@ -417,28 +539,30 @@ environment() {
 	ENV
 }
 
-locked() {
-	mkdir -p "$base"
-	exec 9>"$base/slurm.lock"
-	flock 9
-}
-
 case ${1:-} in
 up)
 	[ "$(id -u)" = 0 ] || fail "up wants root"
-	locked
+	locked "$base/slurm.lock"
 	up
 	;;
 down)
-	locked
+	locked "$base/slurm.lock"
 	down "${2:-}"
 	;;
 status) status ;;
 env) environment ;;
+heal)
+	locked "$base/slurm.lock"
+	heal
+	;;
+lose | keep)
+	[ "${2:-}" = history ] || fail "$1 what? history"
+	history "$1"
+	;;
 freeze) kill -STOP "$(pid "${2:?which daemon}")" ;;
 thaw) kill -CONT "$(pid "${2:?which daemon}")" ;;
 kill) end KILL "${2:?which daemon}" ;;
 stop) end TERM "${2:?which daemon}" ;;
 start) start "${2:?which daemon}" ;;
-*) fail "usage: slurm.sh up | down [--wipe] | status | env | freeze|thaw|kill|stop|start DAEMON" ;;
+*) fail "usage: slurm.sh up | down [--wipe] | status | env | heal | lose|keep history | freeze|thaw|kill|stop|start DAEMON" ;;
 esac

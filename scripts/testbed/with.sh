@@ -1,30 +1,91 @@
 #!/bin/sh
 # Runs a command while the real batch systems are there: with.sh COMMAND...
 #
-# As root on Debian it begins to install and start them, all at once and in the
-# background - a test that needs one waits for it - and takes them down at the
-# end, unless JJM_KEEP_BEDS is set. Elsewhere it only runs the command.
+# First it removes what earlier runs left that were killed: their processes,
+# mounts and files. This run's own temporary files are in one folder, which
+# TMPDIR names to the command, and which is locked as long as the run lives.
+#
+# As root on Debian it begins to install and start the batch systems, all at
+# once and in the background - a test that needs one waits for it. However they
+# were before, they are well and empty then; only one that somebody's tests use
+# at this moment is left as it is. At the end they are taken down, unless
+# JJM_KEEP_BEDS is set. Elsewhere it only runs the command.
+#
+#   JJM_BEDS   which batch systems        slurm condor sge
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-beds="slurm condor sge"
+# shellcheck source=scripts/testbed/common.sh
+. "$here/common.sh"
+beds=${JJM_BEDS-slurm condor sge}
+runs=/tmp/jjm-run
+caller_alone=${JJM_BED_ALONE:-0} # for tests of this script
+unset JJM_BED_ALONE
 
-if [ "$(id -u)" != 0 ] || [ ! -e /etc/debian_version ]; then
+# remove_run FOLDER ends what is left of a run and removes its files.
+remove_run() {
+	end_below "$1"
+	for dir in $(mounts_below "$1"); do umount -l "$dir"; done
+	rm -rf --one-file-system "$1"
+}
+
+# sweep removes the folders whose lock nobody holds. One without a lock may just
+# be made.
+sweep() {
+	for run in "$runs".*; do
+		[ -O "$run" ] || continue
+		if [ -e "$run/lock" ]; then
+			flock -n "$run/lock" true || continue
+			say "removing $run, which a killed run has left"
+			remove_run "$run"
+		elif [ -n "$(find "$run" -prune -mmin +10)" ]; then
+			remove_run "$run"
+		fi
+	done
+}
+
+begin_run() {
+	run=$(mktemp -d "$runs.XXXX") || exit 1
+	chmod 1777 "$run" # tests have several accounts
+	exec 7>"$run/lock.new"
+	flock 7 && mv "$run/lock.new" "$run/lock"
+}
+
+# start_bed NAME brings one up in the background. Until it is well no test uses
+# it, unless some do already.
+start_bed() {
+	alone=$caller_alone
+	mkdir -p "${JJM_TESTBED:-/tmp}"
+	exec 6>>"$(users_lock "$1")"
+	if flock -n 6; then alone=1; fi
+	( # keeps the lock, but the daemons that it starts do not
+		JJM_BED_ALONE=$alone "$here/$1.sh" up >"$run/$1.log" 2>&1 </dev/null 6>&- 7>&-
+		exit $?
+	) &
+	eval "up_$1=$!"
+	exec 6>&-
+}
+
+sweep
+begin_run
+trap 'end_below "$run"; exit 130' HUP INT TERM
+
+if [ -n "$beds" ] && { [ "$(id -u)" != 0 ] || [ ! -e /etc/debian_version ]; }; then
 	echo "test beds: NOT STARTED: Slurm, HTCondor and Grid Engine are installed as root on Debian only" >&2
-	exec "$@"
+	beds=""
 fi
-
-log=$(mktemp -d)
-for bed in $beds; do
-	"$here/$bed.sh" up >"$log/$bed" 2>&1 </dev/null &
-	eval "up_$bed=$!"
-done
+for bed in $beds; do start_bed "$bed"; done
 
 status=0
-"$@" || status=$?
+TMPDIR=$run "$@" 7>&- || status=$?
 
 for bed in $beds; do
-	eval "wait \$up_$bed" || { echo "test bed $bed did not come up:" >&2; tail -n 20 "$log/$bed" >&2; }
-	[ -n "${JJM_KEEP_BEDS:-}" ] || "$here/$bed.sh" down >/dev/null 2>&1 </dev/null
+	eval "wait \$up_$bed" || { echo "test bed $bed did not come up:" >&2; tail -n 20 "$run/$bed.log" >&2; }
+	[ -n "${JJM_KEEP_BEDS:-}" ] || "$here/$bed.sh" down >/dev/null 2>&1 </dev/null 7>&-
 done
-rm -rf "$log"
+end_below "$run"
+if [ "$status" = 0 ]; then
+	remove_run "$run"
+else
+	say "the files of this run are in $run until the next one"
+fi
 exit "$status"

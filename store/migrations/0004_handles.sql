@@ -4,15 +4,15 @@
 ALTER TABLE grid_jobs ADD COLUMN origin TEXT;
 ALTER TABLE grid_jobs ADD COLUMN usage TEXT;
 
--- What a handle means: a grid job, or the reason why none was made of what a
--- gatekeeper was told is accepted.
+-- What a handle means: a grid job, and if set, the reason why none was made of
+-- what a gatekeeper was told is accepted last.
 CREATE TABLE handles (
 	handle  TEXT    PRIMARY KEY CHECK (length(handle) = 25),
 	uid     INTEGER NOT NULL,
 	grid    INTEGER REFERENCES grid_jobs (id),
 	refused TEXT,
 	time    INTEGER NOT NULL,
-	CHECK ((grid IS NULL) <> (refused IS NULL))
+	CHECK (grid IS NOT NULL OR refused IS NOT NULL)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX handles_grid ON handles (grid) WHERE grid IS NOT NULL;

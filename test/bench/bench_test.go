@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"jjm/test/programs"
 )
 
 // TestMain lets the test's own program be the children that a bench starts.
@@ -17,23 +18,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == childWord {
 		os.Exit(childMain(os.Args[2], os.Stdin, os.Stdout))
 	}
-	os.Exit(m.Run())
+	os.Exit(bin.Main(m))
 }
 
-// programs finds or builds the three programs.
-func programs(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv("JJM_BIN"); dir != "" {
-		return dir
-	}
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "jjm/cmd/jjm", "jjm/cmd/jjm-daemon", "jjm/cmd/jjm-wrapper")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the programs: %v\n%s", err, out)
-	}
-	return dir
-}
+var bin programs.Programs
 
 // alone are the sections that need no real batch system.
 func alone() []string {
@@ -54,7 +42,7 @@ func TestRun_EverySectionGivesItsFigures(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	var out, log bytes.Buffer
-	code := run(t.Context(), tiny(), []string{"-json", "-run", strings.Join(alone(), ","), "-bin", programs(t), "-dir", dir}, &out, &log)
+	code := run(t.Context(), tiny(), []string{"-json", "-run", strings.Join(alone(), ","), "-bin", bin.Dir(t), "-dir", dir}, &out, &log)
 	if code == exitError {
 		t.Fatalf("exit code %d\n%s", code, log.String())
 	}

@@ -14,31 +14,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"jjm/test/programs"
 )
 
 const root = "../.."
 
-// bin is where TestMain built the programs.
-var bin string
+var bin programs.Programs
 
-func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "jjm-bin")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	cmd := exec.Command("go", "build", "-o", dir, "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper")
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		panic(string(out))
-	}
-	bin = dir
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 // daemon is one running daemon.
 type daemon struct {
@@ -79,7 +63,7 @@ func start(t *testing.T, config string, env ...string) *daemon {
 		d.write("jjm.toml", config)
 		args = append(args, "--config", dir+"/jjm.toml")
 	}
-	d.cmd = exec.Command(bin+"/jjm", args...)
+	d.cmd = exec.Command(bin.Path(t, "jjm"), args...)
 	d.cmd.Env, d.cmd.Stderr = d.env, d.log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -101,7 +85,7 @@ func (d *daemon) write(name, text string) {
 }
 
 func (d *daemon) jjm(args ...string) error {
-	cmd := exec.Command(bin+"/jjm", args...)
+	cmd := exec.Command(bin.Path(d.t, "jjm"), args...)
 	cmd.Env = d.env
 	return cmd.Run()
 }
@@ -186,7 +170,7 @@ func TestConfigCheck_SaysEveryMistakeWithItsExitCode(t *testing.T) {
 	if err := os.WriteFile(file, []byte("stat = \"/x\"\n[engine]\nworkers = \"four\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(bin+"/jjm", "config", "check", file).CombinedOutput()
+	out, err := exec.Command(bin.Path(t, "jjm"), "config", "check", file).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 5 {
 		t.Errorf("exit %v, want 5", err)
@@ -196,7 +180,7 @@ func TestConfigCheck_SaysEveryMistakeWithItsExitCode(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, out)
 		}
 	}
-	if out, err := exec.Command(bin+"/jjm", "config", "check", root+"/etc/jjm.toml").CombinedOutput(); err != nil {
+	if out, err := exec.Command(bin.Path(t, "jjm"), "config", "check", root+"/etc/jjm.toml").CombinedOutput(); err != nil {
 		t.Errorf("the shipped configuration: %v\n%s", err, out)
 	}
 }

@@ -13,7 +13,7 @@ func TestDemo_RunsTheMainJobAndComparesEveryByte(t *testing.T) {
 	dir := shortDir(t)
 	cmd := exec.Command("sh", "scripts/demo.sh")
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "DEMO_DIR="+dir, "DEMO_BIN="+bin)
+	cmd.Env = append(os.Environ(), "DEMO_DIR="+dir, "DEMO_BIN="+bin.Dir(t))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("demo: %v\n%s", err, out)
@@ -41,7 +41,7 @@ func TestDemo_RunsAsAnOrdinaryUser(t *testing.T) {
 	}
 	home := shortDir(t)
 	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper"} {
-		copyTo(t, filepath.Join(home, "bin", name), filepath.Join(bin, name))
+		copyTo(t, filepath.Join(home, "bin", name), bin.Path(t, name))
 	}
 	for _, name := range []string{"scripts/demo.sh", "etc/examples/montecarlo.toml",
 		"etc/examples/mc.sh", "etc/examples/mc.awk", "etc/examples/merge.sh"} {

@@ -12,21 +12,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"jjm/test/programs"
 )
 
 const root = "../.."
 
-// programs builds jjm into a folder of its own and gives the folder.
-func programs(t *testing.T) string {
-	t.Helper()
-	bin := t.TempDir()
-	cmd := exec.Command("go", "build", "-o", bin, "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper")
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return bin
-}
+var bin programs.Programs
+
+func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 func readme(t *testing.T) string {
 	t.Helper()
@@ -59,7 +53,7 @@ func TestReadme_QuickTourRuns(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "hello.toml"), []byte(block(t, text, "toml")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "PATH="+programs(t)+":"+os.Getenv("PATH"), "JJM_STATE="+dir+"/state", "JJM_SOCKET=", "JJM_CONFIG=")
+	env := append(os.Environ(), "PATH="+bin.Dir(t)+":"+os.Getenv("PATH"), "JJM_STATE="+dir+"/state", "JJM_SOCKET=", "JJM_CONFIG=")
 	serve(t, dir, env)
 	for _, step := range strings.Split(block(t, text, "console"), "$ ")[1:] {
 		line, want, _ := strings.Cut(step, "\n")

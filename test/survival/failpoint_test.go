@@ -206,7 +206,7 @@ func (s *site) submitAs(ctx context.Context, d design) (jjm.GridID, error) {
 	if err := os.WriteFile(file, []byte(d.text(s)), 0o644); err != nil {
 		return 0, err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(programs, "jjm"), "submit", file)
+	cmd := exec.CommandContext(ctx, bin.Path(s.t, "jjm"), "submit", file)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "JJM_STATE=" + s.state}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential()}
 	out, err := cmd.CombinedOutput()
@@ -270,7 +270,9 @@ func driveMix(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	if err := s.killAll(ctx, refs[1:]...); err != nil {
 		return id, err
 	}
-	runs := func(st wire.Status) bool { return st.Locals[0].State == jjm.Running || st.Locals[0].State.Final() }
+	runs := func(st wire.Status) bool {
+		return len(st.Locals) > 0 && (st.Locals[0].State == jjm.Running || st.Locals[0].State.Final())
+	}
 	if err := s.until(ctx, refs[0], runs); err != nil {
 		return id, err
 	}
@@ -299,6 +301,20 @@ func driveOrdered(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	for _, o := range []wire.Order{{Verb: jjm.OrderPause, Reason: "a test"}, {Verb: jjm.OrderResume}} {
 		o.Kind, o.Name = jjm.OrderCluster, "local"
 		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbOrder, Order: &o}); err != nil {
+			return id, err
+		}
+	}
+	return id, nil
+}
+
+// driveBanned bans somebody else while a grid job runs, and lets them in again.
+func driveBanned(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, err := s.submit(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	for _, b := range []wire.Ban{{Name: "mallory", Reason: "a test"}, {Name: "mallory", Lift: true}} {
+		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbBan, Ban: &b}); err != nil {
 			return id, err
 		}
 	}

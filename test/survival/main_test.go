@@ -8,69 +8,28 @@
 // the grid job: the daemon's answers, the store, the claims, the journal, the
 // record, the tar, and the ledger.
 //
-// JJM_BIN names a folder with the three programs; otherwise they are built.
-// JJM_FAULTS=whole runs the whole campaign. With CI=true a skip is a failure.
+// JJM_FAULTS=whole runs the whole campaign.
 package survival_test
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"jjm/test/programs"
 )
 
-// programs is where the three programs are.
-var programs string
+// bin are the three programs.
+var bin programs.Programs
+
+func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 // daemons bounds how many sites run at once: the machine may be small.
 var daemons = make(chan struct{}, 3)
 
-func TestMain(m *testing.M) {
-	dir, err := prepare()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "survival:", err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-// prepare finds or builds the programs. They are reached by accounts without
-// privileges too, so that their folder is open.
-func prepare() (dir string, err error) {
-	if programs = os.Getenv("JJM_BIN"); programs != "" {
-		programs, err = filepath.Abs(programs)
-		return "", err
-	}
-	if dir, err = os.MkdirTemp("", "jjm-programs"); err != nil {
-		return "", err
-	}
-	programs = dir
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return dir, err
-	}
-	build := exec.Command("go", "build", "-trimpath", "-o", dir+"/", "jjm/cmd/jjm", "jjm/cmd/jjm-daemon", "jjm/cmd/jjm-wrapper")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("build the programs: %w\n%s", err, out)
-	}
-	return dir, nil
-}
-
 // whole reports whether the whole campaign was asked for.
 func whole() bool { return os.Getenv("JJM_FAULTS") == "whole" }
-
-// skip leaves a test out, loudly. Where tests must be complete it fails.
-func skip(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("not tested, and CI=true allows no gaps: %s", why)
-	}
-	t.Skipf("NOT TESTED: %s", why)
-}
 
 // repository is the folder of the module.
 func repository(t *testing.T) string {

@@ -12,6 +12,7 @@ import (
 
 	"jjm"
 	"jjm/wire"
+	"jjm/wire/spool"
 )
 
 // elsewhere are the failpoints that no site with the embedded batch system comes
@@ -48,6 +49,9 @@ func scenarios() map[string]scenario {
 	changes("order", func(glf bool) scenario {
 		return scenario{design: design{jobs: 30, glf: glf}, drive: driveOrdered}
 	})
+	changes("ban", func(glf bool) scenario {
+		return scenario{design: design{jobs: 30, glf: glf}, drive: driveBanned}
+	})
 	changes("repoint", func(bool) scenario {
 		return scenario{set: settings{slots: 1}, design: design{jobs: 2, glf: true, mix: "slow"}, drive: driveDoubled}
 	})
@@ -62,6 +66,10 @@ func scenarios() map[string]scenario {
 		"local.spooled", "local.marked", "local.started", "local.recorded", "local.cancelling", "local.ended", "local.closed"} {
 		add(point, mixed(i%2 == 0))
 	}
+	for _, point := range []string{"spool.read", "spool.acted", "spool.removed"} {
+		add(point, leftInSpool(mixed(true)))
+	}
+	changes("spool-refuse", func(glf bool) scenario { return leftInSpool(mixed(glf)) })
 	add("reconcile.found", scenario{design: mixed(true).design, lives: []string{"submit.acted", "reconcile.found"}})
 	add("local.purging", scenario{design: mixed(false).design, set: settings{keep: "1m"}, patience: 90 * time.Second, lives: []string{"", "local.purging"}})
 	for point, nth := range map[string]int{"publish.before": 5, "publish.after": 4, "watch.listed": 3,
@@ -71,6 +79,30 @@ func scenarios() map[string]scenario {
 		all[point] = sc
 	}
 	return all
+}
+
+// leftInSpool leaves the grid job in the daemon's letter box before the daemon
+// is there, behind one that will be refused.
+func leftInSpool(sc scenario) scenario {
+	sc.before = func(t *testing.T, s *site) {
+		box := filepath.Join(s.state, "spool")
+		if err := spool.Make(box, 0o600, -1, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		for key, text := range map[string]string{"wrong": "type = \"none\"", "once": sc.design.keyed("once").text(s)} {
+			err := spool.Put(box, spool.Note{Verb: wire.VerbSubmit, Handle: jjm.HandleOf(os.Geteuid(), key),
+				Submit: &wire.Submit{Name: "survival.toml", Text: text, BaseDir: s.dir, Key: key}}, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return sc
+}
+
+func (d design) keyed(key string) design {
+	d.key = key
+	return d
 }
 
 // spool is the folder of the embedded batch system.

@@ -164,7 +164,7 @@ func (s *site) start(failpoint string) *daemon {
 		s.t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(programs, "jjm-daemon"), "serve", "--config", s.config)
+	cmd := exec.Command(bin.Path(s.t, "jjm-daemon"), "serve", "--config", s.config)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "JJM_STATE=" + s.state}, s.env...)
 	if failpoint != "" {
 		cmd.Env = append(cmd.Env, "JJM_FAILPOINT="+failpoint)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -130,23 +131,13 @@ func saysFull(text string) bool {
 // smallDisk mounts a file system of its own, which takes root.
 func smallDisk(t *testing.T, options string) string {
 	t.Helper()
-	if os.Getuid() != 0 {
-		skip(t, "only root can mount a small disk")
-	}
+	needs.Root(t, "to mount a small disk")
 	dir, err := os.MkdirTemp(shortTemp(), "jjmd")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(dir) })
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
-		skip(t, "mount a small disk: "+err.Error())
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Errorf("unmount %s: %v", dir, err)
-		}
-	})
-	return dir
+	return needs.Tmpfs(t, dir, options)
 }
 
 // fill writes a file until the disk is full to the last block.
@@ -197,9 +188,7 @@ func TestSurvival_ReadOnlyState(t *testing.T) {
 			return dir
 		}},
 		{"disk", func(t *testing.T, s *site) string {
-			if os.Getuid() != 0 {
-				skip(t, "only root can mount a read-only disk")
-			}
+			needs.Root(t, "to mount a read-only disk")
 			check(t, syscall.Mount("tmpfs", s.state, "tmpfs", syscall.MS_RDONLY, ""))
 			t.Cleanup(func() { check(t, syscall.Unmount(s.state, syscall.MNT_DETACH)) })
 			return s.state

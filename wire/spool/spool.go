@@ -269,3 +269,57 @@ func Remove(dir string, name Name) error {
 	}
 	return nil
 }
+
+// abandoned is when a file that was begun is not going to be an entry any more.
+const abandoned = 24 * time.Hour
+
+// Make makes the folder, for the account of the daemon. mode is that of the
+// daemon's socket: 0666 lets every account leave entries, 0660 the members of
+// group (-1: the daemon's own), 0600 the daemon's own account alone. Where the
+// daemon is not root, entries of others are readable for the folder's group.
+// What was begun and given up long ago is removed.
+func Make(dir string, mode fs.FileMode, group int, now time.Time) error {
+	perm := fs.FileMode(0o700)
+	switch {
+	case mode&0o066 == 0o066:
+		perm = 0o777 | fs.ModeSticky
+	case mode&0o060 == 0o060:
+		perm = 0o770 | fs.ModeSticky
+	}
+	if perm != 0o700 && os.Geteuid() != 0 {
+		perm |= fs.ModeSetgid
+	}
+	err := os.Mkdir(dir, 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("spool: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", dir)
+	}
+	if err == nil && group >= 0 {
+		err = os.Chown(dir, -1, group)
+	}
+	if err == nil {
+		err = os.Chmod(dir, perm) // whatever the umask is
+	}
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	return sweep(dir, now.Add(-abandoned))
+}
+
+// sweep removes files that were begun before a time.
+func sweep(dir string, before time.Time) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && strings.HasPrefix(e.Name(), tmpPrefix) && info.ModTime().Before(before) {
+			_ = os.Remove(filepath.Join(dir, e.Name())) // found again by the next start
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/wire"
+	"jjm/wire/spool"
+)
+
+// leaveWord puts a wish of alice's into the spool, as a gatekeeper does.
+func (w *world) leaveWord(n spool.Note) error {
+	return spool.Put(filepath.Join(w.dir, "spool"), n, time.Now())
+}
+
+func leaveSubmit(key, text string, anew bool) func(*stage) error {
+	return func(s *stage) error {
+		return s.leaveWord(spool.Note{Verb: wire.VerbSubmit, Handle: jjm.HandleOf(alice.UID, key),
+			Submit: &wire.Submit{Name: "j.toml", Text: text, BaseDir: s.dir, Key: key, Anew: anew}})
+	}
+}
+
+func leaveKill(key string) func(*stage) error {
+	return func(s *stage) error {
+		return s.leaveWord(spool.Note{Verb: wire.VerbKill, Handle: jjm.HandleOf(alice.UID, key)})
+	}
+}
+
+// found notes the grid job that a handle names: each time the same.
+func found(key string) func(*stage) error {
+	return func(s *stage) error {
+		id, err := s.engine.Resolve(context.Background(), alice, jjm.HandleOf(alice.UID, key))
+		if err == nil && s.ids[key] != 0 && s.ids[key] != id {
+			err = fmt.Errorf("%s was grid job %s and is %s", key, s.ids[key], id)
+		}
+		if err == nil {
+			s.ids[key] = id
+		}
+		return err
+	}
+}
+
+// anotherThan notes the grid job that a key names once it is not the earlier one.
+func anotherThan(key, as string) func(*stage) error {
+	return func(s *stage) error {
+		id, err := s.engine.Resolve(context.Background(), alice, jjm.HandleOf(alice.UID, key))
+		if err == nil && id == s.ids[key] {
+			err = fmt.Errorf("%s is still grid job %s", key, id)
+		}
+		if err == nil {
+			s.ids[as] = id
+		}
+		return err
+	}
+}
+
+func foundRefused(key string) func(*stage) error {
+	return func(s *stage) error {
+		_, err := s.engine.Resolve(context.Background(), alice, jjm.HandleOf(alice.UID, key))
+		var r *wire.Refused
+		if errors.As(err, &r) {
+			return nil
+		}
+		return fmt.Errorf("not refused: %w", err)
+	}
+}
+
+// spooled lists what lies in the spool.
+func (w *world) spooled() []os.DirEntry {
+	left, err := os.ReadDir(filepath.Join(w.dir, "spool"))
+	w.must(err)
+	return left
+}
+
+func TestIntake_ForeignThingsAreNobodysWish(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		first, err := w.trySubmit(alice, "k", plain(1))
+		w.must(err)
+		id := first.ID
+		h := jjm.HandleOf(alice.UID, "k")
+		if got, err := w.engine.Resolve(t.Context(), alice, h); got != id || err != nil {
+			t.Fatalf("resolved %v, %v", got, err)
+		}
+		if _, err := w.engine.Resolve(t.Context(), bob, h); jjm.KindOf(err) != jjm.Denied {
+			t.Errorf("bob: %v", err)
+		}
+		// A kill of bob's, were the file his: account() of this test says so.
+		dir := filepath.Join(w.dir, "spool")
+		name := spool.Name{Seq: 1, Handle: h, Verb: wire.VerbKill}.String()
+		if os.Getuid() == 0 {
+			w.must(w.leaveWord(spool.Note{Verb: wire.VerbKill, Handle: h}))
+			w.must(os.Chown(filepath.Join(dir, w.spooled()[0].Name()), bob.UID, bob.GID))
+		}
+		w.must(os.WriteFile(filepath.Join(dir, name), []byte("{}"), 0o600))
+		w.must(os.Mkdir(filepath.Join(dir, "0000000000000000000002."+string(h)+".kill"), 0o700))
+		w.must(os.WriteFile(filepath.Join(dir, "0000000000000000000002."+string(h)+".kill", "x"), nil, 0o600))
+		w.must(os.WriteFile(filepath.Join(dir, "stranger"), nil, 0o600))
+		w.until(time.Minute, "the spool is taken in", func() bool { return len(w.spooled()) == 2 })
+		w.until(time.Hour, "it ends", func() bool { return w.allFinal([]jjm.GridID{id}) })
+		w.verify(id, done(1))
+	})
+}

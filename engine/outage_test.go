@@ -1,0 +1,87 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters/adaptertest"
+)
+
+// A listing that lacks the jobs, an outage, and a few more such listings are no
+// absence of ten minutes: during the outage nothing was seen to be missing.
+func TestOutage_IsNoTimeOfAbsence(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 2 * time.Hour}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(4))
+		w.running(id, 4)
+		for range 3 {
+			w.sim.Lie(1, nil)
+			w.pass(15 * time.Second) // it was lied to once
+			w.sim.Lie(6, nil)
+			w.sim.Down(11 * time.Minute)
+			w.pass(14 * time.Minute) // the lies were told after the outage
+		}
+		w.final(4*time.Hour, id)
+		for _, l := range w.locals(id) {
+			if l.State != jjm.Completed || l.Attempt != 0 {
+				t.Errorf("local job %s is %s with attempt %d: it lived all the time", l.ID, l.State, l.Attempt)
+			}
+		}
+		w.verify(id, done(4))
+		w.verifyQuiet()
+	})
+}
+
+// A job that is gone is found to be lost all the same, also when the batch system
+// is well for minutes at a time only.
+func TestOutage_DoesNotHideALossForEver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Hour}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, plain(2))
+		w.running(id, 2)
+		w.sim.Vanish(w.refs(id, 1)...)
+		for range 8 {
+			w.sim.Down(20 * time.Minute)
+			w.pass(23 * time.Minute)
+		}
+		if l := w.locals(id)[1]; l.State != jjm.Failed || l.Phase != jjm.ByLoss {
+			t.Errorf("%s/%s after more than ten minutes of good listings in all", l.State, l.Phase)
+		}
+		w.kill(id.String())
+		w.final(time.Hour, id)
+	})
+}
+
+// After an outage a bulk in doubt is looked at as soon as there are listings
+// again, and submitted if it surely is not there, however long it was to wait by
+// then.
+func TestOutage_ADoubtfulBulkIsLookedAtOnceItIsOver(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]adaptertest.Fault{
+		"lost replies": adaptertest.LoseReply, "lost requests": adaptertest.LoseRequest, "busy": adaptertest.SayBusy,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim := adaptertest.SimConfig{Life: 10 * time.Hour, Settle: time.Minute}
+			inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+				first := w.submit(alice, mc(1)) // so that there are listings at all
+				w.running(first, 1)
+				tries := slices.Repeat([]adaptertest.Fault{adaptertest.SayBusy}, 9)
+				w.sim.OnSubmit(append(tries, fault)...)
+				before := w.sim.Calls().Submits
+				id := w.submit(alice, mc(4))
+				w.until(time.Hour, "tried often", func() bool { return w.sim.Calls().Submits == before+10 })
+				w.sim.Down(11 * time.Minute)
+				w.pass(11*time.Minute + 25*time.Second) // two listings
+				if n := w.lookup(id).Counts.Running; n != 4 {
+					t.Errorf("%d of 4 run soon after the outage\n%s", n, w.describe(id))
+				}
+				w.kill(first.String())
+				w.kill(id.String())
+				w.final(time.Hour, first, id)
+			})
+		})
+	}
+}

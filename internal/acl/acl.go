@@ -1,0 +1,179 @@
+// Package acl writes POSIX access lists, so that some accounts may read what
+// belongs to another, and nobody else.
+//
+// It sets the extended attribute system.posix_acl_access of an open file
+// (acl(5); the layout is that of linux/posix_acl_xattr.h) and so needs no
+// setfacl(1). File systems without such lists, NFS version 4 among them, give
+// [ErrUnsupported]; the file's mode is what it was then.
+package acl
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Perm is what an account may do: the bits of one digit of a mode.
+type Perm uint16
+
+// The permissions.
+const (
+	Search Perm = 1 // of a folder
+	Write  Perm = 2
+	Read   Perm = 4
+)
+
+// ErrUnsupported says that the file system keeps no access lists.
+var ErrUnsupported = errors.New("the file system keeps no access lists")
+
+// The tags of entries, in the order in which a list holds them.
+const (
+	userObj  = 0x01 // the file's owner
+	user     = 0x02 // an account
+	groupObj = 0x04 // the file's group
+	group    = 0x08 // a group
+	mask     = 0x10 // the most that user, groupObj and group may give
+	other    = 0x20
+)
+
+// attribute is the name under which the kernel keeps the list, version its
+// layout, none the id of entries that name nobody.
+const (
+	attribute = "system.posix_acl_access"
+	version   = 2
+	none      = 0xffffffff
+	maxList   = 64 << 10 // XATTR_SIZE_MAX of Linux, limits.h
+)
+
+// entry is one line of a list.
+type entry struct {
+	tag  uint16
+	perm Perm
+	id   uint32
+}
+
+// Grant gives accounts exactly perm on an open file or folder, whatever they
+// had, and changes nothing for others. The caller owns the file, or is root.
+// Root and the file's owner need no grant; one of the owner is harmless.
+func Grant(f *os.File, perm Perm, uids ...int) error {
+	if len(uids) == 0 {
+		return nil
+	}
+	list, err := read(f)
+	if err != nil {
+		return fmt.Errorf("access list of %s: %w", f.Name(), err)
+	}
+	for _, uid := range uids {
+		if uid < 0 || int64(uid) >= none {
+			return fmt.Errorf("access list of %s: uid %d names no account", f.Name(), uid)
+		}
+		list = grant(list, perm, uint32(uid))
+	}
+	if err := write(f, encode(list)); err != nil {
+		return fmt.Errorf("access list of %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// grant sets the entry of one account and widens the mask to it.
+func grant(list []entry, perm Perm, uid uint32) []entry {
+	list = slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.tag == mask || e.tag == user && e.id == uid })
+	list = append(list, entry{user, perm, uid})
+	widest := Perm(0)
+	for _, e := range list {
+		if e.tag == user || e.tag == groupObj || e.tag == group {
+			widest |= e.perm
+		}
+	}
+	list = append(list, entry{mask, widest, none})
+	slices.SortStableFunc(list, func(a, b entry) int { return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.id, b.id)) })
+	return list
+}
+
+// read gives the list of a file; one that has none has the list that its mode
+// stands for.
+func read(f *os.File) ([]entry, error) {
+	buf := make([]byte, maxList)
+	n, err := control(f, func(fd int) (int, error) { return unix.Fgetxattr(fd, attribute, buf) })
+	switch {
+	case err == nil:
+		return decode(buf[:n])
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return nil, ErrUnsupported
+	case !errors.Is(err, unix.ENODATA):
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return ofMode(info.Mode()), nil
+}
+
+// ofMode is the list that a mode stands for.
+func ofMode(m fs.FileMode) []entry {
+	bits := Perm(m.Perm())
+	return []entry{{userObj, bits >> 6 & 7, none}, {groupObj, bits >> 3 & 7, none}, {other, bits & 7, none}}
+}
+
+func write(f *os.File, list []byte) error {
+	_, err := control(f, func(fd int) (int, error) { return 0, unix.Fsetxattr(fd, attribute, list, 0) })
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return ErrUnsupported
+	}
+	return err
+}
+
+// control calls do with the descriptor, again after an interrupting signal.
+func control(f *os.File, do func(fd int) (int, error)) (n int, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var result error
+	err = raw.Control(func(fd uintptr) {
+		for {
+			if n, result = do(int(fd)); !errors.Is(result, unix.EINTR) {
+				return
+			}
+		}
+	})
+	return n, errors.Join(err, result)
+}
+
+// encode writes a list as the kernel takes it: a word with the version, then of
+// each entry tag, permissions and id, all little-endian.
+func encode(list []entry) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, version)
+	for _, e := range list {
+		b = binary.LittleEndian.AppendUint16(b, e.tag)
+		b = binary.LittleEndian.AppendUint16(b, uint16(e.perm))
+		b = binary.LittleEndian.AppendUint32(b, e.id)
+	}
+	return b
+}
+
+// decode reads a list.
+func decode(b []byte) ([]entry, error) {
+	if len(b) < 4 || len(b)%8 != 4 {
+		return nil, fmt.Errorf("an access list of %d bytes: want 4, and 8 for each entry", len(b))
+	}
+	if v := binary.LittleEndian.Uint32(b); v != version {
+		return nil, fmt.Errorf("an access list of layout %d: want %d", v, version)
+	}
+	var list []entry
+	for b = b[4:]; len(b) > 0; b = b[8:] {
+		e := entry{binary.LittleEndian.Uint16(b), Perm(binary.LittleEndian.Uint16(b[2:])), binary.LittleEndian.Uint32(b[4:])}
+		if e.perm > 7 {
+			return nil, fmt.Errorf("an access list with permissions %#o: want at most 7", e.perm)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}

@@ -1,0 +1,86 @@
+package acl
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Allows tells whether an account that is not root may do want with an open file
+// or folder, as the kernel decides it (acl(5), "ACCESS CHECK ALGORITHM"): by its
+// access list, else by its mode. Uid is the account, gids all its groups. The
+// file may be open as O_PATH. What leads to the file is not looked at.
+//
+// Lists that only a file server knows (NFS version 4) count as the mode that it
+// shows for them.
+func Allows(f *os.File, want Perm, uid int, gids []int) (bool, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return false, fmt.Errorf("access rights of %s: not known", f.Name())
+	}
+	list, err := listOf(f, info)
+	if err != nil {
+		return false, fmt.Errorf("access rights of %s: %w", f.Name(), err)
+	}
+	return allows(list, want, uid == int(st.Uid), uid, groupsIn(gids, int(st.Gid)), gids), nil
+}
+
+func groupsIn(gids []int, gid int) bool { return slices.Contains(gids, gid) }
+
+// listOf is read for files that are open as O_PATH too: their attributes are
+// reached through /proc alone.
+func listOf(f *os.File, info os.FileInfo) ([]entry, error) {
+	buf := make([]byte, 4096)
+	n, err := control(f, func(fd int) (int, error) {
+		return unix.Getxattr("/proc/self/fd/"+strconv.Itoa(fd), attribute, buf)
+	})
+	switch {
+	case err == nil:
+		return decode(buf[:n])
+	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODATA):
+		return ofMode(info.Mode()), nil
+	}
+	return nil, err
+}
+
+// allows is the kernel's algorithm: the first of owner, named account, groups
+// and others that is meant decides. A mask that permits nothing shows as a mode
+// without rights of the group, for which Linux looks at no list at all
+// (acl_permission_check in fs/namei.c): whom the list names is one of the others
+// then.
+func allows(list []entry, want Perm, owner bool, uid int, ownGroup bool, gids []int) bool {
+	limit := Perm(7)
+	for _, e := range list {
+		if e.tag == mask {
+			limit = e.perm
+		}
+	}
+	unseen := limit == 0
+	grouped := false
+	for _, e := range list { // in the order of the tags
+		switch {
+		case e.tag == userObj && owner:
+			return e.perm&want == want
+		case unseen && (e.tag == user || e.tag == group):
+		case e.tag == user && int(e.id) == uid:
+			return e.perm&limit&want == want
+		case e.tag == groupObj && ownGroup, e.tag == group && slices.Contains(gids, int(e.id)):
+			if e.perm&limit&want == want {
+				return true
+			}
+			grouped = true
+		case e.tag == other && !grouped:
+			return e.perm&want == want
+		}
+	}
+	return false
+}

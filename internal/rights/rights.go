@@ -1,0 +1,218 @@
+// Package rights opens files with the rights of an account, for a process that
+// has more: what the account could not read is refused, whatever its path looks
+// like and whoever changes it meanwhile.
+//
+// Every folder on the way is opened and its rights are looked at on the open
+// handle; symbolic links are followed here, element by element, never by the
+// kernel. So nothing is decided about a name that could mean something else a
+// moment later. A file is opened for reading only after it proved to be a
+// regular one: opening a device may do something, and a FIFO would wait.
+package rights
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/internal/acl"
+)
+
+// Who is an account.
+type Who struct {
+	UID int
+	// GIDs are all its groups, the first one first.
+	GIDs []int
+}
+
+// Of looks up the groups of an account. One that the machine does not know has
+// only the group given.
+func Of(uid, gid int) Who {
+	who := Who{UID: uid, GIDs: []int{gid}}
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return who
+	}
+	ids, _ := u.GroupIds()
+	for _, id := range ids {
+		if n, err := strconv.Atoi(id); err == nil && n != gid {
+			who.GIDs = append(who.GIDs, n)
+		}
+	}
+	return who
+}
+
+// maxLinks is how many symbolic links may lead to a file (path_resolution(7)).
+const maxLinks = 40
+
+// Open opens a regular file for reading if who could. The path is absolute. The
+// error wraps fs.ErrPermission where who has no right, and says of which folder.
+func Open(path string, who Who) (*os.File, error) {
+	if !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("%s: want an absolute path", path)
+	}
+	w := walk{who: who}
+	defer w.close()
+	if err := w.to(path); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	f, err := reopen(w.at[len(w.at)-1], path, who)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return f, nil
+}
+
+// reopen opens for reading what is open as a mere name.
+func reopen(h *os.File, path string, who Who) (*os.File, error) {
+	info, err := h.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	if err := may(h, acl.Read, who); err != nil {
+		return nil, err
+	}
+	// Still the same file, whatever its path means by now.
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(h.Fd())), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// may refuses what who has no right to.
+func may(f *os.File, want acl.Perm, who Who) error {
+	if who.UID == 0 {
+		return nil
+	}
+	ok, err := acl.Allows(f, want, who.UID, who.GIDs)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s: uid %d may not: %w", f.Name(), who.UID, fs.ErrPermission)
+	}
+	return err
+}
+
+// walk goes from folder to folder. Its last handle is where it is; the others
+// are the way there, for "..".
+type walk struct {
+	who   Who
+	at    []*os.File
+	links int
+}
+
+func (w *walk) close() {
+	for _, f := range w.at {
+		f.Close()
+	}
+}
+
+// to goes to an absolute path, following links.
+func (w *walk) to(path string) error {
+	left := strings.Split(path, "/")
+	if err := w.root(); err != nil {
+		return err
+	}
+	for len(left) > 0 {
+		name := left[0]
+		left = left[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			w.up()
+			continue
+		}
+		target, err := w.step(name)
+		if err != nil {
+			return err
+		}
+		if target == "" {
+			continue
+		}
+		if w.links++; w.links > maxLinks {
+			return unix.ELOOP
+		}
+		if strings.HasPrefix(target, "/") {
+			if err := w.root(); err != nil {
+				return err
+			}
+		}
+		left = append(strings.Split(target, "/"), left...)
+	}
+	return nil
+}
+
+// root begins again at the root of the file system.
+func (w *walk) root() error {
+	w.close()
+	w.at = nil
+	fd, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	w.at = append(w.at, os.NewFile(uintptr(fd), "/"))
+	return nil
+}
+
+// up goes back on the way; the root's parent is the root.
+func (w *walk) up() {
+	if n := len(w.at); n > 1 {
+		w.at[n-1].Close()
+		w.at = w.at[:n-1]
+	}
+}
+
+// step goes to an entry of the folder where the walk is. Of a symbolic link it
+// stays and gives the target.
+func (w *walk) step(name string) (target string, err error) {
+	dir := w.at[len(w.at)-1]
+	if err := may(dir, acl.Search, w.who); err != nil {
+		return "", err
+	}
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	next := os.NewFile(uintptr(fd), filepath.Join(dir.Name(), name))
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		next.Close()
+		return "", err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		w.at = append(w.at, next)
+		return "", nil
+	}
+	defer next.Close()
+	buf := make([]byte, 4096) // PATH_MAX of Linux, limits.h
+	n, err := unix.Readlinkat(fd, "", buf)
+	if err == nil && n == 0 {
+		err = unix.ENOENT
+	}
+	return string(buf[:max(n, 0)]), err
+}
+
+// Regular opens a regular file for reading with the rights that this process
+// has. Links are followed; a FIFO or a device is refused without opening it.
+func Regular(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	h := os.NewFile(uintptr(fd), path)
+	defer h.Close()
+	f, err := reopen(h, path, Who{})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return f, nil
+}

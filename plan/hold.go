@@ -1,0 +1,304 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"jjm"
+)
+
+// HoldRule says what becomes of local jobs that their batch system holds
+// (decision R5). It matches when everything set in it does.
+type HoldRule struct {
+	// Kind is the kind of cluster, such as "condor".
+	Kind string `toml:"kind"`
+	// Code is the batch system's code of the hold, in which * and ? stand for
+	// what they do in file names (path.Match): "13/*", "JobHeld*".
+	Code string `toml:"code"`
+	// Text is found in the batch system's text of the hold (regexp/syntax).
+	Text *regexp.Regexp `toml:"text"`
+	// By is who holds: "batch system" if it is empty, "operator", or "any". What
+	// a person holds is left to the person unless a rule says so.
+	By string `toml:"by"`
+	// Do is "wait", "release", "retry" or "fail".
+	Do string `toml:"do"`
+	// Times is how often to release within an attempt, or to retry a local job, 1
+	// if it is 0; afterwards the rule is passed over, and the next one decides.
+	Times int `toml:"times"`
+	// After is how long a hold lasts before the deed, and from one release that
+	// did not help to the next.
+	After jjm.Duration `toml:"after"`
+}
+
+// The words of HoldRule.By that are not those of jjm.Holding.By, and of
+// HoldRule.Do that are no deed.
+const (
+	heldByAny = "any"
+	holdWait  = "wait"
+)
+
+// Check finds what is wrong with a rule. The fields of the problems are bare
+// keys.
+func (r HoldRule) Check() jjm.Problems {
+	var ps jjm.Problems
+	problem := func(field, text string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(text, args...)})
+	}
+	if _, err := path.Match(r.Code, ""); err != nil {
+		problem("code", "%.40q: want a hold code such as \"13/2\", or a pattern such as \"13/*\"", r.Code)
+	}
+	switch r.By {
+	case "", jjm.HeldBatchSystem, jjm.HeldOperator, heldByAny:
+	default:
+		problem("by", "%.40q: want %q, %q or %q", r.By, jjm.HeldBatchSystem, jjm.HeldOperator, heldByAny)
+	}
+	switch r.Do {
+	case holdWait, string(jjm.HoldRelease), string(jjm.HoldRetry), string(jjm.HoldFail):
+	default:
+		problem("do", "%.40q: want \"wait\", \"release\", \"retry\" or \"fail\"", r.Do)
+	}
+	counts := r.Do == string(jjm.HoldRelease) || r.Do == string(jjm.HoldRetry)
+	if r.Times < 0 || r.Times > 0 && !counts {
+		problem("times", "want how often to release or retry, at least 1; wait and fail have no times")
+	}
+	return ps
+}
+
+// matches reports whether the rule is about a hold.
+func (r HoldRule) matches(kind string, h jjm.Holding) bool {
+	by := r.By
+	if by == "" {
+		by = jjm.HeldBatchSystem
+	}
+	if by != heldByAny && by != h.By || r.Kind != "" && r.Kind != kind {
+		return false
+	}
+	if r.Code != "" {
+		if ok, err := path.Match(r.Code, h.Code); err != nil || !ok {
+			return false
+		}
+	}
+	return r.Text == nil || r.Text.MatchString(h.Text)
+}
+
+// usedUp reports whether the rule was carried out as often as it may be.
+func (r HoldRule) usedUp(h jjm.Holding) bool {
+	switch jjm.HoldDeed(r.Do) {
+	case jjm.HoldRelease:
+		return h.Releases >= max(r.Times, 1)
+	case jjm.HoldRetry:
+		return h.Retries >= max(r.Times, 1)
+	}
+	return false
+}
+
+// holdPause is the least time between two deeds about one hold: a listing may
+// still show what was just released.
+const holdPause = time.Minute
+
+// due reports whether it is time for the deed.
+func (r HoldRule) due(h jjm.Holding) bool {
+	if h.Tried == 0 {
+		return h.Age >= r.After
+	}
+	return h.Age-h.Acted >= max(r.After, jjm.Duration(holdPause))
+}
+
+// String names the rule for people: what it matches.
+func (r HoldRule) String() string {
+	var all []string
+	add := func(what, is string) {
+		if is != "" {
+			all = append(all, what+" "+is)
+		}
+	}
+	add("kind", r.Kind)
+	add("code", r.Code)
+	if r.Text != nil {
+		add("text", r.Text.String())
+	}
+	add("by", r.By)
+	if len(all) == 0 {
+		return "the rule for every hold"
+	}
+	return "the rule for " + strings.Join(all, ", ")
+}
+
+// HoldFacts is all that decides about a hold at hand.
+type HoldFacts struct {
+	// Kind is the cluster's.
+	Kind string
+	Hold jjm.Holding
+	// Rules are the cluster's, then the site's. None applies to a hold by the
+	// application.
+	Rules []HoldRule
+	// MaxAge is the longest that a hold may last.
+	MaxAge time.Duration
+}
+
+// HoldStep is what to do about a hold; the empty deed is to wait.
+type HoldStep struct {
+	Deed jjm.HoldDeed
+	Why  string
+}
+
+// Hold decides about a local job that is held (decision R5). First match:
+//
+//	something is decided already         that
+//	as old as MaxAge                     fail
+//	held by the application              wait: a person decides
+//	the first rule that matches and      what it says; wait until it is due
+//	is not used up
+//	otherwise                            wait
+func Hold(f HoldFacts) HoldStep {
+	h := f.Hold
+	switch {
+	case h.Deed != "":
+		return HoldStep{h.Deed, h.Why}
+	case f.MaxAge > 0 && h.Age.D() >= f.MaxAge:
+		return HoldStep{jjm.HoldFail, fmt.Sprintf("held by the %s for %v, the longest that a hold may last here: %s", h.By, f.MaxAge, HoldText(h))}
+	case h.By == jjm.HeldApplication:
+		return HoldStep{}
+	}
+	for _, r := range f.Rules {
+		switch {
+		case !r.matches(f.Kind, h), r.usedUp(h):
+			continue
+		case r.Do == holdWait, !r.due(h):
+			return HoldStep{}
+		}
+		return HoldStep{jjm.HoldDeed(r.Do), fmt.Sprintf("%s says %s%s; held by the %s: %s", r, r.Do, r.count(h), h.By, HoldText(h))}
+	}
+	return HoldStep{}
+}
+
+// count says which of how many times this is.
+func (r HoldRule) count(h jjm.Holding) string {
+	switch jjm.HoldDeed(r.Do) {
+	case jjm.HoldRelease:
+		return fmt.Sprintf(" (%d of %d)", h.Releases+1, max(r.Times, 1))
+	case jjm.HoldRetry:
+		return fmt.Sprintf(" (%d of %d)", h.Retries+1, max(r.Times, 1))
+	}
+	return ""
+}
+
+// HoldText is why a job is held, in the words of who holds it: "13/2: no such
+// file".
+func HoldText(h jjm.Holding) string {
+	switch {
+	case h.Code == "" && h.Text == "":
+		return "no reason given"
+	case h.Code == "" || h.Code == h.Text:
+		return h.Text
+	case h.Text == "":
+		return h.Code
+	}
+	return h.Code + ": " + h.Text
+}
+
+// HeldBy tells a hold by a person from one by the batch system itself, by its
+// code: HTCondor's HoldReasonCode 1, Slurm's reasons JobHeldUser and
+// JobHeldAdmin, the user and operator holds of PBS (Hold_Types u and o), the
+// letter h of qstat of Grid Engine unless the job is in error. Of other kinds of
+// cluster nothing is known, and the batch system it is.
+func HeldBy(kind, code string) string {
+	person := false
+	switch kind {
+	case "condor":
+		n, _, _ := strings.Cut(code, "/")
+		person = n == "1"
+	case "slurm":
+		person = code == "JobHeldUser" || code == "JobHeldAdmin"
+	case "pbs":
+		person = strings.ContainsAny(code, "uo")
+	case "sge":
+		person = strings.Contains(code, "h") && !strings.Contains(code, "E")
+	}
+	if person {
+		return jjm.HeldOperator
+	}
+	return jjm.HeldBatchSystem
+}
+
+// HoldSeen takes note of a listing that shows an attempt held: a new hold, or the
+// one at hand, which is older now by what the listing added to Watched.For. old
+// may be nil. A decision to give the attempt up stands.
+func HoldSeen(old *jjm.Holding, r jjm.Report, by string, at jjm.Time, added time.Duration) jjm.Holding {
+	var h jjm.Holding
+	if old != nil {
+		h = *old
+	}
+	if h.Since == 0 {
+		h = HoldOver(h)
+		h.Since = at
+	} else {
+		h.Age += jjm.Duration(added)
+	}
+	h.By, h.Code, h.Text, h.Source = by, r.Hold, r.Reason, r.Source
+	return h
+}
+
+// HoldOver is what remains once a listing shows the attempt free again: a release
+// has come to its end.
+func HoldOver(h jjm.Holding) jjm.Holding {
+	h.Since, h.Age, h.Acted, h.Tried, h.Trouble = 0, 0, 0, 0, ""
+	if !h.Deed.GivesUp() {
+		h.Deed, h.Why, h.Actor = "", "", ""
+	}
+	return h
+}
+
+// HoldNext is what the next attempt starts with, nil for nothing: how many before
+// it were given up for a hold.
+func HoldNext(h *jjm.Holding) *jjm.Holding {
+	if h == nil || h.Retries == 0 {
+		return nil
+	}
+	return &jjm.Holding{Retries: h.Retries}
+}
+
+// Decided stores what was decided about a hold: the counters grow with the
+// decision, not with the deed, so that a crash between them cannot make more of
+// either than there may be.
+func Decided(h jjm.Holding, s HoldStep, actor string) jjm.Holding {
+	if s.Deed == "" || h.Deed != "" {
+		return h
+	}
+	h.Deed, h.Why, h.Actor, h.Trouble = s.Deed, s.Why, actor, ""
+	if s.Deed == jjm.HoldRelease && actor == "" {
+		h.Releases++
+	}
+	if s.Deed == jjm.HoldRetry {
+		h.Retries++
+	}
+	return h
+}
+
+// Released notes the end of a release: trouble is "" or why the batch system did
+// not do it and never will.
+func Released(h jjm.Holding, trouble string) jjm.Holding {
+	h.Deed, h.Why, h.Actor, h.Trouble = "", "", "", trouble
+	h.Acted = h.Age
+	h.Tried++
+	return h
+}
+
+// ageSteps is how much of a hold's age a crash may lose: what is stored with
+// every listing would cost a write per held job each time.
+const ageSteps = jjm.Duration(5 * time.Minute)
+
+// HoldNews reports whether a holding must be stored, and does not differ from
+// the old one, which may be nil, by some age alone.
+func HoldNews(old *jjm.Holding, h jjm.Holding) bool {
+	if old == nil {
+		return true
+	}
+	stored := *old
+	steps := stored.Age/ageSteps == h.Age/ageSteps
+	stored.Age = h.Age
+	return !steps || stored != h
+}

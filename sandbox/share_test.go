@@ -1,0 +1,91 @@
+package sandbox
+
+import (
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/internal/needs"
+)
+
+// asUser runs do with an account's rights over files and no others.
+func asUser(uid int, do func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		// The raw call concerns this thread alone.
+		if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
+			done <- e
+			return
+		}
+		_, _ = unix.SetfsgidRetGid(uid)
+		_, _ = unix.SetfsuidRetUid(uid)
+		done <- do()
+	}()
+	return <-done
+}
+
+func TestShare_OneFileAndNothingElse(t *testing.T) {
+	needs.Root(t, "to look as others do")
+	dir, err := os.MkdirTemp("/var/tmp", "jjm-share-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	a, err := OpenArea(filepath.Join(dir, "alice"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	none := iter.Seq2[TarEntry, error](func(func(TarEntry, error) bool) {})
+	for _, id := range []string{"jobs/17/output/a.17.tar", "jobs/18/output/a.18.tar"} {
+		if _, err := a.WriteTar(t.Context(), id, "a", none, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.WriteJob(Job{Grid: 17}); err != nil {
+		t.Fatal(err)
+	}
+	const alice, admin, mallory = 70001, 70009, 70002
+	for range 2 {
+		if err := a.Share("jobs/17/output/a.17.tar", alice, admin, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func(name string) func() error {
+		return func() error {
+			f, err := os.Open(filepath.Join(dir, "alice", name))
+			if err == nil {
+				f.Close()
+			}
+			return err
+		}
+	}
+	for uid, may := range map[int]bool{alice: true, admin: true, mallory: false} {
+		if err := asUser(uid, open("jobs/17/output/a.17.tar")); (err == nil) != may {
+			t.Errorf("uid %d opens the tar: %v", uid, err)
+		}
+		for _, name := range []string{".", "jobs", "jobs/17", "jobs/17/output", "jobs/17/job.json", "jobs/18/output/a.18.tar"} {
+			if err := asUser(uid, open(name)); !errors.Is(err, os.ErrPermission) {
+				t.Errorf("uid %d opens %s: %v", uid, name, err)
+			}
+		}
+		if err := asUser(uid, func() error { return os.Truncate(filepath.Join(dir, "alice/jobs/17/output/a.17.tar"), 0) }); err == nil {
+			t.Errorf("uid %d wrote the tar", uid)
+		}
+	}
+	if err := os.Symlink("/etc/shadow", filepath.Join(dir, "alice/jobs/17/output/link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Share("jobs/17/output/link", alice); err == nil {
+		t.Error("a link was followed")
+	}
+}

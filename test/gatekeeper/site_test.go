@@ -1,0 +1,232 @@
+// Package gatekeeper_test holds the promises of the door of gatekeepers against
+// real daemons: that nothing is lost, doubled or failed while they are restarted,
+// killed, stopped or frozen; that everything is answered while the disk is full
+// or a batch system hangs; and that standard output is protocol to the byte.
+//
+// No test measures time. That an answer did not wait is seen from its source:
+// the door gives the daemon its deadline and then answers from somewhere else,
+// and says so.
+package gatekeeper_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/gate/client"
+	"jjm/gatekeeper"
+	"jjm/test/programs"
+	"jjm/wire"
+)
+
+var bin programs.Programs
+
+func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
+
+const (
+	patience  = 2 * time.Minute
+	pollEvery = 20 * time.Millisecond
+)
+
+// site is a daemon with a state folder of its own, which the test stops, kills
+// and freezes.
+type site struct {
+	t      *testing.T
+	dir    string
+	state  string
+	config string
+	daemon *exec.Cmd
+	gone   chan struct{} // closed when the daemon has ended
+	log    *os.File
+}
+
+// local is a configuration of the embedded batch system in which everything is
+// quick.
+const local = `log = "debug"
+[engine]
+poll = "1s"
+harvest = "200ms"
+result_settle = "2s"
+batch_settle = "100ms"
+cancel_again = "1s"
+publish_every = "50ms"
+[[cluster]]
+name = "local"
+kind = "local"
+slots = 8
+grace = "3s"
+`
+
+// newSite makes a site; nothing runs yet. state "" is a folder below it.
+func newSite(t *testing.T, config, state string) *site {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "jjmd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state == "" {
+		state = filepath.Join(dir, "s")
+	}
+	s := &site{t: t, dir: dir, state: state, config: filepath.Join(dir, "jjm.toml")}
+	t.Cleanup(s.close)
+	s.must(os.Chmod(dir, 0o755))
+	s.must(os.WriteFile(s.config, []byte(config), 0o644))
+	s.log, err = os.Create(filepath.Join(dir, "daemon.log"))
+	s.must(err)
+	return s
+}
+
+func (s *site) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) getenv(name string) string {
+	if name == "JJM_STATE" {
+		return s.state
+	}
+	return ""
+}
+
+// door is a way to the daemon, with a deadline short enough for tests that wait
+// for it to pass, unless the daemon must have answered.
+func (s *site) door(deadline time.Duration) *gatekeeper.Door {
+	d := gatekeeper.Open(client.Place{Getenv: s.getenv})
+	d.Deadline = deadline
+	return d
+}
+
+// ample is a deadline for what the daemon itself must answer, on any machine.
+const ample = time.Minute
+
+// begin starts a daemon and does not wait until it answers.
+func (s *site) begin(env ...string) {
+	s.t.Helper()
+	s.daemon = exec.Command(bin.Path(s.t, "jjm-daemon"), "serve", "--config", s.config)
+	s.daemon.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "JJM_STATE=" + s.state}, env...)
+	s.daemon.Dir, s.daemon.Stdout, s.daemon.Stderr = "/", s.log, s.log
+	s.daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	s.must(s.daemon.Start())
+	s.gone = make(chan struct{})
+	go func(d *exec.Cmd, gone chan struct{}) { _ = d.Wait(); close(gone) }(s.daemon, s.gone)
+}
+
+// start starts a daemon that answers.
+func (s *site) start() {
+	s.t.Helper()
+	s.begin()
+	s.await("the daemon answers", func() bool {
+		_, err := s.ask(wire.Request{Verb: wire.VerbPing})
+		return err == nil
+	})
+}
+
+// end ends the daemon by a signal and waits for its end.
+func (s *site) end(signal syscall.Signal) {
+	s.t.Helper()
+	s.must(s.daemon.Process.Signal(signal))
+	select {
+	case <-s.gone:
+	case <-time.After(patience):
+		s.t.Fatal("the daemon does not end")
+	}
+}
+
+func (s *site) ask(req wire.Request) (wire.Answer, error) {
+	c := client.Client{Socket: filepath.Join(s.state, "jjm.sock"), Timeout: ample}
+	return c.Do(context.Background(), req)
+}
+
+// await polls until ok.
+func (s *site) await(what string, ok func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(pollEvery) {
+		if time.Now().After(end) {
+			s.t.Fatalf("waited %v in vain: %s", patience, what)
+		}
+	}
+}
+
+// close ends what runs, and shows the log of a failed test.
+func (s *site) close() {
+	if s.daemon != nil {
+		_ = s.daemon.Process.Signal(syscall.SIGCONT)
+		_ = s.daemon.Process.Kill()
+		<-s.gone
+	}
+	if s.t.Failed() {
+		text, _ := os.ReadFile(s.log.Name())
+		s.t.Logf("the end of the daemon's log:\n%s", text[max(0, len(text)-8000):])
+	}
+	_ = s.log.Close()
+	_ = os.RemoveAll(s.dir)
+}
+
+// script runs one of jjm's scripts and gives what it printed and its exit code.
+func (s *site) script(name string, args ...string) (stdout, stderr string, code int) {
+	s.t.Helper()
+	cmd := exec.Command(filepath.Join(s.scripts(), name), args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "JJM_STATE=" + s.state}
+	var out, errs bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, &out, &errs
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		s.t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// scripts is a folder with the scripts as they are installed: beside the program.
+func (s *site) scripts() string {
+	s.t.Helper()
+	dir := filepath.Join(s.dir, "libexec")
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
+	s.must(os.Mkdir(dir, 0o755))
+	s.must(os.Symlink(bin.Path(s.t, "jjm-gatekeeper"), filepath.Join(dir, "jjm-gatekeeper")))
+	from, err := filepath.Abs("../../scripts")
+	s.must(err)
+	for _, name := range []string{"jjm-submit", "jjm-lookup", "jjm-kill"} {
+		s.must(os.Symlink(filepath.Join(from, name), filepath.Join(dir, name)))
+	}
+	return dir
+}
+
+// job is a plain grid job that writes a line to a ledger each time it runs.
+func (s *site) job(key, shell string) gatekeeper.Job {
+	text := fmt.Sprintf("type = \"script\"\nname = \"plain\"\nresult = \"exit\"\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n",
+		strings.ReplaceAll("echo "+key+" >> "+s.dir+"/ledger; "+shell, "{", "{{"))
+	return gatekeeper.Job{Name: "j.toml", Text: text, BaseDir: s.dir, Key: key, Anew: true}
+}
+
+// ran counts the runs of each key.
+func (s *site) ran() map[string]int {
+	n := map[string]int{}
+	text, _ := os.ReadFile(s.dir + "/ledger")
+	for _, key := range strings.Fields(string(text)) {
+		n[key]++
+	}
+	return n
+}
+
+// final waits for the end of a grid job, as the daemon tells it.
+func (s *site) final(h jjm.Handle) wire.Lookup {
+	s.t.Helper()
+	var l wire.Lookup
+	s.await(string(h)+" is over", func() bool {
+		l = s.door(ample).Lookup(context.Background(), string(h))[0]
+		return gatekeeper.Final(l) && !l.Stale
+	})
+	return l
+}

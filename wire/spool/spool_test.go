@@ -1,0 +1,227 @@
+package spool
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm"
+	"jjm/wire"
+)
+
+func box(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "spool")
+	if err := Make(dir, 0o666, -1, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+var self = os.Geteuid()
+
+func submitNote(key string) Note {
+	return Note{Verb: wire.VerbSubmit, Handle: jjm.HandleOf(self, key),
+		Submit: &wire.Submit{Name: "j", Text: "type = \"x\"\n\"", BaseDir: "/", Key: key}}
+}
+
+func put(t *testing.T, dir string, n Note, at int64) {
+	t.Helper()
+	if err := Put(dir, n, time.Unix(0, at)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func names(t *testing.T, dir string) []Name {
+	t.Helper()
+	ns, _, err := List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ns
+}
+
+func TestPut_EntriesComeBackInTheirOrder(t *testing.T) {
+	dir := box(t)
+	k := Note{Verb: wire.VerbKill, Handle: jjm.HandleOf(self, "a"), Rest: ".3"}
+	put(t, dir, submitNote("a"), 100)
+	put(t, dir, submitNote("b"), 50)
+	put(t, dir, k, 20) // the clock was set back
+	put(t, dir, submitNote("a"), 100)
+	var got []Note
+	for _, n := range names(t, dir) {
+		note, owner, err := Read(dir, n)
+		if err != nil || owner.UID != self {
+			t.Fatal(n, owner, err)
+		}
+		got = append(got, note)
+	}
+	if d := cmp.Diff([]Note{submitNote("b"), submitNote("a"), k, submitNote("a")}, got); d != "" {
+		t.Error(d)
+	}
+	for _, n := range names(t, dir) {
+		info, err := os.Stat(filepath.Join(dir, n.String()))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Error(n, info.Mode(), err)
+		}
+		if err := errors.Join(Remove(dir, n), Remove(dir, n)); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Error(left)
+	}
+}
+
+// What is not what it seems is a Strange, whoever made it, and nothing hangs.
+func TestRead_RefusesWhatIsNoEntry(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "secret")
+	good := `{"verb":"kill","handle":"` + string(jjm.HandleOf(1, "k")) + `"}`
+	name := Name{Seq: 1, Handle: jjm.HandleOf(1, "k"), Verb: wire.VerbKill}
+	for what, make := range map[string]func(path string) error{
+		"a link":          func(p string) error { return os.Symlink(other, p) },
+		"a hard link":     func(p string) error { return os.Link(other, p) },
+		"a pipe":          func(p string) error { return syscall.Mkfifo(p, 0o600) },
+		"a folder":        func(p string) error { return os.Mkdir(p, 0o700) },
+		"a socket":        func(p string) error { return syscall.Mknod(p, syscall.S_IFSOCK|0o600, 0) },
+		"writable by all": func(p string) error { return errors.Join(os.WriteFile(p, []byte(good), 0o600), os.Chmod(p, 0o666)) },
+		"too long":        func(p string) error { return errors.Join(os.WriteFile(p, nil, 0o600), os.Truncate(p, MaxEntry+1)) },
+		"empty":           func(p string) error { return os.WriteFile(p, nil, 0o600) },
+		"another handle":  func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, `"g`, `"h`, 1)), 0o600) },
+		"another verb": func(p string) error {
+			return os.WriteFile(p, []byte(strings.Replace(good, "kill", "submit", 1)), 0o600)
+		},
+		"a bad rest": func(p string) error { return os.WriteFile(p, []byte(good[:len(good)-1]+`,"rest":"../x"}`), 0o600) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			dir := box(t)
+			if err := os.WriteFile(other, []byte(good), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := make(filepath.Join(dir, name.String())); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := Read(dir, name)
+			var bad *Strange
+			if !errors.As(err, &bad) {
+				t.Errorf("error %v", err)
+			}
+			if got := names(t, dir); len(got) != 1 {
+				t.Errorf("listed: %v", got)
+			}
+		})
+	}
+}
+
+// A submission speaks for the account whose handle it names, and for no other.
+func TestRead_ASubmissionBelongsToTheOwnerOfItsFile(t *testing.T) {
+	dir := box(t)
+	forged := submitNote("k")
+	forged.Handle = jjm.HandleOf(self+1, "k")
+	put(t, dir, forged, 1)
+	keyless := submitNote("")
+	put(t, dir, keyless, 2)
+	dry := submitNote("d")
+	dry.Submit.DryRun = true
+	put(t, dir, dry, 3)
+	for _, n := range names(t, dir) {
+		var bad *Strange
+		if _, _, err := Read(dir, n); !errors.As(err, &bad) {
+			t.Errorf("%v: %v", n, err)
+		}
+	}
+}
+
+func TestList_TellsEntriesFromTheRest(t *testing.T) {
+	dir := box(t)
+	for _, name := range []string{"..x", ".tmp-1", "17", "1.g.submit", strings.Repeat("9", 22) + "." + string(jjm.HandleOf(1, "k")) + ".kill",
+		"-000000000000000000001." + string(jjm.HandleOf(1, "k")) + ".kill", "0000000000000000000001." + string(jjm.HandleOf(1, "k")) + ".order"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, dir, submitNote("k"), 1)
+	ns, strange, err := List(dir)
+	if err != nil || len(ns) != 1 || len(strange) != 6 {
+		t.Errorf("%v, %v, %v", ns, strange, err)
+	}
+	if ns, _, err := List(filepath.Join(dir, "none")); ns != nil || err != nil {
+		t.Errorf("no folder: %v, %v", ns, err)
+	}
+}
+
+func TestPut_SaysWhyNothingWasAdded(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	if err := Put(dir, submitNote("k"), time.Now()); jjm.KindOf(err) != jjm.Busy {
+		t.Errorf("no folder: %v", err)
+	}
+	long := submitNote("k")
+	long.Submit.Text = strings.Repeat("x", MaxEntry)
+	if err := Put(box(t), long, time.Now()); jjm.KindOf(err) != jjm.Invalid {
+		t.Errorf("too long: %v", err)
+	}
+}
+
+func TestMake_ModesAndSweeping(t *testing.T) {
+	dir := box(t)
+	old := filepath.Join(dir, ".tmp-old")
+	for _, name := range []string{old, filepath.Join(dir, ".tmp-new")} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(old, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	group := fs.FileMode(0)
+	if os.Geteuid() != 0 {
+		group = fs.ModeSetgid
+	}
+	for mode, want := range map[fs.FileMode]fs.FileMode{0o666: 0o777 | fs.ModeSticky | group, 0o660: 0o770 | fs.ModeSticky | group, 0o600: 0o700} {
+		if err := Make(dir, mode, -1, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(dir); err != nil || info.Mode()&^fs.ModeDir != want {
+			t.Errorf("%o: %v, %v; want %v", mode, info.Mode(), err, want)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := Make(link, 0o666, -1, time.Now()); err == nil {
+		t.Error("a link was taken for the folder")
+	}
+}
+
+// FuzzParse: what is accepted is an entry of its name.
+func FuzzParse(f *testing.F) {
+	f.Add("0000000000000000000001."+string(jjm.HandleOf(1, "k"))+".submit", 1, `{"verb":"submit","handle":"`+string(jjm.HandleOf(1, "k"))+`","submit":{"key":"k","text":"x","base_dir":"/"}}`)
+	f.Add("0000000000000000000001."+string(jjm.HandleOf(1, "k"))+".kill", 1, `{"verb":"kill","handle":"`+string(jjm.HandleOf(1, "k"))+`","rest":".3-7"}`)
+	f.Fuzz(func(t *testing.T, file string, uid int, text string) {
+		name, ok := ParseName(file)
+		if !ok {
+			return
+		}
+		if name.String() != file {
+			t.Fatalf("%q reads as %q", file, name)
+		}
+		n, err := parse(name, uid, []byte(text))
+		if err != nil {
+			return
+		}
+		if n.Verb != name.Verb || n.Handle != name.Handle || n.Verb == wire.VerbSubmit && jjm.HandleOf(uid, n.Submit.Key) != name.Handle {
+			t.Fatalf("%q: accepted %q", file, text)
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package xmldb
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"jjm"
+	"jjm/internal/needs"
+)
+
+// asUser runs do with an account's rights over files and no others.
+func asUser(t *testing.T, uid int, do func() error) error {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		// The raw calls concern this thread alone.
+		if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
+			done <- e
+			return
+		}
+		_, _ = unix.SetfsgidRetGid(uid)
+		_, _ = unix.SetfsuidRetUid(uid)
+		done <- do()
+	}()
+	return <-done
+}
+
+// outside makes a folder that every account can reach.
+func outside(t *testing.T) string {
+	t.Helper()
+	needs.Root(t, "to look as others do")
+	dir, err := os.MkdirTemp("/var/tmp", "jjm-records-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func TestAccess_OwnerAndAdministratorsOnly(t *testing.T) {
+	dir := outside(t)
+	db, err := Open(dir, Options{Readers: []int{70009}, Warn: func(msg string, args ...any) { t.Error(msg, args) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const owner = 70001
+	h := sampleHead(17, 1200)
+	h.Grid.Owner.UID = owner
+	write := func() {
+		t.Helper()
+		if err := db.Publish(t.Context(), h, shardsOf(17, 1200)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	try := func(want map[int]bool) {
+		t.Helper()
+		for uid, may := range want {
+			for _, name := range []string{"17", "17/record.xml", "17/jobs-0001.xml"} {
+				err := asUser(t, uid, func() error {
+					f, err := os.Open(filepath.Join(dir, name))
+					if err == nil {
+						f.Close()
+					}
+					return err
+				})
+				if (err == nil) != may || err != nil && !errors.Is(err, os.ErrPermission) {
+					t.Errorf("uid %d opens %s: %v, want %v", uid, name, err, may)
+				}
+			}
+			for _, do := range []func() error{
+				func() error { return os.WriteFile(filepath.Join(dir, "17/new"), nil, 0o644) },
+				func() error { return os.Remove(filepath.Join(dir, "17/record.xml")) },
+				func() error { return os.Rename(filepath.Join(dir, "17"), filepath.Join(dir, "18")) },
+			} {
+				if err := asUser(t, uid, do); err == nil {
+					t.Errorf("uid %d changed the record", uid)
+				}
+			}
+		}
+	}
+	write()
+	write()
+	all := map[int]bool{owner: true, 70009: true, 70002: false}
+	try(all)
+	// Somebody widened it, or an older jjm did; and a crash came before the list.
+	if err := os.Chmod(filepath.Join(dir, "17"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if db, err = Open(dir, Options{Readers: []int{70009}}); err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	write()
+	try(all)
+	// Somebody took the folder away: the daemon makes it again.
+	if err := os.RemoveAll(filepath.Join(dir, "17")); err != nil {
+		t.Fatal(err)
+	}
+	write()
+	try(all)
+}
+
+// noLists is a file system without access lists.
+type noLists struct{ disk }
+
+func (n noLists) OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {
+	if name == "1" || name == "2" {
+		return os.OpenFile("/proc/self/status", os.O_RDONLY, 0)
+	}
+	return n.disk.OpenFile(name, flag, perm)
+}
+
+func TestAccess_WithoutListsTheFolderStaysClosed(t *testing.T) {
+	db, w := open(t, t.TempDir())
+	db.fs = noLists{db.fs}
+	for _, id := range []jjm.GridID{1, 2, 1} {
+		h := sampleHead(id, 1)
+		h.Grid.Owner.UID = 70001
+		if err := db.Publish(t.Context(), h, shardsOf(id, 1)); err != nil {
+			t.Fatal(err)
+		}
+		st, err := db.fs.Lstat(id.String())
+		if err != nil || st.Mode().Perm() != 0o700 {
+			t.Errorf("%v, %v", st.Mode(), err)
+		}
+	}
+	if all := w.all(); len(all) != 1 || !strings.Contains(all[0], "through the daemon only") {
+		t.Errorf("warnings: %q", all)
+	}
+}
