@@ -25,7 +25,6 @@ type gramSite struct {
 func TestGRAM(t *testing.T) {
 	bed := testbed.StartAlone(t, "gram")
 	slurm := testbed.Start(t, "slurm")
-	bed.Do(t, "clean")
 	t.Cleanup(func() { bed.Do(t, "clean") })
 	g := &gramSite{bed: bed, one: personOf(t, bed, bed.Vars["OWNER"], bed.Vars["PROXY"]),
 		other: personOf(t, bed, bed.Vars["OTHER"], bed.Vars["OTHER_PROXY"])}
@@ -276,7 +275,7 @@ answer=$(%[2]s/jjm-gatekeeper "$@")
 touch %[3]s/$$
 while [ -e %[4]s ]; do sleep 0.1; done
 [ -z "$answer" ] || echo "$answer"
-`, g.other.owner.User, programs, g.other.folderFor(t, g.path("submitted")), g.path("hold")), 0o755)
+`, g.other.owner.User, bin.Dir(t), g.other.folderFor(t, g.path("submitted")), g.path("hold")), 0o755)
 }
 
 // gramSecondUser runs what only one may do at a time.
@@ -345,7 +344,7 @@ func gramOwn(t *testing.T, g *gramSite) {
 	want(t, g.other.run(t, "globusrun", "-s", "-r", g.service("jjm"), rsl), 0, g.other.owner.User+"\n")
 	job := g.jobOf(t, contact)
 	for _, verb := range []string{"lookup", "kill"} {
-		s := g.other.run(t, "env", "JJM_STATE="+g.state(), filepath.Join(programs, "jjm-gatekeeper"), "core", verb, job.Lookup.ID.String())
+		s := g.other.run(t, "env", "JJM_STATE="+g.state(), bin.Path(t, "jjm-gatekeeper"), "core", verb, job.Lookup.ID.String())
 		if !strings.Contains(s.out, "ERROR=") || strings.Contains(s.out, "STATUS=") || strings.Contains(s.out, "KILL=") {
 			t.Errorf("%s of another's job: exit %d\n%s%s", verb, s.exit, s.out, s.err)
 		}

@@ -6,19 +6,15 @@
 // GRAM is tested in three tiers: the script that its job manager runs, a personal
 // gatekeeper of an ordinary account, and the gatekeeper of a site. The
 // gatekeepers come from scripts/testbed, each in a network namespace of its own.
-// As in adapters/testbed, what cannot be run is skipped loudly, and with CI=true
-// it fails.
-//
-// JJM_BIN names a folder with jjm's programs; otherwise they are built.
+// What cannot be run is skipped loudly, and with CI=true it fails.
 package gatekeepers_test
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"jjm/test/programs"
 )
 
 // Deadlines. They are generous: a test that passes never waits for one.
@@ -27,41 +23,10 @@ const (
 	pollEvery = 50 * time.Millisecond
 )
 
-// programs is where jjm's programs are.
-var programs string
+// bin is where jjm's programs are.
+var bin programs.Programs
 
-func TestMain(m *testing.M) {
-	dir, err := prepare()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "gatekeepers:", err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-// prepare finds or builds the programs, where every account can run them.
-func prepare() (dir string, err error) {
-	if programs = os.Getenv("JJM_BIN"); programs != "" {
-		programs, err = filepath.Abs(programs)
-		return "", err
-	}
-	if dir, err = os.MkdirTemp("/tmp", "jjm-programs"); err != nil {
-		return "", err
-	}
-	programs = dir
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return dir, err
-	}
-	build := exec.Command("go", "build", "-trimpath", "-o", dir+"/", "jjm/cmd/jjm", "jjm/cmd/jjm-gatekeeper",
-		"jjm/cmd/jjm-daemon", "jjm/cmd/jjm-wrapper")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("build the programs: %w\n%s", err, out)
-	}
-	return dir, nil
-}
+func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 // await polls until ok.
 func await(t *testing.T, what string, ok func() bool) {

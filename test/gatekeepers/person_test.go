@@ -78,7 +78,7 @@ func (p *person) run(t testing.TB, argv ...string) said {
 // folder makes a folder of the person's.
 func (p *person) folder(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "jjm-gk-*")
+	dir, err := os.MkdirTemp("", "jjm-gk-*")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func openSite(t testing.TB, dir string, owner jjm.Owner, clusters string) *site 
 		}
 	}
 	for _, err := range []error{
-		os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755), os.Symlink(programs, s.path("bin")),
+		os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755), os.Symlink(bin.Dir(t), s.path("bin")),
 		os.Mkdir(s.state(), 0o755), os.Chmod(s.state(), 0o755), os.Chown(s.state(), owner.UID, owner.GID),
 	} {
 		if err != nil {
@@ -87,7 +87,7 @@ func (s *site) start() {
 		s.t.Fatal(err)
 	}
 	defer log.Close()
-	s.daemon = exec.Command(filepath.Join(programs, "jjm-daemon"), "serve", "--config", s.path("jjm.toml"))
+	s.daemon = exec.Command(bin.Path(s.t, "jjm-daemon"), "serve", "--config", s.path("jjm.toml"))
 	s.daemon.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + s.dir, "JJM_STATE=" + s.state()}
 	s.daemon.Dir, s.daemon.Stdout, s.daemon.Stderr = "/", log, log
 	s.daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: credential(s.owner)}
