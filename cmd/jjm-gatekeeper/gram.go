@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"jjm"
@@ -45,7 +46,7 @@ func gramFailure(code int, format string, args ...any) gramAnswer {
 }
 
 // gramLanguage is GRAM5's: each verb reads the job's description as RSL.
-func gramLanguage(p *process, verb string, _ []string) int {
+func gramLanguage(p *process, verb string, args []string) int {
 	verbs := map[string]func(gramTask) (gramAnswer, error){
 		"submit": p.gramSubmit, "poll": p.gramPoll, "cancel": p.gramCancel, "deliver": p.gramDeliver,
 	}
@@ -55,6 +56,9 @@ func gramLanguage(p *process, verb string, _ []string) int {
 		return exitUsage
 	}
 	job, err := p.gramJob()
+	if len(args) > 0 {
+		job.subject = args[0]
+	}
 	var a gramAnswer
 	switch {
 	case err != nil && verb == "submit":
@@ -83,6 +87,8 @@ func (p *process) gramLines(a gramAnswer) {
 type gramTask struct {
 	gram.Job
 	rsl string
+	// subject is of the user's certificate; jjm.pm passes it to submit.
+	subject string
 }
 
 // gramJob reads the description.
@@ -96,7 +102,7 @@ func (p *process) gramJob() (gramTask, error) {
 		return gramTask{}, err
 	}
 	job, err := gram.Read(d)
-	return gramTask{job, string(text)}, err
+	return gramTask{Job: job, rsl: string(text)}, err
 }
 
 func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
@@ -110,7 +116,7 @@ func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
 	if err != nil {
 		return gramFailure(gramFailed, "%v", err), err
 	}
-	asked.Key, asked.Origin = "gram-"+job.Key, p.gramOrigin(job)
+	asked.Key, asked.Origin = "gram-"+job.Key, gramOrigin(job)
 	r, err := gatekeeper.Persist(context.Background(), gramPatience, asked, p.door().Submit)
 	if err != nil {
 		return gramRefusal(err), err
@@ -123,7 +129,7 @@ func begin(name string) error {
 	if name == "" {
 		return nil
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o600) // a pipe must not hold us
 	if err != nil {
 		return err
 	}
@@ -132,11 +138,14 @@ func begin(name string) error {
 
 // readFile reads a job file.
 func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", name)
+	}
 	text, err := io.ReadAll(io.LimitReader(f, maxJobFile+1))
 	if err == nil && len(text) > maxJobFile {
 		err = fmt.Errorf("%s is longer than %d bytes", name, maxJobFile)
@@ -144,14 +153,13 @@ func readFile(name string) ([]byte, error) {
 	return text, err
 }
 
-// gramOrigin says who the user is, as the gatekeeper told the job manager, whose
-// environment this is.
-func (p *process) gramOrigin(job gramTask) *jjm.Origin {
+// gramOrigin says where the job came from.
+func gramOrigin(job gramTask) *jjm.Origin {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	return &jjm.Origin{Gatekeeper: "gram5 " + host, Job: job.Contact, Subject: p.getenv("GLOBUS_ID")}
+	return &jjm.Origin{Gatekeeper: "gram5 " + host, Job: job.Contact, Subject: job.subject}
 }
 
 func gramRefusal(err error) gramAnswer {
@@ -202,28 +210,23 @@ func gramFinal(l wire.Lookup) gramAnswer {
 	if code == 0 {
 		code = gramFailed
 	}
-	message := l.Message
-	if message == "" {
-		message = "exit code " + strconv.Itoa(l.Exit)
-	}
-	return gramAnswer{state: jjm.GRAMFailed, code: code, message: message}
+	return gramAnswer{state: jjm.GRAMFailed, code: code, message: joined(l.Message, "exit code "+strconv.Itoa(l.Exit))}
 }
 
 // summary is what standard output says of a grid job.
 func summary(l wire.Lookup) string {
-	text := fmt.Sprintf("grid job %v: %s: %d local jobs", l.ID, l.Status, l.Counts.Total)
-	for _, c := range []struct {
-		word string
-		n    int
-	}{{"completed", l.Counts.Completed}, {"failed", l.Counts.Failed}, {"killed", l.Counts.Killed}} {
-		if c.n > 0 {
-			text += fmt.Sprintf(", %d %s", c.n, c.word)
-		}
+	return fmt.Sprintf("grid job %v: %s\n", l.ID, oneLine(joined(l.Status, l.Message)))
+}
+
+// joined puts two texts together, the second of which may be missing.
+func joined(text, more string) string {
+	switch {
+	case text == "":
+		return more
+	case more == "":
+		return text
 	}
-	if l.Message != "" {
-		text += "\n" + oneLine(l.Message)
-	}
-	return text + "\n"
+	return text + ": " + more
 }
 
 // hopeless reports whether an error of a delivery will be the same again. Of the

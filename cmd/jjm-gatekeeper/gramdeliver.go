@@ -70,13 +70,6 @@ func (p *process) gramEnd(job gramTask, l wire.Lookup) (gramAnswer, error) {
 
 func late(ctx context.Context) bool { return ctx.Err() != nil }
 
-func joined(status, message string) string {
-	if message == "" {
-		return status
-	}
-	return status + ": " + message
-}
-
 // gramLock takes the right to bring the files of a job.
 func gramLock(job gram.Job) (unlock func(), free bool) {
 	if job.Folder == "" {

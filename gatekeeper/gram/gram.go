@@ -226,12 +226,10 @@ func (r *reader) outputs(dir string) []gatekeeper.Delivery {
 		if len(pair.List) != 2 {
 			continue
 		}
-		name := strings.TrimPrefix(pair.List[0].Word, "file://")
-		if path.Base(name) == DefaultTar || path.Dir(path.Clean(name)) != "." && path.Dir(name) != dir {
-			continue
-		}
-		if to := r.below(dir, name); to != r.file("stdout") && to != r.file("stderr") {
-			out = append(out, gatekeeper.Delivery{Name: path.Base(name), To: to})
+		to := r.below(dir, pair.List[0].Word)
+		stream := to == r.file("stdout") || to == r.file("stderr")
+		if path.Dir(to) == path.Clean(dir) && path.Base(to) != DefaultTar && !stream {
+			out = append(out, gatekeeper.Delivery{Name: path.Base(to), To: to})
 		}
 	}
 	return out

@@ -76,7 +76,7 @@ func TestRead_PlainJob(t *testing.T) {
 		"in the directory": {`(executable=bin/x)`, plain.Job{Executable: "/home/u/bin/x", Stage: true, Count: 1}},
 		"staged": {`(executable=/home/u/.globus/.gass_cache/local/md5/1/data)`,
 			plain.Job{Executable: "/home/u/.globus/.gass_cache/local/md5/1/data", Stage: true, Count: 1}},
-		"files in and out": {`(executable=run.sh)(file_stage_in=("https://h/run" "run.sh") ("https://h/d" "data"))(file_stage_in_shared=("https://h/s" "shared"))` +
+		"files in and out": {`(executable=run.sh)(file_stage_in=)(jjm_staged_in="run.sh" "/home/u/data" "/else/where" "shared")` +
 			`(file_stage_out=("result.dat" "https://h/r") ("/elsewhere/x" "https://h/x") ("sub/y" "https://h/y"))(jjm_name="my job")`,
 			plain.Job{Name: "my job", Executable: "/home/u/run.sh", Stage: true, Count: 1, Outputs: []string{"result.dat"},
 				Inputs: []jjm.Input{{Path: "/home/u/data", Name: "data"}, {Path: "/home/u/shared", Name: "shared"}}}},

@@ -33,18 +33,13 @@ func (r *reader) plain(dir string, outputs []gatekeeper.Delivery) *plain.Job {
 	return p
 }
 
-// stagedIn are the files that GRAM brought to the job's directory: they go to
-// that of the job on its worker.
+// stagedIn are the files that GRAM brought to the job's directory, as jjm.pm
+// noted them: they go to that of the job on its worker.
 func (r *reader) stagedIn(dir string) []jjm.Input {
 	var inputs []jjm.Input
-	for _, attribute := range []string{"file_stage_in", "file_stage_in_shared"} {
-		for _, pair := range r.values(attribute) {
-			if len(pair.List) != 2 {
-				continue
-			}
-			if name := pair.List[1].Word; path.Dir(path.Clean(name)) == "." {
-				inputs = append(inputs, jjm.Input{Path: r.below(dir, name), Name: path.Clean(name)})
-			}
+	for _, name := range r.words("jjm_staged_in") {
+		if here := r.below(dir, name); path.Dir(here) == path.Clean(dir) {
+			inputs = append(inputs, jjm.Input{Path: here, Name: path.Base(here)})
 		}
 	}
 	return inputs

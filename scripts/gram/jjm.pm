@@ -36,8 +36,10 @@ use constant PATIENCE => 25;
 # What a program may say, in bytes.
 use constant LONGEST => 65536;
 
-# The job states that GRAM knows of a batch system's job.
-my %STATE = map { $_ => 1 } (1, 2, 4, 8, 16, 32);
+# What GRAM is told of each state. A job that no batch system has yet, 32, is
+# pending to GRAM: clients take that state, after files were staged in, for the
+# job's end.
+my %STATE = (1 => 1, 2 => 2, 4 => 4, 8 => 8, 16 => 16, 32 => 1);
 
 sub new
 {
@@ -55,7 +57,7 @@ sub new
 sub submit
 {
     my $self = shift;
-    my $answer = eval { $self->ask('submit') };
+    my $answer = eval { $self->ask('submit', $self->identity()) };
     my $id = $answer->{JOB_ID};
     if (defined $id && $id =~ /\A[A-Za-z0-9.-]{1,64}\z/) {
         return { JOB_ID => $id, JOB_STATE => $self->state($answer) || Globus::GRAM::JobState::PENDING };
@@ -106,9 +108,17 @@ sub signal
     return Globus::GRAM::Error::UNIMPLEMENTED;
 }
 
+# stage_in notes which files it brings: when it is time to submit, the description
+# lists those no more.
 sub stage_in
 {
     my $self = shift;
+    my $description = $self->{JobDescription};
+    my @names = map { ref $_ eq 'ARRAY' ? $_->[1] : () } ($description->file_stage_in(), $description->file_stage_in_shared());
+    if (@names && open my $list, '>>', $self->job_dir() . '/jjm-staged-in') {
+        print {$list} map { "$_\n" } grep { defined && !/\n/ } @names;
+        close $list;
+    }
     return $self->guarded('stage_in', sub { $self->SUPER::stage_in() }, Globus::GRAM::Error::STAGE_IN_FAILED);
 }
 
@@ -127,13 +137,21 @@ sub guarded
     return ref $result ? $result : $error;
 }
 
+# identity is whose job it is, by the proxy certificate; '' if nothing tells it.
+sub identity
+{
+    my $self = shift;
+    my $subject = eval { $self->pipe_out_cmd('grid-proxy-info', '-identity') };
+    return defined $subject ? $subject : '';
+}
+
 # ---- what is answered to GRAM ------------------------------------------------
 
 sub state
 {
     my ($self, $answer) = @_;
     my $state = $answer->{JOB_STATE};
-    return defined $state && $STATE{$state} ? $state : 0;
+    return defined $state && $STATE{$state} || 0;
 }
 
 # refuse gives GRAM an error and its text. With mute the text goes to the log:
@@ -165,12 +183,12 @@ sub note
 # ask runs a verb of jjm-gatekeeper on this job and gives its answer, a hash.
 sub ask
 {
-    my ($self, $verb) = @_;
+    my ($self, $verb, @words) = @_;
     my $conf = $self->{JJM};
     my $programs = $conf && $conf->get_attribute('programs') || '/usr/bin';
     my $state = $conf && $conf->get_attribute('state') || '';
     local %ENV = (%ENV, $state ne '' ? (JJM_STATE => $state) : ());
-    my ($out, $err, $how) = converse(rsl($self->{JobDescription}), "$programs/jjm-gatekeeper", 'gram', $verb);
+    my ($out, $err, $how) = converse($self->rsl(), "$programs/jjm-gatekeeper", 'gram', $verb, @words);
     my %answer;
     for my $line (split /\n/, $out) {
         $answer{$1} = $2 if $line =~ /\A([A-Z_]{1,32})=([ -~]*)\z/;
@@ -180,14 +198,21 @@ sub ask
     return \%answer;
 }
 
-# rsl writes a job description as the RSL that it came from.
+# rsl writes the job description as the RSL that it came from, with the files that
+# were staged in.
 sub rsl
 {
-    my $description = shift;
+    my $self = shift;
+    my $description = $self->{JobDescription};
     my $text = '&';
+    if (open my $list, '<', $self->job_dir() . '/jjm-staged-in') {
+        my %names = map { chomp; $_ => 1 } <$list>;
+        $text .= '(jjmstagedin=' . join(' ', map { literal($_) } sort keys %names) . ")\n";
+        close $list;
+    }
     for my $name (sort keys %$description) {
         my $values = $description->{$name};
-        next unless $name =~ /\A[a-z][a-z0-9]*\z/ && ref $values eq 'ARRAY';
+        next unless $name =~ /\A[a-z][a-z0-9]*\z/ && $name ne 'jjmstagedin' && ref $values eq 'ARRAY';
         $text .= "($name=" . join(' ', map { literal($_) } @$values) . ")\n";
     }
     return $text;

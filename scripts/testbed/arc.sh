@@ -3,7 +3,8 @@
 # system: in a network namespace of its own, so that nothing listens beyond it.
 # Debian, as root, without systemd.
 #
-#   arc.sh up                install, start, return when it answers
+#   arc.sh up                install, start, return when it answers; if nobody
+#                            uses it, without any job
 #   arc.sh down [--wipe]     stop everything in the namespace and take jjm's
 #                            scripts away; --wipe forgets everything
 #   arc.sh status            one line for each service; exit 1 unless all run
@@ -30,13 +31,11 @@ export PATH LC_ALL=C.UTF-8
 umask 022
 
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=scripts/testbed/packages.sh
-. "$here/packages.sh"
+# shellcheck source=scripts/testbed/common.sh
+. "$here/common.sh"
 # shellcheck source=scripts/testbed/authority.sh
 . "$here/authority.sh"
 
-say() { echo "arc.sh: $*" >&2; }
-fail() { say "$*"; exit 1; }
 
 # pid SERVICE prints the process id of arex or ws, if it lives.
 pid() {
@@ -49,18 +48,9 @@ pid() {
 
 gone() { ! pid "$1" >/dev/null; }
 
-# within SECONDS COMMAND... repeats a command until it succeeds.
-within() {
-	end=$(($(date +%s) + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ "$(date +%s)" -lt "$end" ] || return 1
-		sleep 0.05
-	done
-}
 
 packages() {
-	install_packages nordugrid-arc-arex nordugrid-arc-client nordugrid-arc-plugins-needed nordugrid-arc-plugins-arcrest \
+	apt_install nordugrid-arc-arex nordugrid-arc-client nordugrid-arc-plugins-needed nordugrid-arc-plugins-arcrest \
 		nordugrid-arc-arcctl-service globus-proxy-utils openssl iproute2 perl
 }
 
@@ -129,7 +119,7 @@ start() {
 	ws) program=arc-arex-ws-start ;;
 	esac
 	in_net "$net" env -i PATH="$PATH" LANG=C.UTF-8 HOME=/root ARC_CONFIG="$bed/arc.conf" \
-		"/usr/share/arc/$program" </dev/null >"$bed/log/$1.start" 2>&1 9>&- || fail "$1 does not start: see $bed/log/$1.start"
+		"/usr/share/arc/$program" </dev/null >"$bed/log/$1.start" 2>&1 5>&- 8>&- 9>&- || fail "$1 does not start: see $bed/log/$1.start"
 	within 60 pid "$1" || fail "$1 does not run: see $bed/log/$1.log"
 }
 
@@ -145,16 +135,22 @@ services() {
 }
 
 up() {
-	packages || fail "the packages of ARC are not there"
+	packages
 	make_authority || fail "cannot make the certificate authority in $authority"
 	n=61011
 	for user in $users; do
-		make_account "$user" $n "$base/home/$user"
+		make_account "$user" $n
 		make_identity "$user" || fail "cannot make a proxy of $user"
 		n=$((n + 1))
 	done
 	scripts
-	if pid arex >/dev/null && pid ws >/dev/null; then return 0; fi
+	if pid arex >/dev/null && pid ws >/dev/null; then
+		if [ -z "$(ls "$bed/session" 2>/dev/null)" ] || ! alone arc; then return 0; fi
+	fi
+	clean
+}
+
+clean() {
 	empty_net "$net"
 	forget
 	services
@@ -164,7 +160,7 @@ up() {
 forget() {
 	rm -rf "$bed/control" "$bed/session" "$bed/log"
 	for user in $users; do
-		rm -rf "$(getent passwd "$user" | cut -d: -f6)/.arc"
+		rm -rf "$(home_of "$user")/.arc"
 	done
 }
 
@@ -200,37 +196,30 @@ environment() {
 	ENV
 }
 
-locked() {
-	mkdir -p "$base"
-	exec 9>"$base/arc.lock"
-	flock 9
-}
 
 case ${1:-} in
 up)
 	[ "$(id -u)" = 0 ] || fail "up wants root"
-	locked
+	locked "$base/arc.lock"
 	up
 	;;
 down)
-	locked
+	locked "$base/arc.lock"
 	down "${2:-}"
 	;;
 clean)
-	locked
-	empty_net "$net"
-	forget
+	locked "$base/arc.lock"
 	scripts
-	services
+	clean
 	;;
 kill)
-	locked
+	locked "$base/arc.lock"
 	p=$(pid arex) || exit 0
 	kill -KILL "$p"
 	within 10 gone arex || fail "a-rex (process $p) does not end"
 	;;
 start)
-	locked
+	locked "$base/arc.lock"
 	start arex
 	;;
 status) status ;;

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # A throwaway certificate authority for the gatekeepers' beds, and the network
-# namespace that each of them lives in. Sourced by gram.sh and arc.sh, which
-# share the authority: it lies in $JJM_TESTBED/authority.
+# namespace that each of them lives in. Sourced by gram.sh and arc.sh after
+# common.sh; they share the authority: it lies in $JJM_TESTBED/authority.
 #
 # Nothing of it is trusted by anything else on the machine: no file outside the
 # beds' folder is touched, and the keys are good for 30 days.
@@ -22,8 +22,8 @@ proxy_of() { echo "$authority/users/$1/proxy.pem"; }
 make_authority() {
 	mkdir -p "$authority/users"
 	chmod 755 "$authority" "$authority/users"
-	exec 8>"$authority/lock"
-	flock 8
+	exec 5>"$authority/lock"
+	flock 5
 	if ! good_for 172800 "$authority/ca/cert.pem" || ! good_for 172800 "$host_cert"; then
 		rm -rf "$authority/ca" "$authority/host" "$certificates" "$authority"/users/*
 		make_ca || return 1
@@ -31,7 +31,7 @@ make_authority() {
 		sign "$host_key" "$host_cert" "$(name_of localhost)" "serverAuth,clientAuth" \
 			"subjectAltName=DNS:localhost,DNS:$(hostname),IP:127.0.0.1" || return 1
 	fi
-	exec 8>&-
+	exec 5>&-
 }
 
 make_ca() {
@@ -69,16 +69,28 @@ good_for() { openssl x509 -noout -checkend "$1" -in "$2" >/dev/null 2>&1; }
 make_identity() {
 	mine=$authority/users/$1
 	good_for 21600 "$mine/proxy.pem" && [ "$(stat -c %U "$mine/proxy.pem")" = "$1" ] && return 0
-	exec 8>"$authority/lock"
-	flock 8
+	exec 5>"$authority/lock"
+	flock 5
 	mkdir -p "$mine"
 	good_for 172800 "$mine/cert.pem" || sign "$mine/key.pem" "$mine/cert.pem" "$(name_of "$1")" clientAuth || return 1
-	exec 8>&-
+	exec 5>&-
 	chown -R "$1": "$mine"
 	chmod 700 "$mine"
 	X509_CERT_DIR=$certificates setpriv --reuid "$1" --regid "$1" --init-groups \
 		grid-proxy-init -q -valid 24:00 -cert "$mine/cert.pem" -key "$mine/key.pem" -out "$mine/proxy.pem" </dev/null >/dev/null
 }
+
+# make_account NAME UID makes an account with a group and a home folder of its own.
+# Another bed may make the same account at the same moment.
+make_account() {
+	id "$1" >/dev/null 2>&1 || useradd -u "$2" -U -M -d "${JJM_TESTBED:-/var/lib/jjm-testbed}/home/$1" -s /bin/sh "$1" 2>/dev/null || :
+	within 5 id "$1" || fail "cannot make the account $1"
+	home=$(home_of "$1")
+	mkdir -p "$home"
+	chown "$1": "$home"
+}
+
+home_of() { getent passwd "$1" | cut -d: -f6; }
 
 # ---- the network namespace ---------------------------------------------------
 
@@ -106,8 +118,7 @@ empty_net() {
 		left=""
 		for p in $(ip netns pids "$net" 2>/dev/null); do
 			case " $* " in *" $p "*) continue ;; esac
-			# A zombie has gone, whoever forgot it.
-			grep -q '^State:.[ZX]' "/proc/$p/status" 2>/dev/null || left="$left $p"
+			ended "$p" || left="$left $p"
 		done
 		[ -n "$left" ] || return 0
 		signal=TERM
@@ -115,7 +126,7 @@ empty_net() {
 		# shellcheck disable=SC2086 # a list
 		kill -$signal $left 2>/dev/null || :
 		tries=$((tries + 1))
-		[ $tries -lt 100 ] || { echo "processes$left do not end" >&2; return 1; }
+		[ $tries -lt 100 ] || { say "processes$left do not end"; return 1; }
 		sleep 0.05
 	done
 }

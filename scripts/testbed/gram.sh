@@ -3,7 +3,8 @@
 # network namespace of its own, so that nothing listens beyond it. Debian, as
 # root, without systemd.
 #
-#   gram.sh up                install, start, return when it answers
+#   gram.sh up                install, start, return when it answers; if nobody
+#                             uses it, clean as well
 #   gram.sh down [--wipe]     stop everything in the namespace and take jjm's
 #                             scripts away; --wipe forgets everything
 #   gram.sh status            one line for each service; exit 1 unless all run
@@ -29,13 +30,11 @@ export PATH LC_ALL=C.UTF-8
 umask 022
 
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=scripts/testbed/packages.sh
-. "$here/packages.sh"
+# shellcheck source=scripts/testbed/common.sh
+. "$here/common.sh"
 # shellcheck source=scripts/testbed/authority.sh
 . "$here/authority.sh"
 
-say() { echo "gram.sh: $*" >&2; }
-fail() { say "$*"; exit 1; }
 
 # pid prints the process id of the gatekeeper, if it lives.
 pid() {
@@ -47,7 +46,7 @@ pid() {
 }
 
 packages() {
-	install_packages globus-gatekeeper globus-gram-job-manager globus-gram-job-manager-scripts \
+	apt_install globus-gatekeeper globus-gram-job-manager globus-gram-job-manager-scripts \
 		globus-gram-job-manager-fork-setup-poll globus-gram-client-tools globus-gass-copy-progs \
 		globus-gass-server-ez-progs globus-gass-cache-program globus-proxy-utils openssl iproute2 perl
 }
@@ -88,29 +87,29 @@ gatekeeper() {
 	in_net "$net" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 GLOBUS_HOSTNAME=localhost X509_CERT_DIR="$certificates" \
 		globus-gatekeeper -pidfile "$bed/gatekeeper.pid" -p $port -l "$bed/log/gatekeeper.log" \
 		-grid_services "$bed/services" -gridmap "$bed/grid-mapfile" -x509_cert_dir "$certificates" \
-		-x509_user_cert "$host_cert" -x509_user_key "$host_key" </dev/null >/dev/null 2>&1 9>&- || fail "the gatekeeper does not start: see $bed/log/gatekeeper.log"
-	tries=0
-	until in_net "$net" grep -q ":$(printf '%04X' $port) [0:]* 0A" /proc/net/tcp /proc/net/tcp6; do
-		tries=$((tries + 1))
-		[ $tries -lt 300 ] || fail "the gatekeeper does not listen: see $bed/log/gatekeeper.log"
-		sleep 0.05
-	done
+		-x509_user_cert "$host_cert" -x509_user_key "$host_key" </dev/null >/dev/null 2>&1 5>&- 8>&- 9>&- || fail "the gatekeeper does not start: see $bed/log/gatekeeper.log"
+	within 30 listens || fail "the gatekeeper does not listen: see $bed/log/gatekeeper.log"
 }
+
+listens() { in_net "$net" grep -q ":$(printf '%04X' $port) [0:]* 0A" /proc/net/tcp /proc/net/tcp6; }
 
 up() {
 	if ! pid >/dev/null || [ ! -e "/run/netns/$net" ]; then
-		packages || fail "the packages of Globus are not there"
+		packages
 		empty_net "$net"
 	fi
 	make_authority || fail "cannot make the certificate authority in $authority"
 	n=61011
 	for user in $users; do
-		make_account "$user" $n "$base/home/$user"
+		make_account "$user" $n
 		make_identity "$user" || fail "cannot make a proxy of $user"
 		n=$((n + 1))
 	done
 	scripts
-	pid >/dev/null && return 0
+	if pid >/dev/null; then
+		if alone gram; then clean; fi
+		return 0
+	fi
 	make_net "$net" || fail "cannot make the network namespace $net"
 	folders
 	configuration
@@ -118,12 +117,18 @@ up() {
 	gatekeeper
 }
 
+# clean ends all but the gatekeeper.
+clean() {
+	empty_net "$net" "$(pid || echo none)"
+	forget
+}
+
 # forget wipes what job managers keep of jobs: a stale state file would be taken
 # up by the next job manager of its user.
 forget() {
 	rm -rf "$bed"/jobs/* "$bed"/log/gram_*
 	for user in $users; do
-		home=$(getent passwd "$user" | cut -d: -f6)
+		home=$(home_of "$user")
 		rm -rf "$home"/.globus "$home"/gram_*
 	done
 }
@@ -148,6 +153,7 @@ environment() {
 		CONTACT=localhost:$port
 		JJM=$bed/jjm
 		JOBS=$bed/jobs
+		SERVICES=$bed/services
 		LOG=$bed/log
 		ENV_X509_CERT_DIR=$certificates
 		ENV_GLOBUS_HOSTNAME=localhost
@@ -156,26 +162,20 @@ environment() {
 	ENV
 }
 
-locked() {
-	mkdir -p "$base"
-	exec 9>"$base/gram.lock"
-	flock 9
-}
 
 case ${1:-} in
 up)
 	[ "$(id -u)" = 0 ] || fail "up wants root"
-	locked
+	locked "$base/gram.lock"
 	up
 	;;
 down)
-	locked
+	locked "$base/gram.lock"
 	down "${2:-}"
 	;;
 clean)
-	locked
-	empty_net "$net" "$(pid || echo none)"
-	forget
+	locked "$base/gram.lock"
+	clean
 	scripts
 	;;
 status) status ;;
