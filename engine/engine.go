@@ -17,11 +17,12 @@
 //	grid jobs   prepare, generate, kill, collect, archive: one at a time each
 //	submit      per cluster: form bulks, hand them over, settle doubtful ones
 //	watch       per cluster: one listing a cycle, absences
-//	control     per cluster: cancel what is to be killed
+//	control     per cluster: cancel what is to be killed, release what is held
 //	harvest     read what wrappers left in the bulks' done folders
 //	publish     write dirty records, at most a fortieth of the time
 //	intake      take in what gatekeepers left while the daemon was away
 //	orders      end what administrators ordered for a time
+//	holds       end what applications hold for too long
 package engine
 
 import (
@@ -194,6 +195,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	start(e.dropLoop)
 	start(e.ordersLoop)
 	start(e.intakeLoop)
+	start(e.holdLoop)
 	start(e.work.run)
 	wg.Wait()
 	e.areas.close()

@@ -54,6 +54,7 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 	for _, account := range accounts {
 		began := c.e.now()
 		asked := jjm.At(began)
+		c.asked = asked
 		cmd, cancel := c.command(ctx)
 		listing, err := c.adapter.List(cmd, account, c.since(account))
 		cancel()
@@ -123,6 +124,9 @@ func (c *cluster) applyListing(ctx context.Context, listing adapters.Listing, as
 		}
 	}
 	c.noteWaits(listing.Reports, jjm.At(listing.At))
+	if err := c.noteHolds(ctx, listing.Reports, account); err != nil {
+		return err
+	}
 	c.absent(ctx, account, missing)
 	if len(ended) > 0 || len(missing) > 0 {
 		kick(c.e.harvKick)
@@ -190,7 +194,7 @@ func (c *cluster) tells(l *jjm.LocalJob, r *jjm.Report) bool {
 func (c *cluster) liveInput(l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
 	held := c.caps().TwoPhase
 	if b := c.e.bulks[l.Tag]; b != nil {
-		held = held && b.State != jjm.BulkReleased
+		held = held && (b.State != jjm.BulkReleased || c.asked <= b.released)
 	}
 	return plan.LiveInput{State: l.State, Phase: l.Phase, Restarts: c.restarts[l.AttemptID()], OwnHold: held, Report: r}
 }

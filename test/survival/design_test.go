@@ -31,6 +31,7 @@ ms=$(( 10 + first * 7919 % 90 ))
 pause() { sleep $((ms / 1000)).$(printf %03d $((ms % 1000))); }
 case $MIX:$((job % 10)) in
 yes:5) if [ "$attempt" = 0 ]; then pause; book retry; report RETRY again; exit 0; fi ;;
+held:5) if [ "$attempt" = 0 ]; then pause; book held; report HOLD "look at me"; exit 0; fi ;;
 yes:6) pause; book exit7; exit 7 ;;
 yes:7) pause; book failed; report FAILED "by design"; exit 0 ;;
 yes:8) sleep 600; book overslept; exit 0 ;;
@@ -55,7 +56,7 @@ type design struct {
 	// which reports by its exit code.
 	glf bool
 	// mix is the MIX of the application: "yes" for all kinds of ends, "hang"
-	// for first attempts that hang, "slow" for successes that take longer from
+	// for first attempts that hang, "held" for some that ask for HOLD, "slow" for successes that take longer from
 	// one to the next, "" for successes only.
 	mix     string
 	seconds int // each local job lasts so long, instead of some hundred ms
@@ -128,7 +129,7 @@ func (d design) of(n int32) want {
 		w = want{states: []jjm.State{jjm.Failed}}
 	case d.mix == "hang":
 		w.attempts = 2
-	case d.mix != "yes":
+	case d.mix != "yes" && (d.mix != "held" || kind != 5):
 	case kind == 5:
 		w.attempts = 2
 	case kind == 6:
