@@ -16,8 +16,10 @@ import (
 type fault struct {
 	do, undo, daemon string
 	lasts            time.Duration
-	// fatal: jobs that run are lost with it, as with their machine.
-	fatal bool
+	// loses: jobs may be lost with it: those of a machine that is lost, those
+	// that a controller accepted in its last second, those that were just being
+	// launched. Their attempts are; local jobs are not.
+	loses bool
 }
 
 // kind names the fault in the table.
@@ -50,22 +52,22 @@ func trouble() map[string][]fault {
 		"slurm": {
 			{do: "freeze", undo: "thaw", daemon: "slurmctld", lasts: frozen},
 			{do: "lose", undo: "keep", daemon: "history", lasts: forgetting},
-			{do: "kill", undo: "start", daemon: "slurmctld", lasts: down},
-			{do: "kill", undo: "start", daemon: "slurmctld"},
+			{do: "kill", undo: "start", daemon: "slurmctld", lasts: down, loses: true},
+			{do: "kill", undo: "start", daemon: "slurmctld", loses: true},
 			{do: "stop", undo: "start", daemon: "slurmctld"},
 			{do: "kill", undo: "start", daemon: "slurmdbd", lasts: down},
 			{do: "freeze", undo: "thaw", daemon: "slurmdbd", lasts: frozen},
 			{do: "stop", undo: "start", daemon: "slurmdbd"},
 			{do: "kill", undo: "start", daemon: "munged", lasts: down},
 			{do: "freeze", undo: "thaw", daemon: "munged", lasts: frozen},
-			{do: "kill", undo: "start", daemon: "n1", lasts: down},
+			{do: "kill", undo: "start", daemon: "n1", lasts: down, loses: true},
 		},
 		"condor": {
 			{do: "freeze", undo: "thaw", daemon: "schedd", lasts: frozen},
 			{do: "lose", undo: "keep", daemon: "history", lasts: down},
 			{do: "kill", undo: "start", daemon: "schedd", lasts: down},
 			{do: "stop", undo: "start", daemon: "schedd"},
-			{do: "kill", undo: "start", daemon: "startd", fatal: true},
+			{do: "kill", undo: "start", daemon: "startd", loses: true},
 			{do: "freeze", undo: "thaw", daemon: "startd", lasts: frozen},
 			{do: "kill", undo: "start", daemon: "collector", lasts: down},
 		},
@@ -135,7 +137,7 @@ func TestFaults_BatchSystemInTrouble(t *testing.T) {
 					s.patience = 90 * time.Second
 					var e *ended
 					d := bt.design()
-					defer func() { table.add(t, bed, bt, e, d.extra > 0 && !bt.fatal) }()
+					defer func() { table.add(t, bed, bt, e, d.extra > 0 && !bt.loses) }()
 					e = s.suffer(b, bt, &d)
 				})
 			}
@@ -149,7 +151,7 @@ func (b bout) design() design {
 	if b.moment == "kill" {
 		d = design{jobs: 30, glf: true, seconds: 600, key: "once", killed: true}
 	}
-	if b.fatal {
+	if b.loses {
 		d.extra = 1
 	}
 	return d
