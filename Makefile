@@ -20,7 +20,7 @@ demo: build
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
 test-all: lint build
-	$(GO) test -count=1 -timeout 20m -p 4 ./...
+	JJM_BIN=$(CURDIR)/bin $(GO) test -count=1 -timeout 20m -p 4 ./...
 
 # The whole campaign: 500 random kills of the daemon, every failpoint, and each
 # fault of each real batch system at each moment. About an hour.

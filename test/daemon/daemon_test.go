@@ -18,7 +18,7 @@ import (
 
 const root = "../.."
 
-// bin is where TestMain built the programs.
+// bin is where the programs are: in JJM_BIN, or where TestMain built them.
 var bin string
 
 func TestMain(m *testing.M) {
@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	if bin = os.Getenv("JJM_BIN"); bin != "" {
+		return m.Run()
+	}
 	dir, err := os.MkdirTemp("", "jjm-bin")
 	if err != nil {
 		panic(err)

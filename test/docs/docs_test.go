@@ -16,9 +16,13 @@ import (
 
 const root = "../.."
 
-// programs builds jjm into a folder of its own and gives the folder.
+// programs gives a folder with the programs: JJM_BIN, or one into which it
+// builds them.
 func programs(t *testing.T) string {
 	t.Helper()
+	if bin := os.Getenv("JJM_BIN"); bin != "" {
+		return bin
+	}
 	bin := t.TempDir()
 	cmd := exec.Command("go", "build", "-o", bin, "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
