@@ -29,7 +29,7 @@ test: tools
 test-all: build
 	@$(MAKE) --no-print-directory -j2 nice-lint units
 units:
-	@bin=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm bin/jjm-daemon bin/jjm-wrapper $$bin && { \
+	@bin=$$(mktemp -d) && chmod 755 $$bin && cp bin/* $$bin && { \
 		JJM_BIN=$$bin $(GO) test -count=1 -timeout 20m -vet=off -p 5 -parallel 24 $(WAITING) ./... ; \
 		status=$$? ; rm -rf $$bin ; exit $$status ; }
 nice-lint:
