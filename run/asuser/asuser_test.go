@@ -222,9 +222,13 @@ func TestArea_WorksAsOneOfTheDaemonsOwn(t *testing.T) {
 		t.Errorf("a second claim: %v %v", won, err)
 	}
 	filepath.WalkDir(filepath.Join(dir, "daemon"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
 		info, err := d.Info()
-		if st, ok := info.Sys().(*syscall.Stat_t); err != nil || !ok || int(st.Uid) != owner.UID {
-			t.Errorf("%s is of uid %d", path, st.Uid)
+		must(t, err)
+		if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != owner.UID {
+			t.Errorf("%s: %+v", path, st)
 		}
 		return nil
 	})

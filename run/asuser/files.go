@@ -59,10 +59,7 @@ func (u *User) Area(root string) (*Files, error) {
 	case u.owner.UID:
 		return f, nil
 	case 0: // just made, perhaps by a daemon that died here
-		if err := dir.Chmod(0o700); err == nil {
-			err = dir.Chown(u.owner.UID, u.owner.GID)
-		}
-		if err != nil {
+		if err := errors.Join(dir.Chmod(0o700), dir.Chown(u.owner.UID, u.owner.GID)); err != nil {
 			return fail(jjm.Busy, err)
 		}
 		return f, nil
