@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"os"
 )
 
@@ -34,4 +35,19 @@ func UID(ctx context.Context) int {
 func runnerOf(ctx context.Context) Runner {
 	r, _ := ctx.Value(throughKey{}).(Runner)
 	return r
+}
+
+// RunnersError is trouble of a Runner itself: its account is not there, or what
+// it works through gives no answer. It says nothing about the command.
+type RunnersError struct{ Err error }
+
+func (e *RunnersError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *RunnersError) Unwrap() error { return e.Err }
+
+// IsRunners reports whether an error is a Runner's own.
+func IsRunners(err error) bool {
+	var own *RunnersError
+	return errors.As(err, &own)
 }

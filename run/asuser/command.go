@@ -32,7 +32,7 @@ func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	}
 	l, err := u.helper(ctx)
 	if err != nil {
-		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
+		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnersError{Err: err})
 	}
 	limit := c.Deadline
 	if limit <= 0 {
@@ -45,7 +45,7 @@ func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	defer s.close()
 	id, call, err := l.open()
 	if err != nil {
-		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
+		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnersError{Err: err})
 	}
 	defer l.close(id, call)
 	start := time.Now()
@@ -55,7 +55,7 @@ func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	}
 	if err := l.write(req, s.theirs[:]...); err != nil {
 		// The helper was killed for it: it may have begun.
-		return run.Output{}, jjm.Errorf(jjm.Ambiguous, "run %s: %w", c.Argv[0], err)
+		return run.Output{}, jjm.Errorf(jjm.Ambiguous, "run %s: %w", c.Argv[0], &run.RunnersError{Err: err})
 	}
 	s.handed()
 	end, err := l.result(ctx, id, call, limit)
@@ -76,6 +76,9 @@ func (l *life) result(ctx context.Context, id int64, call *call, limit time.Dura
 		if err != nil {
 			if bound.Err() != nil && ctx.Err() == nil { // it answers pings and does not do its work
 				l.end(jjm.Errorf(jjm.Busy, "the helper of %s does not end a command", l.who), true)
+			}
+			if ctx.Err() == nil {
+				err = &run.RunnersError{Err: err}
 			}
 			return reply{}, jjm.Errorf(jjm.Ambiguous, "%w", err)
 		}
