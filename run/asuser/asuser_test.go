@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/needs"
 	"jjm/run"
 	"jjm/sandbox"
 )
@@ -37,9 +38,7 @@ func TestMain(m *testing.M) {
 // pool makes a pool whose helpers are quickly found to hang.
 func pool(t *testing.T, limits Limits) *Pool {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can become somebody else")
-	}
+	needs.Root(t, "to become somebody else")
 	p := NewPool(limits, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	t.Cleanup(func() { p.Close() })
 	return p

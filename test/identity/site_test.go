@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"jjm/internal/needs"
 	"jjm/test/programs"
 	"jjm/wire"
 )
@@ -37,20 +38,12 @@ type person struct {
 	uid, gid int
 }
 
-// rooted skips what only root can try.
-func rooted(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("NOT RUN: this test makes accounts and becomes them: it wants root")
-	}
-}
-
 var made atomic.Int32
 
 // account makes a throwaway account.
 func account(t *testing.T) person {
 	t.Helper()
-	rooted(t)
+	needs.Root(t, "to make accounts and become them")
 	name := fmt.Sprintf("jjmt%d-%d", os.Getpid(), made.Add(1))
 	if out, err := exec.Command("useradd", "-M", "-d", "/tmp", "-s", "/bin/sh", "-U", name).CombinedOutput(); err != nil {
 		t.Fatalf("useradd %s: %v\n%s", name, err, out)
@@ -106,7 +99,7 @@ const local = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 8\ngrace
 // newSite starts a daemon. Its folder can be passed through by everybody.
 func newSite(t *testing.T, runAs, cluster string, admins ...person) *site {
 	t.Helper()
-	rooted(t)
+	needs.Root(t, "to make accounts and become them")
 	dir, err := os.MkdirTemp("/var/tmp", "jjmi")
 	if err != nil {
 		t.Fatal(err)
@@ -203,16 +196,23 @@ func (s *site) jjm(p person, args ...string) (string, error) {
 // submit has somebody submit a job file that lies in a folder of theirs.
 func (s *site) submit(p person, job string) string {
 	s.t.Helper()
-	home := filepath.Join(s.dir, "home-"+p.name)
-	if err := os.Mkdir(home, 0o700); err == nil {
-		s.must(os.Chown(home, p.uid, p.gid))
-	}
+	home := s.home(p)
 	file := filepath.Join(home, "job.toml")
 	s.must(os.WriteFile(file, []byte(job), 0o600))
 	s.must(os.Chown(file, p.uid, p.gid))
 	out, err := s.jjm(p, "submit", file)
 	s.must(err)
 	return strings.TrimSpace(out)
+}
+
+// home is a folder of somebody's that nobody else can enter.
+func (s *site) home(p person) string {
+	s.t.Helper()
+	home := filepath.Join(s.dir, "home-"+p.name)
+	if err := os.Mkdir(home, 0o700); err == nil {
+		s.must(os.Chown(home, p.uid, p.gid))
+	}
+	return home
 }
 
 // script is the job file of one local job that runs a shell's script.
