@@ -109,10 +109,10 @@ func (c *cluster) kickGrids() {
 // for its turn, and may be tried again.
 const patience = 3
 
-// command bounds one call of the adapter, which itself keeps each of its
-// commands to the deadline.
-func (c *cluster) command(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, patience*c.deadline())
+// command bounds one call of the adapter for an account, which itself keeps each
+// of its commands to the deadline.
+func (c *cluster) command(ctx context.Context, account jjm.Owner) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.e.as(ctx, account), patience*c.deadline())
 }
 
 // deadline is that of one command.

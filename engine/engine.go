@@ -65,6 +65,9 @@ type Deps struct {
 	// Readers are the accounts that may read every output tar, besides root and
 	// the daemon's own: the administrators.
 	Readers []int
+	// Users do everything below work areas and all commands as the owners; then
+	// Account is nil. Nil: the daemon's account does it.
+	Users Users
 	// Wrapper is the path of the jjm-wrapper program.
 	Wrapper string
 	Now     func() time.Time
@@ -131,7 +134,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	}
 	e := &Engine{
 		deps: deps, log: deps.Log, now: deps.Now, store: deps.Store,
-		areas:     newAreas(deps.Work, deps.Wrapper),
+		areas:     newAreas(deps.Work, deps.Wrapper, deps.Users),
 		grids:     map[jjm.GridID]*grid{},
 		bulks:     map[jjm.Tag]*bulk{},
 		uses:      map[jjm.Tag]int{},

@@ -187,7 +187,7 @@ func (c *cluster) cancelsDue() (due, strangers map[jjm.Owner][]adapters.Ref) {
 
 // cancel runs one command; its failure only delays, for the cancel is repeated.
 func (c *cluster) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
-	cmd, done := c.command(ctx)
+	cmd, done := c.command(ctx, c.account(owner))
 	defer done()
 	results, err := c.adapter.Control(cmd, c.account(owner), adapters.Cancel, refs)
 	if err == nil {

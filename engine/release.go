@@ -150,7 +150,7 @@ func (c *cluster) sendRelease(ctx context.Context, owner jjm.Owner, jobs []absen
 	for i := range jobs {
 		refs[i] = jobs[i].ref
 	}
-	cmd, cancel := c.command(ctx)
+	cmd, cancel := c.command(ctx, c.account(owner))
 	defer cancel()
 	results, err := c.adapter.Control(cmd, c.account(owner), adapters.Release, refs)
 	if crashed := c.e.crash("hold.acted"); crashed != nil {

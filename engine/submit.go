@@ -299,7 +299,7 @@ func (c *cluster) act(ctx context.Context, tag jjm.Tag) error {
 		live.tried = jjm.At(e.now())
 	}
 	e.mem.Unlock()
-	cmd, cancel := c.command(ctx)
+	cmd, cancel := c.command(ctx, c.account(b.Owner))
 	defer cancel()
 	receipt, err := c.adapter.Submit(cmd, order)
 	if crashed := e.crash("submit.acted"); crashed != nil {
@@ -397,7 +397,7 @@ func (c *cluster) release(ctx context.Context, tag jjm.Tag) error {
 	for i := range refs {
 		refs[i] = adapters.Ref{Tag: tag, ID: b.ID, Index: int32(i)}
 	}
-	cmd, cancel := c.command(ctx)
+	cmd, cancel := c.command(ctx, c.account(b.Owner))
 	defer cancel()
 	results, err := c.adapter.Control(cmd, c.account(b.Owner), adapters.Release, refs)
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/plan"
+	"jjm/run"
 )
 
 // watchLoop lists the cluster once an interval, which adapts to how long listings
@@ -55,11 +56,15 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 		began := c.e.now()
 		asked := jjm.At(began)
 		c.asked = asked
-		cmd, cancel := c.command(ctx)
+		cmd, cancel := c.command(ctx, account)
 		listing, err := c.adapter.List(cmd, account, c.since(account))
 		cancel()
 		if ctx.Err() != nil {
 			return nil
+		}
+		if run.IsRunners(err) { // one account's trouble: it says nothing of the batch system
+			c.e.complain(slog.LevelWarn, "listing/"+c.name+"/"+account.User, "the jobs of an account cannot be listed as that account", "cluster", c.name, "account", account.User, "error", err)
+			continue
 		}
 		took += max(c.e.now().Sub(began), 0)
 		if err == nil { // else it is a deadline's length, and says nothing of what a listing costs
