@@ -238,6 +238,30 @@ func TestPolling_SlowListingsComeLessOften(t *testing.T) {
 	})
 }
 
+func TestPolling_AListingThatWasNotAnsweredIsNoSlowOne(t *testing.T) {
+	var cold *polled
+	clusters := func(w *world) []engine.Cluster {
+		cold = w.add("cold")
+		return []engine.Cluster{{Kind: "sim", Adapter: cold}}
+	}
+	long := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play { return adaptertest.Play{Life: 2 * time.Hour} }
+	inWorld(t, options{clusters: clusters, play: long}, func(t *testing.T, w *world) {
+		w.running(w.submit(alice, mc(2)), 2)
+		well := w.site("cold")
+		cold.frozen.Store(true)
+		w.pass(3 * time.Minute)
+		if c := w.site("cold"); c.Healthy || c.Interval != well.Interval || c.Listing != well.Listing {
+			t.Errorf("well: %+v, frozen: %+v", well, c)
+		}
+		cold.frozen.Store(false)
+		// The one that hangs, and then the next.
+		w.pass(engine.Defaults().Command.D() + 2*well.Interval.D())
+		if c := w.site("cold"); !c.Healthy {
+			t.Errorf("thawed: %+v", c)
+		}
+	})
+}
+
 func TestPolling_AResultAwaitsTheLastWordOfAClusterThatOnlyAnswers(t *testing.T) {
 	t.Run("by itself", func(t *testing.T) { lastWord(t, engine.ClusterConfig{}, false) })
 	t.Run("unless told not to", func(t *testing.T) {

@@ -9,14 +9,13 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/needs"
 )
 
 // Bob's job files name what root, as which the tests and a gatekeeper's daemon
 // run, could read and bob could not.
 func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root has files of several accounts")
-	}
+	needs.Root(t, "to make files of several accounts")
 	inWorld(t, options{account: service}, func(t *testing.T, w *world) {
 		w.must(os.Chmod(w.dir, 0o755))
 		home := filepath.Join(w.dir, "bob")

@@ -131,7 +131,7 @@ func (e *Engine) generate(ctx context.Context, id jjm.GridID) error {
 			return jjm.Errorf(jjm.Internal, "grid job %s: carry: %w", id, err)
 		}
 	}
-	parts, next, more, err := cut.splitter.Cut(cut.Work, split.Limits{MaxParts: chunk}, cut.Params, carry)
+	parts, left, next, err := cut.splitter.Cut(cut.Work, split.Limits{MaxParts: chunk}, cut.Params, carry)
 	if err != nil {
 		return fmt.Errorf("generate grid job %s: %w", id, err)
 	}
@@ -145,9 +145,9 @@ func (e *Engine) generate(ctx context.Context, id jjm.GridID) error {
 			return nil // overtaken: look again
 		}
 		c.insert(g, parts)
-		g.Step.Carry, g.Step.Closed = text, !more
+		g.Step.Carry, g.Step.Closed = text, !left.More
 		g.Step.Made += len(parts)
-		if !more {
+		if !left.More {
 			g.Step.Expected = g.Step.Made
 		}
 		return nil

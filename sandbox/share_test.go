@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"jjm/internal/needs"
 )
 
 // asUser runs do with an account's rights over files and no others.
@@ -29,9 +31,7 @@ func asUser(uid int, do func() error) error {
 }
 
 func TestShare_OneFileAndNothingElse(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root can look as others do")
-	}
+	needs.Root(t, "to look as others do")
 	dir, err := os.MkdirTemp("/var/tmp", "jjm-share-")
 	if err == nil {
 		err = os.Chmod(dir, 0o755)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm"
+	"jjm/internal/needs"
 )
 
 // asUser runs do with an account's rights over files and no others.
@@ -34,9 +35,7 @@ func asUser(t *testing.T, uid int, do func() error) error {
 // outside makes a folder that every account can reach.
 func outside(t *testing.T) string {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root can look as others do")
-	}
+	needs.Root(t, "to look as others do")
 	dir, err := os.MkdirTemp("/var/tmp", "jjm-records-")
 	if err == nil {
 		err = os.Chmod(dir, 0o755)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"testing"
 	"time"
@@ -33,6 +34,24 @@ func TestRegistry_EveryKindMakesAnAdapterOfTheGivenName(t *testing.T) {
 			}
 			stop(t, a)
 		})
+	}
+}
+
+// Settings that mean the same for all batch systems are said once. The embedded
+// one has no commands, and its jobs no such words.
+func TestRegistry_EveryKindButTheEmbeddedHasTheCommonSettings(t *testing.T) {
+	for kind, make := range Registry() {
+		has := false
+		_, err := make("x", adapters.Env{State: t.TempDir()}, func(into any) error {
+			_, has = reflect.TypeOf(into).Elem().FieldByName("Common")
+			if f := reflect.ValueOf(into).Elem().FieldByName("Common"); has && !f.Interface().(adapters.Common).SharedFS {
+				t.Errorf("%s: it does not begin with the common defaults", kind)
+			}
+			return errors.New("enough")
+		})
+		if has == (kind == "local") || err == nil {
+			t.Errorf("%s: common settings %v, error %v", kind, has, err)
+		}
 	}
 }
 

@@ -42,13 +42,10 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 
 // Check finds what the description has no option for.
 func (a *Adapter) Check(r jjm.Request) error {
-	if r.Directives != "" && !a.config.AllowDirectives {
-		return jjm.Errorf(jjm.Invalid, "request.directives: this cluster does not take directives of job files (allow_directives)")
-	}
-	if err := a.d.script.check("request.directives", splitDirectives(r.Directives)); err != nil {
+	if err := a.config.CheckDirectives(a.name, r, a.d.script.odd).Err(); err != nil {
 		return err
 	}
-	if err := a.d.submit.check(a.config.defaults(r)); err != nil {
+	if err := a.d.submit.check(a.config.Fill(r)); err != nil {
 		return err
 	}
 	return overLimits(r, a.Capabilities())

@@ -15,30 +15,16 @@ import (
 
 // Config is the section of a cluster of kind "command".
 type Config struct {
-	adapters.CLI
+	// Directives are lines for the head of every job's script. What the
+	// description has no option for must be left out.
+	adapters.Common
 	// Description is the file that describes the batch system: an absolute
 	// path, or the name of a file NAME.toml in one of Folders.
 	Description Source `toml:"description"`
-	// Queue, Account, Project and QOS are for jobs that do not say.
-	Queue   string `toml:"queue"`
-	Account string `toml:"account"`
-	Project string `toml:"project"`
-	QOS     string `toml:"qos"`
-	// Directives are lines for the head of every job's script.
-	Directives []string `toml:"directives"`
-	// AllowDirectives takes those of job files too.
-	AllowDirectives bool `toml:"allow_directives"`
-	// Hook is a program that is asked before each submission.
-	Hook string `toml:"hook"`
-	// SharedFS is false where workers do not see the work area; this adapter
-	// needs it to be true.
-	SharedFS bool `toml:"shared_fs"`
-	// MaxBulk lowers the description's; 0 leaves it.
-	MaxBulk int `toml:"max_bulk"`
 }
 
 // DefaultConfig gives the defaults: a shared file system, no directives.
-func DefaultConfig() Config { return Config{SharedFS: true} }
+func DefaultConfig() Config { return Config{Common: adapters.DefaultCommon()} }
 
 // Folders are where descriptions are looked for by their names.
 func Folders() []string {
@@ -88,34 +74,23 @@ func locate(name string, folders []string) (string, error) {
 	return "", jjm.Errorf(jjm.Invalid, "description %.100q: no such file in %s", name, strings.Join(folders, ", "))
 }
 
-// Check finds settings that are wrong in themselves or do not fit the
+// check finds settings that are wrong in themselves or do not fit the
 // description.
-func (c Config) Check() error {
-	var ps jjm.Problems
-	bad := func(field, format string, args ...any) {
-		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
-	}
-	if err := c.CLI.Check(); err != nil {
-		bad("", "%v", err)
-	}
-	if c.Hook != "" && !filepath.IsAbs(c.Hook) {
-		bad("hook", "%q: want the absolute path of a program", c.Hook)
-	}
-	if !c.SharedFS {
-		bad("shared_fs", "false: a description carries no files; workers must see the work area")
-	}
-	if c.MaxBulk < 0 {
-		bad("max_bulk", "%d: want a number of jobs, or 0 for what the description says", c.MaxBulk)
-	}
+func (c Config) check(name string) error {
 	d := c.Description.description
+	rules := adapters.Rules{Directive: func(string) error { return nil }}
+	if d != nil {
+		rules.Directive = d.script.odd
+	}
+	ps := c.Common.Check(name, rules)
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: fmt.Sprintf(format, args...)})
+	}
 	if d == nil {
 		bad("description", `missing: want the file that describes the batch system, such as "/etc/jjm/adapters/lsf.toml"`)
 		return ps.Err()
 	}
-	if err := d.script.check("directives", c.Directives); err != nil {
-		bad("", "%v", err)
-	}
-	if err := d.submit.check(c.defaults(jjm.Request{})); err != nil {
+	if err := d.submit.check(c.Fill(jjm.Request{})); err != nil {
 		bad("", "defaults for jobs: %v", err)
 	}
 	if c.MaxBulk > d.caps.MaxBulk {
@@ -124,27 +99,14 @@ func (c Config) Check() error {
 	return ps.Err()
 }
 
-// defaults fills what a request leaves open.
-func (c Config) defaults(r jjm.Request) jjm.Request {
-	for _, f := range []struct {
-		to   *string
-		from string
-	}{{&r.Queue, c.Queue}, {&r.Account, c.Account}, {&r.Project, c.Project}, {&r.QOS, c.QOS}} {
-		if *f.to == "" {
-			*f.to = f.from
-		}
-	}
-	return r
-}
-
 // New makes an adapter; it is the entry for a Registry.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	c := DefaultConfig()
 	if err := decode(&c); err != nil {
 		return nil, err
 	}
-	if err := c.Check(); err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	if err := c.check(name); err != nil {
+		return nil, err
 	}
 	if env.Now == nil {
 		env.Now = time.Now
@@ -153,9 +115,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	a.config.Env = merged(a.d.environment, c.Env)
 	a.caps = a.d.caps
 	a.caps.SharedFS = true
-	if c.MaxBulk > 0 {
-		a.caps.MaxBulk = c.MaxBulk
-	}
+	a.caps.MaxBulk = c.Bulk(a.caps.MaxBulk)
 	return a, nil
 }
 

@@ -282,12 +282,12 @@ func TestCheck_WhatTheDescriptionCannotExpressIsRefused(t *testing.T) {
 func TestDirectives_WhatIsOursIsRefused(t *testing.T) {
 	s := shippedDescription(t, "slurm.toml").script
 	for _, d := range []string{"--job-name=x", "--job-name x", "-Jx", "--arr=1", "-o /tmp/x", "--constraint=a -J x", "a\nb"} {
-		if err := s.check("request.directives", []string{d}); jjm.KindOf(err) != jjm.Invalid {
+		if err := s.odd(d); err == nil {
 			t.Errorf("%q: error %v", d, err)
 		}
 	}
 	for _, d := range []string{"--constraint=intel", "-C intel", "--licenses=x:1"} {
-		if err := s.check("request.directives", []string{d}); err != nil {
+		if err := s.odd(d); err != nil {
 			t.Error(err)
 		}
 	}
@@ -295,7 +295,7 @@ func TestDirectives_WhatIsOursIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := small.script.check("directives", []string{"-x"}); jjm.KindOf(err) != jjm.Invalid {
+	if err := small.script.odd("-x"); err == nil {
 		t.Errorf("a description without directives: error %v", err)
 	}
 }
@@ -308,7 +308,7 @@ func TestHook_AddsDirectivesOrRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := shippedDescription(t, "slurm.toml")
-		return &Adapter{name: "site", d: d, caps: d.caps, config: Config{Hook: path, Queue: "night", Directives: []string{"--a"}}}
+		return &Adapter{name: "site", d: d, caps: d.caps, config: Config{Common: adapters.Common{Hook: adapters.Hook(path), Queue: "night", Directives: []string{"--a"}}}}
 	}
 	got, err := hook(`grep -q '"cluster":"site".*"n":3.*"queue":"night"' && echo "--b=1"; echo; echo "--gres=x"`).directives(t.Context(), adapters.Bulk{Tag: tagA, N: 3})
 	if err != nil || !slices.Equal(got, []string{"--a", "--b=1", "--gres=x"}) {
@@ -329,7 +329,7 @@ command = ["/bin/sh", "-c", 'grep -qx "JJM_INDEX=.*" "$0" && echo "job 7"', "%__
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Adapter{name: "site", d: d, caps: d.caps, env: adapters.Env{State: t.TempDir()}, config: Config{CLI: adapters.CLI{Bin: "/nonexistent"}}}
+	a := &Adapter{name: "site", d: d, caps: d.caps, env: adapters.Env{State: t.TempDir()}, config: Config{Common: adapters.Common{CLI: adapters.CLI{Bin: "/nonexistent"}}}}
 	b := bulkOf(2)
 	b.Request = jjm.Request{}
 	r, err := a.Submit(t.Context(), b)

@@ -29,9 +29,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	defer a.mu.Unlock()
 	a.caps = withLimits(caps, limits)
 	a.caps.SharedFS = true
-	if a.config.MaxBulk > 0 {
-		a.caps.MaxBulk = min(a.caps.MaxBulk, a.config.MaxBulk)
-	}
+	a.caps.MaxBulk = a.config.Bulk(a.caps.MaxBulk)
 	return nil
 }
 

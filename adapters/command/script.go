@@ -1,10 +1,10 @@
 package command
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 
-	"jjm"
 	"jjm/adapters"
 )
 
@@ -24,20 +24,17 @@ func (s script) text(b adapters.Bulk, i ids, directives []string) string {
 	return head.String() + rest
 }
 
-// check finds a directive that cannot be passed on, or that jjm itself must
-// own. From names who asked for it.
-func (s script) check(from string, directives []string) error {
-	for _, d := range directives {
-		if len(s.directive.parts) == 0 {
-			return jjm.Errorf(jjm.Invalid, "%s: %.60q: the description of this cluster has no job.directive", from, d)
-		}
-		if strings.IndexFunc(d, unicode.IsControl) >= 0 {
-			return jjm.Errorf(jjm.Invalid, "%s: %.60q: want one line of plain text", from, d)
-		}
-		for word := range strings.FieldsSeq(d) {
-			if r := s.reserves(word); r != "" {
-				return jjm.Errorf(jjm.Invalid, "%s: %.60q: %s is set by jjm itself: leave it out", from, d, r)
-			}
+// odd says what is wrong with one directive.
+func (s script) odd(directive string) error {
+	if len(s.directive.parts) == 0 {
+		return fmt.Errorf("%.60q: the description of this cluster has no job.directive", directive)
+	}
+	if strings.IndexFunc(directive, unicode.IsControl) >= 0 {
+		return fmt.Errorf("%.60q: want one line of plain text", directive)
+	}
+	for word := range strings.FieldsSeq(directive) {
+		if r := s.reserves(word); r != "" {
+			return fmt.Errorf("%.60q: %s is set by jjm itself: leave it out", directive, r)
 		}
 	}
 	return nil
@@ -57,15 +54,4 @@ func (s script) reserves(word string) string {
 		}
 	}
 	return ""
-}
-
-// splitDirectives gives the lines of a text without empty ones.
-func splitDirectives(text string) []string {
-	var all []string
-	for line := range lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			all = append(all, line)
-		}
-	}
-	return all
 }

@@ -26,7 +26,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if err != nil {
 		return fail(err)
 	}
-	b.Request = a.config.defaults(b.Request)
+	b.Request = a.config.Fill(b.Request)
 	script := a.d.script.text(b, a.d.ids, directives)
 	v := a.d.submitValues(b)
 	stdin := []byte(script)
@@ -56,17 +56,19 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 // and the hook's.
 func (a *Adapter) directives(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	all := append([]string{}, a.config.Directives...)
-	all = append(all, splitDirectives(b.Request.Directives)...)
+	all = append(all, adapters.Lines(b.Request.Directives)...)
 	if a.config.Hook == "" {
 		return all, nil
 	}
-	b.Request = a.config.defaults(b.Request)
-	more, err := adapters.Hook(a.config.Hook).Ask(ctx, a.name, b)
+	b.Request = a.config.Fill(b.Request)
+	more, err := a.config.Hook.Ask(ctx, a.name, b)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.d.script.check("hook "+a.config.Hook, more); err != nil {
-		return nil, err
+	for _, line := range more {
+		if err := a.d.script.odd(line); err != nil {
+			return nil, jjm.Errorf(jjm.Invalid, "the site's hook %s: %w", a.config.Hook, err)
+		}
 	}
 	return append(all, more...), nil
 }

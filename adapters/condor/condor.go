@@ -38,7 +38,9 @@ import (
 
 // Config is the section of a cluster of kind "condor".
 type Config struct {
-	adapters.CLI
+	// Queue is one of Queues. Account is the accounting group; Project and QOS
+	// need their attributes. Directives are lines of a submit description.
+	adapters.Common
 	// Keep is how long ended jobs stay in the queue, where condor_q shows them.
 	// They count for MAX_JOBS_PER_OWNER there.
 	Keep jjm.Duration `toml:"keep"`
@@ -48,40 +50,20 @@ type Config struct {
 	// Grace is the time between TERM and KILL for a job that is removed
 	// (job_max_vacate_time). The machines may allow less.
 	Grace jjm.Duration `toml:"grace"`
-	// MaxBulk is the most jobs in one cluster. The schedd's own limit, where it
-	// is lower, is found by Probe.
-	MaxBulk int `toml:"max_bulk"`
 	// MaxCores, MaxMemoryMB and MaxWalltime are the most that one job may ask
 	// for; 0 means no bound. A pool does not say: its machines come and go.
 	MaxCores    int          `toml:"max_cores"`
 	MaxMemoryMB int64        `toml:"max_memory_mb"`
 	MaxWalltime jjm.Duration `toml:"max_walltime"`
-	// SharedFS says that workers see the work area under the same path. Else
-	// HTCondor carries the files of each job.
-	SharedFS bool `toml:"shared_fs"`
 	// Queues maps the names that a job file may give as request.queue to an
-	// expression that the job's machine must fulfil; Queue is the one of jobs
-	// that name none.
+	// expression that the job's machine must fulfil.
 	Queues map[string]string `toml:"queues"`
-	Queue  string            `toml:"queue"`
 	// Requirements is an expression that every job's machine must fulfil.
 	Requirements string `toml:"requirements"`
-	// Account is the accounting group of jobs that name none.
-	Account string `toml:"account"`
 	// ProjectAttribute and QOSAttribute name the job attributes that carry
-	// request.project and request.qos; "" refuses such requests. Project and QOS
-	// are those of jobs that name none.
+	// request.project and request.qos; "" refuses such requests.
 	ProjectAttribute string `toml:"project_attribute"`
 	QOSAttribute     string `toml:"qos_attribute"`
-	Project          string `toml:"project"`
-	QOS              string `toml:"qos"`
-	// Directives are lines of a submit description that the site always adds.
-	Directives []string `toml:"directives"`
-	// AllowDirectives takes those of job files too.
-	AllowDirectives bool `toml:"allow_directives"`
-	// Hook is the absolute path of a program that is run before each submission;
-	// see hook.go.
-	Hook string `toml:"hook"`
 	// EventLog is the absolute path of the schedd's EVENT_LOG; "" for none. Its
 	// growth makes jjm list at once.
 	EventLog string `toml:"event_log"`
@@ -89,8 +71,10 @@ type Config struct {
 
 // DefaultConfig gives the defaults.
 func DefaultConfig() Config {
+	common := adapters.DefaultCommon()
+	common.MaxBulk = 5000 // the schedd's own limit, where it is lower, is found by Probe
 	return Config{
-		Keep: jjm.Duration(time.Hour), History: true, Grace: jjm.Duration(30 * time.Second), MaxBulk: 5000, SharedFS: true,
+		Common: common, Keep: jjm.Duration(time.Hour), History: true, Grace: jjm.Duration(30 * time.Second),
 	}
 }
 
@@ -145,9 +129,6 @@ func (c Config) check(name string) error {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: fmt.Sprintf(format, args...)})
 	}
-	if err := c.CLI.Check(); err != nil {
-		ps = append(ps, jjm.Problem{Where: "cluster " + name, Text: err.Error()})
-	}
 	if c.Keep < 0 || c.Keep > jjm.Duration(30*24*time.Hour) {
 		bad("keep", "%v: want at most 720h", c.Keep)
 	}
@@ -163,15 +144,28 @@ func (c Config) check(name string) error {
 	if c.MaxCores < 0 || c.MaxMemoryMB < 0 || c.MaxWalltime < 0 {
 		bad("max_cores", "max_cores, max_memory_mb and max_walltime: want at least 0, which means no bound")
 	}
-	for field, path := range map[string]string{"hook": c.Hook, "event_log": c.EventLog} {
-		if path != "" && !filepath.IsAbs(path) {
-			bad(field, "%q: want an absolute path", path)
-		}
+	if c.EventLog != "" && !filepath.IsAbs(c.EventLog) {
+		bad("event_log", "%q: want an absolute path", c.EventLog)
 	}
-	return append(ps, c.checkWords(name)...).Err()
+	return append(append(c.Common.Check(name, rules()), ps...), c.checkWords(name)...).Err()
 }
 
-// checkWords checks what goes into the submit description.
+// rules are what a submit description can hold.
+func rules() adapters.Rules {
+	return adapters.Rules{Carries: true, Word: func(text string) error {
+		if !plainWord.MatchString(text) {
+			return fmt.Errorf("%.80q: want a word of letters, digits and . _ - @", text)
+		}
+		return nil
+	}, Directive: func(line string) error {
+		if problem := oddDirective(line); problem != "" {
+			return fmt.Errorf("%.80q: %s", line, problem)
+		}
+		return nil
+	}}
+}
+
+// checkWords checks what else goes into the submit description.
 func (c Config) checkWords(name string) (ps jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: fmt.Sprintf(format, args...)})
@@ -187,11 +181,6 @@ func (c Config) checkWords(name string) (ps jjm.Problems) {
 	if c.QOS != "" && c.QOSAttribute == "" {
 		bad("qos", "%q: set qos_attribute too", c.QOS)
 	}
-	for field, text := range map[string]string{"account": c.Account, "project": c.Project, "qos": c.QOS} {
-		if text != "" && !plainWord.MatchString(text) {
-			bad(field, "%q: want a word of letters, digits and . _ - @", text)
-		}
-	}
 	if _, known := c.Queues[c.Queue]; c.Queue != "" && !known {
 		bad("queue", "%q: is not among queues", c.Queue)
 	}
@@ -206,11 +195,6 @@ func (c Config) checkWords(name string) (ps jjm.Problems) {
 	}
 	if problem := oddExpression(c.Requirements); c.Requirements != "" && problem != "" {
 		bad("requirements", "%q: %s", c.Requirements, problem)
-	}
-	for _, line := range c.Directives {
-		if problem := oddDirective(line); problem != "" {
-			bad("directives", "%q: %s", line, problem)
-		}
 	}
 	return ps
 }

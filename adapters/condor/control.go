@@ -110,7 +110,7 @@ func needs(op adapters.Op, r record) (bool, error) {
 	case op == adapters.Cancel:
 		return true, nil
 	case op == adapters.Release:
-		return r.status == held && byLimit(r.hold) == jjm.BatchUnknown, nil
+		return r.status == held && r.limit() == jjm.BatchUnknown, nil
 	case r.status == held:
 		return false, nil
 	case r.status != idle:

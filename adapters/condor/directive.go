@@ -74,14 +74,3 @@ func oddCommand(name string) string {
 	}
 	return name + " is jjm's own, or not one that may be added"
 }
-
-// directiveLines splits text into its lines, without blank ones.
-func directiveLines(text string) []string {
-	var out []string
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			out = append(out, line)
-		}
-	}
-	return out
-}

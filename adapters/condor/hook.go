@@ -11,7 +11,7 @@ import (
 // Config.Directives has them. What is no line for a site to give is of kind
 // Invalid.
 func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error) {
-	lines, err := adapters.Hook(a.config.Hook).Ask(ctx, a.name, b)
+	lines, err := a.config.Hook.Ask(ctx, a.name, b)
 	if err != nil {
 		return nil, err
 	}

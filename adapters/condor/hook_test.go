@@ -17,7 +17,7 @@ func hooked(t *testing.T, script string) (*Adapter, adapters.Bulk) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\ncd "+dir+"\n"+script+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return adapterOf(t, func(c *Config) { c.Hook, c.Directives = path, []string{"rank = Site"} }),
+	return adapterOf(t, func(c *Config) { c.Hook, c.Directives = adapters.Hook(path), []string{"rank = Site"} }),
 		adapters.Bulk{Tag: "jx1", Owner: ann, N: 2, Argv: []string{"/bin/true"}, Dir: dir, Request: jjm.Request{Cores: 4}}
 }
 
@@ -51,7 +51,7 @@ func TestHook_RefusesOrFails(t *testing.T) {
 		}
 	}
 	a, b := hooked(t, "exit 0")
-	if err := os.Remove(a.config.Hook); err != nil {
+	if err := os.Remove(string(a.config.Hook)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.describe(t.Context(), b); jjm.KindOf(err) != jjm.Busy {

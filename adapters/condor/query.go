@@ -16,9 +16,9 @@ import (
 // The free text comes last but one, so that whatever is in it cannot be taken
 // for another field.
 var columns = [...]string{
-	markBegin, "ClusterId", "ProcId", "JobStatus", "Owner", "JJMTag", "QDate", "JobStartDate", "CompletionDate",
+	markBegin, "ClusterId", "ProcId", "JobStatus", "Owner", "JJMTag", "QDate", "JobStartDate", "LastVacateTime",
 	"EnteredCurrentStatus", "ExitBySignal", "ExitCode", "ExitSignal", "NumJobStarts", "HoldReasonCode", "HoldReasonSubCode",
-	"LastHoldReasonCode", "RemoteUserCpu", "RemoteSysCpu", "ResidentSetSize_RAW", "RemoteHost", "LastRemoteHost",
+	"LastHoldReasonCode", "JJMOverMemory", "RemoteUserCpu", "RemoteSysCpu", "ResidentSetSize_RAW", "RemoteHost", "LastRemoteHost",
 	"ifThenElse(JobStatus == 5, HoldReason, ifThenElse(JobStatus == 1, LastRejMatchReason, RemoveReason))", markEnd,
 }
 

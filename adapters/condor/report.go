@@ -7,8 +7,8 @@ import (
 	"jjm"
 )
 
-// The hold codes that jjm knows (HTCondor manual, "HoldReasonCode"). What ended
-// a job for good is not a hold to us: the job removes itself.
+// The hold codes of limits (HTCondor manual, "HoldReasonCode"). What ended a job
+// for good is not a hold to us: the job removes itself.
 const (
 	holdMemory  = 34 // out of memory, by the cgroup
 	holdJobTime = 46 // allowed_job_duration
@@ -40,17 +40,25 @@ func report(r record, source string) jjm.Report {
 	if !out.State.Ended() {
 		return out
 	}
-	out.Ended = seconds(r.entered)
+	out.Ended = ended(r)
 	if r.status == completed {
 		out.Exit = r.exit
-		if r.completed > 0 {
-			out.Ended = seconds(r.completed)
-		}
 		if r.bySignal {
 			out.Signal, out.Exit = r.signal, 128+r.signal
 		}
 	}
 	return out
+}
+
+// ended is when a job ended, by attributes that do not change any more. The
+// CompletionDate of a completed job comes late, at times by a second; a removed
+// job enters its state again when its processes are gone, and when a held one is
+// removed, but is taken off its machine only once.
+func ended(r record) jjm.Time {
+	if r.status != completed && r.vacated > 0 {
+		return seconds(r.vacated)
+	}
+	return seconds(r.entered)
 }
 
 // state reads a JobStatus. What is being removed or put on hold is attached to
@@ -73,7 +81,7 @@ func state(r record, source string) jjm.BatchState {
 		}
 		return whyRemoved(r)
 	case held:
-		if over := byLimit(r.hold); over == jjm.BatchUnknown {
+		if over := r.limit(); over == jjm.BatchUnknown {
 			return jjm.BatchHold
 		} else if !attached {
 			return over
@@ -83,12 +91,17 @@ func state(r record, source string) jjm.BatchState {
 	return jjm.BatchQueued
 }
 
-// byLimit is the end that a hold code stands for; BatchUnknown if it is a hold.
-func byLimit(code int) jjm.BatchState {
-	switch code {
-	case holdMemory:
+// limit is the end that a held or removed job has by one of its limits;
+// BatchUnknown if it has none.
+func (r record) limit() jjm.BatchState {
+	code := r.lastHold
+	if r.status == held {
+		code = r.hold
+	}
+	switch {
+	case r.overMemory || code == holdMemory:
 		return jjm.BatchOOM
-	case holdJobTime, holdRunTime:
+	case code == holdJobTime || code == holdRunTime:
 		return jjm.BatchTimeout
 	}
 	return jjm.BatchUnknown
@@ -98,7 +111,7 @@ func byLimit(code int) jjm.BatchState {
 // user to the reason of a person, "via condor_rm (by user ann)", and none where
 // an expression removed the job.
 func whyRemoved(r record) jjm.BatchState {
-	if over := byLimit(r.lastHold); over != jjm.BatchUnknown {
+	if over := r.limit(); over != jjm.BatchUnknown {
 		return over
 	}
 	if r.text == "" || strings.Contains(r.text, "(by user ") || strings.Contains(r.text, "via condor_rm") {

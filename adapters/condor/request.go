@@ -25,9 +25,9 @@ const (
 )
 
 // Check finds what HTCondor, as configured, cannot express.
-func (a *Adapter) Check(r jjm.Request) error { return a.config.checkRequest(r).Err() }
+func (a *Adapter) Check(r jjm.Request) error { return a.config.checkRequest(a.name, r).Err() }
 
-func (c Config) checkRequest(r jjm.Request) (ps jjm.Problems) {
+func (c Config) checkRequest(cluster string, r jjm.Request) (ps jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
 	}
@@ -65,16 +65,7 @@ func (c Config) checkRequest(r jjm.Request) (ps jjm.Problems) {
 	word("account", r.Account, "accounting_group", "")
 	word("project", r.Project, c.ProjectAttribute, "project_attribute")
 	word("qos", r.QOS, c.QOSAttribute, "qos_attribute")
-	if r.Directives != "" && !c.AllowDirectives {
-		bad("directives", "this cluster takes none; its allow_directives is false")
-		return ps
-	}
-	for _, line := range directiveLines(r.Directives) {
-		if problem := oddDirective(line); problem != "" {
-			bad("directives", "%.80q: %s", line, problem)
-		}
-	}
-	return ps
+	return append(ps, c.CheckDirectives(cluster, r, rules().Directive)...)
 }
 
 func listed(queues map[string]string) string {
@@ -104,14 +95,15 @@ func (c Config) requested(r jjm.Request) []string {
 	if r.Walltime > 0 {
 		add("allowed_job_duration = %d", int64(math.Ceil(r.Walltime.D().Seconds())))
 	}
-	if account := or(r.Account, c.Account); account != "" {
-		add("accounting_group = %s", account)
+	r = c.Fill(r)
+	if r.Account != "" {
+		add("accounting_group = %s", r.Account)
 	}
-	if project := or(r.Project, c.Project); project != "" {
-		add("+%s = %s", c.ProjectAttribute, quoteString(project))
+	if r.Project != "" {
+		add("+%s = %s", c.ProjectAttribute, quoteString(r.Project))
 	}
-	if qos := or(r.QOS, c.QOS); qos != "" {
-		add("+%s = %s", c.QOSAttribute, quoteString(qos))
+	if r.QOS != "" {
+		add("+%s = %s", c.QOSAttribute, quoteString(r.QOS))
 	}
 	return append(out, "requirements = "+c.requirements(r))
 }
@@ -119,17 +111,10 @@ func (c Config) requested(r jjm.Request) []string {
 // requirements bars a second start, and adds the site's and the queue's.
 func (c Config) requirements(r jjm.Request) string {
 	all := []string{"(NumJobStarts == 0)"}
-	for _, text := range []string{c.Requirements, c.Queues[or(r.Queue, c.Queue)]} {
+	for _, text := range []string{c.Requirements, c.Queues[c.Fill(r).Queue]} {
 		if text != "" {
 			all = append(all, "("+text+")")
 		}
 	}
 	return strings.Join(all, " && ")
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -57,7 +57,7 @@ func (a *Adapter) describe(ctx context.Context, b adapters.Bulk) (string, error)
 		return "", err
 	}
 	lines := append([]string{}, a.config.Directives...)
-	lines = append(lines, directiveLines(b.Request.Directives)...)
+	lines = append(lines, adapters.Lines(b.Request.Directives)...)
 	lines = append(lines, extra...)
 	return a.config.description(b, script, lines), nil
 }
@@ -83,6 +83,7 @@ func (c Config) description(b adapters.Bulk, script string, extra []string) stri
 		"hold = true",
 		"batch_name = jjm-"+string(b.Tag),
 		"+JJMTag = "+quoteString(string(b.Tag)),
+		"+JJMOverMemory = "+overMemory,
 		// The wrapper gets TERM, and time to report, when its job is removed.
 		"want_graceful_removal = true",
 		fmt.Sprintf("job_max_vacate_time = %d", int64(c.Grace.D().Seconds())),
@@ -90,11 +91,20 @@ func (c Config) description(b adapters.Bulk, script string, extra []string) stri
 		// What started once and is not running any more, and what a limit put on
 		// hold, is over. Both are evaluated by the schedd, every minute by default.
 		fmt.Sprintf("periodic_remove = (JobStatus == 1 && NumJobStarts > 0) || (JobStatus == 5 && "+
-			"(HoldReasonCode =?= %d || HoldReasonCode =?= %d || HoldReasonCode =?= %d))", holdMemory, holdJobTime, holdRunTime),
+			"(HoldReasonCode =?= %d || HoldReasonCode =?= %d || JJMOverMemory =?= true))", holdJobTime, holdRunTime),
 		`+PeriodicRemoveReason = ifThenElse(JobStatus == 5, strcat("over its limit: ", HoldReason), "taken off its machine")`,
 		fmt.Sprintf("queue %d", b.N), "")
 	return strings.Join(lines, "\n")
 }
+
+// overMemory is true for a job that is held or was removed for its memory: by the
+// cgroup (34), by the machine, as POLICY:HOLD_IF_MEMORY_EXCEEDED does (21/102), or
+// by a SYSTEM_PERIODIC_REMOVE that says so while the job used more than it asked
+// for or got. Where it asked for nothing RequestMemory follows the usage.
+const overMemory = `ifThenElse(JobStatus == 5, HoldReasonCode == 34 || (HoldReasonCode == 21 && HoldReasonSubCode == 102), ` +
+	`LastHoldReasonCode =?= 34 || (LastHoldReasonCode =?= 21 && LastHoldReasonSubCode =?= 102) || ` +
+	`(JobStatus == 3 && regexp("memory|residentset|imagesize", RemoveReason, "i") && !regexp("by user ", RemoveReason) && ` +
+	`ResidentSetSize_RAW > 1024 * min({RequestMemory, MemoryProvisioned}))) =?= true`
 
 // encode writes a text in letters that no language here gives a meaning, as
 // printf(1) %b reads it: "\0ooo" for all other bytes.

@@ -14,16 +14,17 @@ import (
 // seconds since 1970; 0 is what is not defined.
 type record struct {
 	jobID
-	tag                                 jjm.Tag
-	owner                               string
-	status                              int
-	queued, started, completed, entered int64
-	bySignal                            bool
-	exit, signal                        int
-	starts                              int
-	hold, holdSub, lastHold             int // -1 where there is none
-	cpu                                 float64
-	rssKB                               int64
+	tag                               jjm.Tag
+	owner                             string
+	status                            int
+	queued, started, vacated, entered int64
+	bySignal                          bool
+	exit, signal                      int
+	starts                            int
+	hold, holdSub, lastHold           int // -1 where there is none
+	overMemory                        bool
+	cpu                               float64
+	rssKB                             int64
 	// host is where it is attached now, lastHost where it was last.
 	host, lastHost string
 	// text is why it is held, is pending, or was removed.
@@ -98,10 +99,11 @@ func parseRecord(fields []string) (record, error) {
 	p := &fieldReader{fields: fields[1 : n-2]}
 	r := record{jobID: jobID{cluster: p.must(), proc: int32(p.must())}, status: int(p.must())}
 	r.owner, r.tag = p.text(), jjm.Tag(p.text())
-	r.queued, r.started, r.completed, r.entered = p.number(0), p.number(0), p.number(0), p.number(0)
+	r.queued, r.started, r.vacated, r.entered = p.number(0), p.number(0), p.number(0), p.number(0)
 	r.bySignal = p.next() == "true"
 	r.exit, r.signal, r.starts = int(p.number(0)), int(p.number(0)), int(p.number(0))
 	r.hold, r.holdSub, r.lastHold = int(p.number(-1)), int(p.number(-1)), int(p.number(-1))
+	r.overMemory = p.next() == "true"
 	r.cpu = p.real() + p.real()
 	r.rssKB = p.number(0)
 	r.host, r.lastHost = machine(p.text()), machine(p.text())

@@ -35,34 +35,37 @@ func at(s int64) jjm.Time { return jjm.Time(s * 1000) }
 
 func TestReports_OfRecordedQueue(t *testing.T) {
 	const host = "jjmpool.localdomain"
-	done := jjm.Report{Host: host, Started: at(1795283057), Ended: at(1795283058), Submitted: at(1795283056)}
+	done := jjm.Report{Host: host, Submitted: at(1795310431), Started: at(1795310431), Ended: at(1795310431)}
 	with := func(r jjm.Report, tag jjm.Tag, id string, change func(r *jjm.Report)) jjm.Report {
 		r.Tag, r.ID, r.Source = tag, id, sourceQueue
 		change(&r)
 		return r
 	}
-	waits := jjm.Report{Submitted: at(1795283056)}
+	waits := jjm.Report{Submitted: at(1795310431)}
 	want := map[jjm.Tag]jjm.Report{
-		"rok": with(done, "rok", "189.0", func(r *jjm.Report) { r.State, r.RSSKB = jjm.BatchEndedOK, 4660 }),
-		"rseven": with(done, "rseven", "190.0", func(r *jjm.Report) {
-			r.State, r.Exit, r.RSSKB = jjm.BatchEndedFailed, 7, 4540
+		"rok": with(done, "rok", "57.0", func(r *jjm.Report) { r.State, r.RSSKB = jjm.BatchEndedOK, 4568 }),
+		"rseven": with(done, "rseven", "58.0", func(r *jjm.Report) {
+			r.State, r.Exit, r.RSSKB = jjm.BatchEndedFailed, 7, 4620
 		}),
-		"rsig": with(done, "rsig", "191.0", func(r *jjm.Report) {
-			r.State, r.Exit, r.Signal, r.RSSKB = jjm.BatchEndedFailed, 137, 9, 4540
+		"rsig": with(done, "rsig", "59.0", func(r *jjm.Report) {
+			r.State, r.Exit, r.Signal, r.RSSKB = jjm.BatchEndedFailed, 137, 9, 4624
 		}),
-		"rrun": with(done, "rrun", "192.0", func(r *jjm.Report) { r.State, r.Ended, r.RSSKB = jjm.BatchRunning, 0, 1432 }),
-		"rheld": with(waits, "rheld", "193.0", func(r *jjm.Report) {
+		"rrun": with(done, "rrun", "60.0", func(r *jjm.Report) { r.State, r.Ended, r.RSSKB = jjm.BatchRunning, 0, 1580 }),
+		"rheld": with(waits, "rheld", "61.0", func(r *jjm.Report) {
 			r.State, r.Hold, r.Reason = jjm.BatchHold, "15/0", "submitted on hold at user's request"
 		}),
-		"ridle": with(waits, "ridle", "194.0", func(r *jjm.Report) { r.State, r.Reason = jjm.BatchQueued, "no match found" }),
-		"rstubborn": with(done, "rstubborn", "197.0", func(r *jjm.Report) { // its processes still live
-			r.State, r.Reason, r.RSSKB = jjm.BatchRunning, "being removed", 3204
-			r.Submitted, r.Started, r.Ended = at(1795283057), at(1795283058), 0
+		"ridle": with(waits, "ridle", "62.0", func(r *jjm.Report) { r.State, r.Reason = jjm.BatchQueued, "no match found" }),
+		"rmemory": with(done, "rmemory", "64.0", func(r *jjm.Report) {
+			r.State, r.Started, r.Ended, r.RSSKB = jjm.BatchRunning, at(1795310433), 0, 201608
 		}),
-		"routput": with(done, "routput", "199.0", func(r *jjm.Report) {
+		"rstubborn": with(done, "rstubborn", "68.0", func(r *jjm.Report) { // its processes still live
+			r.State, r.Reason, r.RSSKB = jjm.BatchRunning, "being removed", 3320
+			r.Submitted, r.Started, r.Ended = at(1795310432), at(1795310433), 0
+		}),
+		"routput": with(done, "routput", "70.0", func(r *jjm.Report) {
 			r.State, r.Hold = jjm.BatchHold, "7/2"
-			r.Reason = "Error from slot1_2@jjmpool.localdomain: Failed to open '/nonexistent/x' as standard output: No such file or directory (errno 2)"
-			r.Submitted, r.Started, r.Ended = at(1795283058), at(1795283059), 0
+			r.Reason = "Error from slot1_8@jjmpool.localdomain: Failed to open '/nonexistent/x' as standard output: No such file or directory (errno 2)"
+			r.Submitted, r.Started, r.Ended = at(1795310432), at(1795310433), 0
 		}),
 	}
 	if diff := cmp.Diff(want, states(t, "q_states", sourceQueue)); diff != "" {
@@ -74,7 +77,9 @@ func TestReports_OfRecordedHistory(t *testing.T) {
 	got := states(t, "history_states", sourceHistory)
 	want := map[jjm.Tag]jjm.BatchState{
 		"rlimit": jjm.BatchTimeout, "revict": jjm.BatchAborted, "rkilled": jjm.BatchCancelled, "rcancel": jjm.BatchCancelled,
-		"rmtest": jjm.BatchCancelled,
+		"rstubborn": jjm.BatchCancelled, "rmemory": jjm.BatchOOM,
+		// Two whose policy speaks of memory. The second had used what it may.
+		"rpolremove": jjm.BatchOOM, "rharmless": jjm.BatchAborted,
 	}
 	for tag, state := range want {
 		if r := got[tag]; r.State != state || r.Ended == 0 || r.Reason == "" || r.Exit != 0 || r.Signal != 0 {
@@ -83,6 +88,41 @@ func TestReports_OfRecordedHistory(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d jobs, want %d", len(got), len(want))
+	}
+	if r := got["rmemory"]; r.RSSKB != 201608 || !strings.Contains(r.Reason, "memory usage exceeded request_memory") {
+		t.Errorf("without evidence: %+v", r)
+	}
+}
+
+// The end of a job stays, whatever is asked and when.
+func TestReport_EndsDoNotMove(t *testing.T) {
+	tests := map[string][]record{
+		"completed": {{status: completed, entered: 100}},
+		"at its limit, on hold, then removed": {
+			{status: held, hold: 47, entered: 100, vacated: 100}, {status: removed, lastHold: 47, entered: 130, vacated: 100}},
+		"cancelled at work": {{status: removed, entered: 102, vacated: 102}},
+		"cancelled in wait": {{status: removed, entered: 90}},
+		"evicted":           {{status: removed, entered: 130, vacated: 100}},
+	}
+	for name, records := range tests {
+		for _, source := range []string{sourceQueue, sourceHistory} {
+			for _, r := range records {
+				want := at(100)
+				switch name {
+				case "cancelled at work":
+					want = at(102)
+				case "cancelled in wait":
+					want = at(90)
+				}
+				if got := report(r, source); got.Ended != want {
+					t.Errorf("%s, %s: ended at %v, want %v", name, source, got.Ended, want)
+				}
+			}
+		}
+	}
+	attached := record{status: removed, host: "h", entered: 101}
+	if got := report(attached, sourceQueue); got.Ended != 0 || got.State != jjm.BatchRunning {
+		t.Errorf("still at work: %+v", got)
 	}
 }
 
@@ -96,6 +136,9 @@ func TestState_LimitsAndReasons(t *testing.T) {
 		"execute time":                {record{status: held, hold: 47}, jjm.BatchTimeout},
 		"by a policy":                 {record{status: held, hold: 26}, jjm.BatchHold},
 		"removed after memory":        {record{status: removed, lastHold: 34, text: "over its limit: x"}, jjm.BatchOOM},
+		"memory, by the machine":      {record{status: held, hold: 21, holdSub: 102, overMemory: true}, jjm.BatchOOM},
+		"the same, removed":           {record{status: removed, lastHold: 21, overMemory: true, text: "over its limit: x"}, jjm.BatchOOM},
+		"held by the machine":         {record{status: held, hold: 21, holdSub: 101}, jjm.BatchHold},
 		"removed by a person":         {record{status: removed, lastHold: 15, text: "enough (by user ann)"}, jjm.BatchCancelled},
 		"removed by a policy":         {record{status: removed, lastHold: -1, text: "The system macro SYSTEM_PERIODIC_REMOVE expression 'x' evaluated to TRUE"}, jjm.BatchAborted},
 		"removed, nobody knows why":   {record{status: removed}, jjm.BatchCancelled},
@@ -167,8 +210,8 @@ func TestParseTable_NoAnswerIsNoEmptyListing(t *testing.T) {
 		"cut, and a line end":    append(append([]byte{}, whole[:len(whole)-40]...), '\n'),
 		"glued":                  bytes.Replace(whole, []byte("\n"), []byte(" "), 1),
 		"a status beyond all":    bytes.Replace(whole, []byte("\t4  "), []byte("\t9  "), 1),
-		"a number that is none":  bytes.Replace(whole, []byte("\t189 "), []byte("\tabc "), 1),
-		"one without a cluster":  bytes.Replace(whole, []byte("\t189 "), []byte("\tundefined "), 1),
+		"a number that is none":  bytes.Replace(whole, []byte("\t57 "), []byte("\tabc "), 1),
+		"one without a cluster":  bytes.Replace(whole, []byte("\t57 "), []byte("\tundefined "), 1),
 		"a line without its end": bytes.Replace(whole, []byte("\t"+markEnd+"\n\""), []byte("\n\""), 1),
 	}
 	for name, text := range bad {
@@ -177,7 +220,7 @@ func TestParseTable_NoAnswerIsNoEmptyListing(t *testing.T) {
 		}
 	}
 	banner := append([]byte("Welcome!\n\n"), whole...)
-	if got, err := parseTable(append(banner, "Bye.\n"...)); err != nil || len(got) != 8 {
+	if got, err := parseTable(append(banner, "Bye.\n"...)); err != nil || len(got) != 9 {
 		t.Errorf("with a banner: %d jobs, error %v", len(got), err)
 	}
 }

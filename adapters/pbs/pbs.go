@@ -29,7 +29,6 @@ package pbs
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -39,19 +38,15 @@ import (
 
 // Config is the section of a cluster of kind "pbs".
 type Config struct {
-	adapters.CLI
+	// QOS is known to PBS by a resource, see QOSResource. Directives are options
+	// of qsub: "-l place=scatter".
+	adapters.Common
 	// Dialect is "openpbs" (also for PBS Pro) or "torque"; "" = ask the
 	// commands.
 	Dialect string `toml:"dialect"`
-	// Queue is the queue of jobs that name none; "" = the server's default.
-	Queue string `toml:"queue"`
-	// Account and Project are charged for jobs that name none.
-	Account string `toml:"account"`
-	Project string `toml:"project"`
-	// QOS is the quality of service of jobs that name none. PBS has none of
-	// its own: QOSResource names the resource by which the site's scheduler
-	// knows it (Maui and Moab: "qos"); "" = requests for a QOS are refused.
-	QOS         string `toml:"qos"`
+	// QOSResource names the resource by which the site's scheduler knows the
+	// quality of service (Maui and Moab: "qos"), of which PBS has none of its
+	// own; "" = requests for a QOS are refused.
 	QOSResource string `toml:"qos_resource"`
 	// Scratch names the site's resource of type size for disk space on the
 	// worker; "" = requests for scratch are refused.
@@ -59,23 +54,10 @@ type Config struct {
 	// Chunk is added to every chunk (OpenPBS: select) or node (Torque: nodes):
 	// "arch=linux:scratch_ok=true".
 	Chunk string `toml:"chunk"`
-	// Directives are options of qsub that are added to every submission, one
-	// each: "-l place=scatter". AllowDirectives lets job files add their own.
-	Directives      []string `toml:"directives"`
-	AllowDirectives bool     `toml:"allow_directives"`
-	// Hook is the absolute path of a program that is asked before every
-	// submission; see docs/PBS.md.
-	Hook string `toml:"hook"`
-	// SharedFS is false where workers do not see the work area; this adapter
-	// needs it to be true.
-	SharedFS bool `toml:"shared_fs"`
-	// MaxBulk caps the size of a job array below the server's own limit; 0 =
-	// that limit.
-	MaxBulk int `toml:"max_bulk"`
 }
 
 // DefaultConfig gives the defaults.
-func DefaultConfig() Config { return Config{SharedFS: true} }
+func DefaultConfig() Config { return Config{Common: adapters.DefaultCommon()} }
 
 // safeBulk is the size of an array that every server takes which was not asked
 // yet. The default limit is 10000 (OpenPBS, max_array_size).
@@ -117,8 +99,8 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	if err := decode(&c); err != nil {
 		return nil, err
 	}
-	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	if err := c.check(name); err != nil {
+		return nil, err
 	}
 	if env.Now == nil {
 		env.Now = time.Now
@@ -156,23 +138,17 @@ func (c *Config) zone() (*time.Location, error) {
 }
 
 // check finds settings that cannot work. The errors name the key.
-func (c Config) check() error {
+func (c Config) check(name string) error {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
-		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
-	}
-	if err := c.CLI.Check(); err != nil {
-		bad("bin", "%v", err)
+		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: fmt.Sprintf(format, args...)})
 	}
 	if _, ok := dialects[c.Dialect]; !ok {
 		bad("dialect", `%q: want "openpbs", "torque", or nothing to ask the commands`, c.Dialect)
 	}
-	for field, text := range map[string]string{
-		"queue": c.Queue, "account": c.Account, "project": c.Project, "qos": c.QOS,
-		"qos_resource": c.QOSResource, "scratch": c.Scratch,
-	} {
-		if problem := oddWord(text); problem != "" {
-			bad(field, "%s", problem)
+	for field, text := range map[string]string{"qos_resource": c.QOSResource, "scratch": c.Scratch} {
+		if err := oddWord(text); err != nil {
+			bad(field, "%v", err)
 		}
 	}
 	if c.QOS != "" && c.QOSResource == "" {
@@ -181,21 +157,7 @@ func (c Config) check() error {
 	if !chunkText.MatchString(c.Chunk) {
 		bad("chunk", "%q: want resources such as arch=linux, with colons between them", c.Chunk)
 	}
-	for _, d := range c.Directives {
-		if _, err := directive(d); err != nil {
-			bad("directives", "%v", err)
-		}
-	}
-	if c.Hook != "" && !filepath.IsAbs(c.Hook) {
-		bad("hook", "%q: want an absolute path", c.Hook)
-	}
-	if !c.SharedFS {
-		bad("shared_fs", "false: this adapter does not carry files; workers must see the work area")
-	}
-	if c.MaxBulk < 0 {
-		bad("max_bulk", "%d: want a number of jobs, or 0 for the server's limit", c.MaxBulk)
-	}
-	return ps.Err()
+	return append(c.Common.Check(name, adapters.Rules{Word: oddWord, Directive: oddDirective}), ps...).Err()
 }
 
 // Name is the cluster's name in the configuration.
@@ -207,12 +169,9 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	l, off, d := a.limits, a.noHistory, a.dialect
 	a.mu.Unlock()
 	c := adapters.Capabilities{
-		MaxBulk: l.array, MaxQueued: l.queued, TwoPhase: true, SharedFS: true, Accounting: !off,
+		MaxBulk: a.config.Bulk(l.array), MaxQueued: l.queued, TwoPhase: true, SharedFS: true, Accounting: !off,
 		Slots: l.slots, MaxCores: l.cores, MaxMemoryMB: l.memoryMB, Settle: settle,
 		Guarantee: guarantee(d, off),
-	}
-	if most := a.config.MaxBulk; most > 0 {
-		c.MaxBulk = min(c.MaxBulk, most)
 	}
 	return c
 }

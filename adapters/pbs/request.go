@@ -18,12 +18,17 @@ var word = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+/-]{0,63}$`)
 // chunkText is a list of resources of a chunk.
 var chunkText = regexp.MustCompile(`^([A-Za-z0-9_]+(=[A-Za-z0-9_.+-]+)?(:[A-Za-z0-9_]+(=[A-Za-z0-9_.+-]+)?)*)?$`)
 
-// oddWord says what is wrong with a word; "" if nothing is.
-func oddWord(s string) string {
+// oddWord says what is wrong with a word.
+func oddWord(s string) error {
 	if s == "" || word.MatchString(s) {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%.80q: want a word of letters, digits and _ . + / -", s)
+	return fmt.Errorf("%.80q: want a word of letters, digits and _ . + / -", s)
+}
+
+func oddDirective(line string) error {
+	_, err := directive(line)
+	return err
 }
 
 // Check finds what this cluster cannot express in a request.
@@ -36,8 +41,8 @@ func (a *Adapter) Check(r jjm.Request) error {
 		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
 	}
 	for field, text := range map[string]string{"queue": r.Queue, "account": r.Account, "project": r.Project, "qos": r.QOS} {
-		if problem := oddWord(text); problem != "" {
-			bad(field, "%s", problem)
+		if err := oddWord(text); err != nil {
+			bad(field, "%v", err)
 		}
 	}
 	if r.QOS != "" && a.config.QOSResource == "" {
@@ -55,35 +60,31 @@ func (a *Adapter) Check(r jjm.Request) error {
 	if l.memoryMB > 0 && r.MemoryMB > l.memoryMB {
 		bad("memory_mb", "%d: the largest node of cluster %s has %d", r.MemoryMB, a.name, l.memoryMB)
 	}
-	if q, known := l.queues[firstOf(r.Queue, a.config.Queue, l.defaultQueue)]; known && q.walltime > 0 && time.Duration(r.Walltime) > q.walltime {
+	if q, known := l.queues[firstOf(a.config.Fill(r).Queue, l.defaultQueue)]; known && q.walltime > 0 && time.Duration(r.Walltime) > q.walltime {
 		bad("walltime", "%v: the queue allows %v", r.Walltime, q.walltime)
 	}
-	if r.Directives != "" && !a.config.AllowDirectives {
-		bad("directives", "cluster %s takes none from job files (allow_directives)", a.name)
-	} else if _, err := directives(r.Directives); err != nil {
-		bad("directives", "%v", err)
-	}
-	return ps.Err()
+	return append(ps, a.config.CheckDirectives(a.name, r, oddDirective)...).Err()
 }
 
 // requestArgs gives the options of qsub for what a job needs.
 func requestArgs(r jjm.Request, c Config, d dialect) []string {
+	r = c.Fill(r)
 	var args []string
-	option := func(letter, value, def string) {
-		if v := firstOf(value, def); v != "" {
-			args = append(args, letter, v)
+	option := func(letter, value string) {
+		if value != "" {
+			args = append(args, letter, value)
 		}
 	}
-	option("-q", r.Queue, c.Queue)
-	option("-A", r.Account, c.Account)
+	option("-q", r.Queue)
+	option("-A", r.Account)
 	if d != torque {
-		option("-P", r.Project, c.Project)
+		option("-P", r.Project)
 	}
 	for _, l := range resources(r, c, d) {
 		args = append(args, "-l", l)
 	}
-	if qos := firstOf(r.QOS, c.QOS); qos != "" {
-		args = append(args, "-l", c.QOSResource+"="+qos)
+	if r.QOS != "" {
+		args = append(args, "-l", c.QOSResource+"="+r.QOS)
 	}
 	return args
 }

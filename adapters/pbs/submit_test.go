@@ -69,7 +69,7 @@ func TestSubmitArgs(t *testing.T) {
 		Cores: 4, MemoryMB: 2000, Walltime: jjm.Duration(90*time.Minute + time.Millisecond), GPUs: 1, ScratchMB: 500,
 		Queue: "long", Account: "atlas", Project: "p1", QOS: "high",
 	}
-	config := Config{Scratch: "scratch", QOSResource: "qos", Chunk: "arch=linux", Queue: "short"}
+	config := Config{Common: adapters.Common{Queue: "short"}, Scratch: "scratch", QOSResource: "qos", Chunk: "arch=linux"}
 	const common = "-r n -S /bin/sh -o /dev/null -e /dev/null"
 	tests := []struct {
 		name string
@@ -160,7 +160,7 @@ func TestHook_AddsOptionsOrRefuses(t *testing.T) {
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		return makeAdapter(t, func(c *Config) { c.Hook = path })
+		return makeAdapter(t, func(c *Config) { c.Hook = adapters.Hook(path) })
 	}
 	b := adapters.Bulk{Tag: "jt", N: 2, Owner: jjm.Owner{User: "me"}, Request: jjm.Request{Cores: 3}}
 	a := hook(`cat >` + filepath.Join(dir, "asked") + `; echo; echo "-W group_list=g"; echo "-p 3"`)

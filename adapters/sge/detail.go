@@ -44,7 +44,7 @@ func parseDetail(text []byte) ([]detail, error) {
 			Text string  `xml:"MES_message"`
 		} `xml:"messages>element>SME_message_list>element"`
 	}
-	if err := decodeXML(text, "detailed_job_info", &doc); err != nil {
+	if err := decodeXML([]byte(repair(string(text))), "detailed_job_info", &doc); err != nil {
 		return nil, err
 	}
 	pending := map[int64]string{}

@@ -21,15 +21,10 @@ var allowed = map[string]bool{
 var owned = []string{"-N", "-t", "-h", "-r", "-o", "-e", "-i", "-j", "-S", "-C", "-b", "-wd", "-cwd", "-terse", "-sync",
 	"-now", "-notify", "-v", "-V", "-clear", "-hold_jid", "-hold_jid_ad", "-a", "-c", "-shell", "-verify", "-@", "-pe"}
 
-// lines splits what a job file or a hook says into its options.
-func lines(text string) []string {
-	var out []string
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			out = append(out, line)
-		}
-	}
-	return out
+// oddDirective says what is wrong with one option.
+func oddDirective(line string) error {
+	_, err := words([]string{line})
+	return err
 }
 
 // words turns options, each with its value in one text ("-l os=el9"), into the

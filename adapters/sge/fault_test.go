@@ -206,6 +206,38 @@ func TestBed_AJobInErrorIsHeldWithItsReasonAndReleased(t *testing.T) {
 	}
 }
 
+// TestBed_ARescheduledTaskIsListedByAnAdapterThatNeverSawIt covers the XML that
+// is none, which Grid Engine prints until it has cleaned up after the first run.
+func TestBed_ARescheduledTaskIsListedByAnAdapterThatNeverSawIt(t *testing.T) {
+	t.Parallel()
+	bed := testbed.Start(t, "sge")
+	a, dir := onBed(t, bed, bed.Bin), bed.Dir(t)
+	// The second task runs all the time: of running ones qstat -j is asked.
+	b := bulkOf(t, bed, dir, 2, `echo x >>runs.$JJM_INDEX; [ -e again ] && exit 3
+		sleep 60`)
+	receipt, err := a.Submit(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, a, b, receipt)
+	patient(t, "running", func() bool {
+		_, err0 := os.Stat(filepath.Join(dir, "runs.0"))
+		_, err1 := os.Stat(filepath.Join(dir, "runs.1"))
+		return err0 == nil && err1 == nil && one(t, a, b).State == jjm.BatchRunning
+	})
+	if err := os.WriteFile(filepath.Join(dir, "again"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	bed.Do(t, "reschedule", receipt.ID+".1")
+	patient(t, "over", func() bool { return one(t, onBed(t, bed, bed.Bin), b).State.Ended() })
+	if r := one(t, a, b); r.State != jjm.BatchEndedFailed || r.Exit != 3 || r.Restarts != 1 {
+		t.Errorf("%+v", r)
+	}
+	if _, err := a.Control(t.Context(), b.Owner, adapters.Cancel, refsOf(b, receipt)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestBed_RequestsAreTaken submits what a request can hold.
 func TestBed_RequestsAreTaken(t *testing.T) {
 	t.Parallel()

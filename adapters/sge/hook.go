@@ -11,7 +11,7 @@ import (
 // askHook gives the options that the site's hook adds to a bulk. What is no
 // option for a site to give is of kind Invalid.
 func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error) {
-	printed, err := adapters.Hook(a.cfg.Hook).Ask(ctx, a.name, b)
+	printed, err := a.cfg.Hook.Ask(ctx, a.name, b)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package sge
 
 import (
+	"encoding/xml"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,6 +155,82 @@ func TestDetail_TellsSubmissionAndErrors(t *testing.T) {
 	}
 }
 
+// TestDetail_OfARescheduledTask reads what qstat -j printed two seconds after
+// "qmod -f -rj 102.2", which is no XML.
+func TestDetail_OfARescheduledTask(t *testing.T) {
+	got, err := parseDetail(recorded(t, "qstat_j_rerun_xml.xml"))
+	if err != nil || len(got) != 1 {
+		t.Fatalf("%+v, error %v", got, err)
+	}
+	want := `cannot run on host "localhost" until clean up of a previous run has finished`
+	if d := got[0]; d.bulk != 102 || d.name != "jtestsn" || d.submitted == 0 || d.pending != want {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestDetail_MessagesMayHoldMarks(t *testing.T) {
+	good := string(recorded(t, "qstat_j_eqw_xml.xml"))
+	for said, want := range map[string]string{
+		"job-array task <1730.9> was rescheduled":  "job-array task <1730.9> was rescheduled",
+		"a < b && b > c; &lt;x&gt; &#60; &amp; &c": "a < b && b > c; <x> < & &c",
+		"</djob_info> <?xml <!-- ]]>":              "</djob_info> <?xml <!-- ]]>",
+		"%lt;x>":                                   "<x>",
+	} {
+		text := strings.Replace(good, "Job is in error state", said, 1)
+		got, err := parseDetail([]byte(text))
+		if err != nil || len(got) != 1 || got[0].pending != want {
+			t.Errorf("%q: %+v, error %v", said, got, err)
+		}
+	}
+}
+
+func TestRepair_WhatIsXMLStays(t *testing.T) {
+	for _, file := range []string{"qstat_j_eqw_xml.xml", "qstat_j_unknown_xml.xml", "qstat_mixed_xml.xml", "qstat_xml_all.xml", "qhost_xml.xml"} {
+		if text := string(recorded(t, file)); repair(text) != text {
+			t.Errorf("%s: %s", file, cmp.Diff(text, repair(text)))
+		}
+	}
+	for text, want := range map[string]string{
+		`<a b="1" c='2'/><x:y/><!-- <1.2> -->`:   `<a b="1" c='2'/><x:y/><!-- <ulong_sublist> -->`,
+		"<1730.9><x>1</x></1730.9>":              "<ulong_sublist><x>1</x></ulong_sublist>",
+		"<job ids>1</job ids><>":                 "<ulong_sublist>1</ulong_sublist><>",
+		"<MES_message>a<b":                       "<MES_message>a<b",
+		"<QIM_message>a</QIM_message><b c>1</b>": "<QIM_message>a</QIM_message><ulong_sublist>1</b>",
+	} {
+		if got := repair(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
+// FuzzRepair: what is repaired stays so, and what was XML with messages of plain
+// text says the same as before.
+func FuzzRepair(f *testing.F) {
+	_, messages, _ := strings.Cut(string(recorded(f, "qstat_j_rerun_xml.xml")), "</djob_info>")
+	f.Add(messages)
+	f.Add("<QIM_message>task <1730.9> & &lt;</QIM_message><job ids></job ids>")
+	f.Fuzz(func(t *testing.T, text string) {
+		once := repair(text)
+		if again := repair(once); again != once {
+			t.Errorf("%q became %q, then %q", text, once, again)
+		}
+		if !strings.Contains(text, "_message>") && !strings.Contains(text, "<!") && xmlValid(text) && once != text {
+			t.Errorf("good XML %q became %q", text, once)
+		}
+	})
+}
+
+// xmlValid reports whether a text of ASCII is XML.
+func xmlValid(text string) bool {
+	d := xml.NewDecoder(strings.NewReader(text))
+	for {
+		_, err := d.Token()
+		if err != nil {
+			return errors.Is(err, io.EOF) && strings.IndexFunc(text, func(r rune) bool { return r > 126 }) < 0
+		}
+	}
+}
+
 func TestDetail_AJobThatIsGoneIsNoTrouble(t *testing.T) {
 	if got, err := parseDetail(recorded(t, "qstat_j_unknown_xml.xml")); err != nil || len(got) != 0 {
 		t.Errorf("%+v, error %v", got, err)
@@ -204,6 +283,7 @@ func FuzzParseListing(f *testing.F) {
 func FuzzParseDetail(f *testing.F) {
 	f.Add(recorded(f, "qstat_j_eqw_xml.xml"))
 	f.Add(recorded(f, "qstat_j_unknown_xml.xml"))
+	f.Add(recorded(f, "qstat_j_rerun_xml.xml"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if details, err := parseDetail(text); err != nil && details != nil {
 			t.Errorf("%+v, error %v", details, err)

@@ -8,9 +8,9 @@ import (
 )
 
 // Check finds what cannot be said to this Grid Engine.
-func (a *Adapter) Check(r jjm.Request) error { return a.cfg.problems(r).Err() }
+func (a *Adapter) Check(r jjm.Request) error { return a.cfg.problems(a.name, r).Err() }
 
-func (c Config) problems(r jjm.Request) jjm.Problems {
+func (c Config) problems(cluster string, r jjm.Request) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
@@ -28,27 +28,21 @@ func (c Config) problems(r jjm.Request) jjm.Problems {
 		bad("scratch_mb", "this cluster has no scratch space to ask for (setting scratch_resource)")
 	}
 	if r.QOS != "" {
-		bad("qos", "Grid Engine has no quality of service: use project or queue")
+		bad("qos", noQOS)
 	}
 	for _, f := range []struct{ field, value string }{
 		{"queue", r.Queue}, {"account", r.Account}, {"project", r.Project},
 	} {
-		if f.value != "" && !name.MatchString(f.value) {
-			bad(f.field, "%.80q: want a name of Grid Engine: letters, digits, _ . @ * ? + / -", f.value)
+		if err := oddName(f.value); err != nil {
+			bad(f.field, "%v", err)
 		}
 	}
-	if r.Directives != "" {
-		if _, err := words(lines(r.Directives)); err != nil {
-			bad("directives", "%v", err)
-		} else if !c.AllowDirectives {
-			bad("directives", "this cluster takes none from job files (setting allow_directives)")
-		}
-	}
-	return ps
+	return append(ps, c.CheckDirectives(cluster, r, oddDirective)...)
 }
 
 // options say a request in the words of qsub(1). The request has been checked.
 func (c Config) options(r jjm.Request) []string {
+	r = c.Fill(r)
 	var opts []string
 	add := func(words ...string) { opts = append(opts, words...) }
 	slots := int64(max(1, r.Cores))
@@ -71,14 +65,9 @@ func (c Config) options(r jjm.Request) []string {
 	if r.ScratchMB > 0 {
 		add("-l", fmt.Sprintf("%s=%dM", c.ScratchResource, r.ScratchMB))
 	}
-	for _, f := range []struct{ option, asked, site string }{
-		{"-q", r.Queue, c.Queue}, {"-A", r.Account, c.Account}, {"-P", r.Project, c.Project},
-	} {
-		if f.asked == "" {
-			f.asked = f.site
-		}
-		if f.asked != "" {
-			add(f.option, f.asked)
+	for _, f := range []struct{ option, value string }{{"-q", r.Queue}, {"-A", r.Account}, {"-P", r.Project}} {
+		if f.value != "" {
+			add(f.option, f.value)
 		}
 	}
 	return opts

@@ -30,23 +30,9 @@ import (
 // Config is the section of a Grid Engine cluster.
 type Config struct {
 	// Bin is often /usr/lib/gridengine: Debian's /usr/bin/qsub is a script that
-	// takes ten times as long. Env then needs SGE_ROOT and SGE_CELL.
-	adapters.CLI
-	// Queue, Account and Project are used where a request names none.
-	Queue   string `toml:"queue"`
-	Account string `toml:"account"`
-	Project string `toml:"project"`
-	// Directives are options of qsub(1) that the site always adds, each with its
-	// value in the same text: "-l os=el9".
-	Directives []string `toml:"directives"`
-	// AllowDirectives takes request.directives of job files.
-	AllowDirectives bool `toml:"allow_directives"`
-	// Hook is the absolute path of a program that is asked for further options
-	// before each submission; "" for none.
-	Hook string `toml:"hook"`
-	// SharedFS is false where workers do not see the work area; this adapter
-	// needs it to be true.
-	SharedFS bool `toml:"shared_fs"`
+	// takes ten times as long. Env then needs SGE_ROOT and SGE_CELL. Directives
+	// are options of qsub(1), each with its value in the same text: "-l os=el9".
+	adapters.Common
 	// PE is the parallel environment that gives several slots of one host
 	// (allocation_rule $pe_slots); "" refuses requests of several cores.
 	PE string `toml:"pe"`
@@ -59,8 +45,6 @@ type Config struct {
 	// refuses requests. Scratch is asked for in MiB ("100M").
 	GPUResource     string `toml:"gpu_resource"`
 	ScratchResource string `toml:"scratch_resource"`
-	// MaxBulk is the most jobs of one bulk; 0 takes max_aj_tasks of the site.
-	MaxBulk int `toml:"max_bulk"`
 	// Accounting is the accounting file; "" is below $SGE_ROOT.
 	Accounting string `toml:"accounting"`
 	// Keep is how long ends and cancels are remembered.
@@ -71,7 +55,7 @@ type Config struct {
 // the end of a job within minutes unless it was down itself.
 func defaults() Config {
 	return Config{
-		SharedFS: true, MemoryResource: "h_vmem", MemoryPerSlot: true, GPUResource: "gpu",
+		Common: adapters.DefaultCommon(), MemoryResource: "h_vmem", MemoryPerSlot: true, GPUResource: "gpu",
 		Keep: jjm.Duration(72 * time.Hour),
 	}
 }
@@ -81,36 +65,36 @@ func defaults() Config {
 // ":" is refused by qsub and would break the accounting file's lines.
 var name = regexp.MustCompile(`^[A-Za-z0-9_.@*?][A-Za-z0-9_.@*?+/-]*$`)
 
-func (c Config) check() error {
-	if err := c.CLI.Check(); err != nil {
-		return err
+// noQOS is what to do without.
+const noQOS = "Grid Engine has no quality of service: use project or queue"
+
+func (c Config) check(cluster string) error {
+	ps := c.Common.Check(cluster, adapters.Rules{Word: oddName, Directive: oddDirective, Without: map[string]string{"qos": noQOS}})
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Where: "cluster " + cluster, Field: field, Text: fmt.Sprintf(format, args...)})
 	}
 	for _, f := range []struct{ key, value string }{
-		{"queue", c.Queue}, {"account", c.Account}, {"project", c.Project}, {"pe", c.PE},
-		{"memory_resource", c.MemoryResource}, {"gpu_resource", c.GPUResource}, {"scratch_resource", c.ScratchResource},
+		{"pe", c.PE}, {"memory_resource", c.MemoryResource}, {"gpu_resource", c.GPUResource}, {"scratch_resource", c.ScratchResource},
 	} {
-		if f.value != "" && !name.MatchString(f.value) {
-			return jjm.Errorf(jjm.Invalid, "%s: %q: want a name of Grid Engine", f.key, f.value)
+		if err := oddName(f.value); err != nil {
+			bad(f.key, "%v", err)
 		}
 	}
-	for _, f := range []struct{ key, value string }{{"hook", c.Hook}, {"accounting", c.Accounting}} {
-		if f.value != "" && !filepath.IsAbs(f.value) {
-			return jjm.Errorf(jjm.Invalid, "%s: %q: want an absolute path", f.key, f.value)
-		}
-	}
-	if !c.SharedFS {
-		return jjm.Errorf(jjm.Invalid, "shared_fs: false: Grid Engine carries no files; workers must see the work area")
-	}
-	if c.MaxBulk < 0 {
-		return jjm.Errorf(jjm.Invalid, "max_bulk: %d: want a number of jobs, or 0 for the site's max_aj_tasks", c.MaxBulk)
+	if c.Accounting != "" && !filepath.IsAbs(c.Accounting) {
+		bad("accounting", "%q: want an absolute path", c.Accounting)
 	}
 	if c.Keep.D() < time.Hour {
-		return jjm.Errorf(jjm.Invalid, "keep: %v: want at least 1h, or ends are forgotten before they are read", c.Keep)
+		bad("keep", "%v: want at least 1h, or ends are forgotten before they are read", c.Keep)
 	}
-	if _, err := words(c.Directives); err != nil {
-		return jjm.Errorf(jjm.Invalid, "directives: %w", err)
+	return ps.Err()
+}
+
+// oddName says what is wrong with a name of Grid Engine; "" is none.
+func oddName(text string) error {
+	if text == "" || name.MatchString(text) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%.80q: want a name of Grid Engine: letters, digits, _ . @ * ? + / -", text)
 }
 
 // accounting gives the path of the accounting file.
@@ -158,7 +142,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	if err := decode(&cfg); err != nil {
 		return nil, err
 	}
-	if err := cfg.check(); err != nil {
+	if err := cfg.check(name); err != nil {
 		return nil, err
 	}
 	if env.Now == nil {
@@ -193,9 +177,7 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	if c.MaxBulk == 0 {
 		c.MaxBulk = unprobedBulk
 	}
-	if a.cfg.MaxBulk > 0 {
-		c.MaxBulk = min(c.MaxBulk, a.cfg.MaxBulk)
-	}
+	c.MaxBulk = a.cfg.Bulk(c.MaxBulk)
 	if a.cfg.PE == "" {
 		c.MaxCores = 1
 	}

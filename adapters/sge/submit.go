@@ -43,7 +43,7 @@ func (a *Adapter) prepare(ctx context.Context, b adapters.Bulk) ([]string, error
 	if err != nil {
 		return nil, jjm.Errorf(jjm.Internal, "directives: %w", err)
 	}
-	job, err := words(lines(b.Request.Directives))
+	job, err := words(adapters.Lines(b.Request.Directives))
 	if err != nil {
 		return nil, jjm.Errorf(jjm.Invalid, "request.directives: %w", err)
 	}

@@ -141,9 +141,10 @@ func TestConfig_MistakesNameTheirKey(t *testing.T) {
 		"shared_fs":       func(c *Config) { c.SharedFS = false },
 		"max_bulk":        func(c *Config) { c.MaxBulk = -1 },
 		"keep":            func(c *Config) { c.Keep = jjm.Duration(time.Minute) },
-		"directives":      func(c *Config) { c.Directives = []string{"-N x"} },
+		"qos":             func(c *Config) { c.QOS = "high" },
+		"directives[0]":   func(c *Config) { c.Directives = []string{"-N x"} },
 	} {
-		if _, err := lonely(t, change); jjm.KindOf(err) != jjm.Invalid || !strings.HasPrefix(err.Error(), key+":") {
+		if _, err := lonely(t, change); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), " "+key+":") {
 			t.Errorf("%s: error %v", key, err)
 		}
 	}
@@ -163,7 +164,7 @@ func TestConfig_TheAccountingFileIsBelowSGERoot(t *testing.T) {
 
 func TestHook_AddsOptionsOrRefuses(t *testing.T) {
 	hook := filepath.Join(t.TempDir(), "hook")
-	a, err := lonely(t, func(c *Config) { c.Hook = hook })
+	a, err := lonely(t, func(c *Config) { c.Hook = adapters.Hook(hook) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"jjm"
+	"jjm/adapters"
 	"jjm/run"
 )
 
@@ -66,7 +67,7 @@ func FuzzSite(f *testing.F) {
 			return
 		}
 		for name := range s.partitions {
-			c := capabilities(s, Config{Queue: name})
+			c := capabilities(s, Config{Common: adapters.Common{Queue: name}})
 			if c.MaxBulk < 1 || c.MaxCores < 0 || c.MaxMemoryMB < 0 || c.MaxWalltime < 0 || c.Settle < 0 || c.Guarantee == "" {
 				t.Errorf("%+v", c)
 			}

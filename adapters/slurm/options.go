@@ -12,6 +12,7 @@ import (
 
 // requestOptions are the options of sbatch(1) for what a job asks for.
 func requestOptions(r jjm.Request, c Config) []string {
+	r = c.Fill(r)
 	var opts []string
 	add := func(name, value string) {
 		if value != "" {
@@ -24,10 +25,10 @@ func requestOptions(r jjm.Request, c Config) []string {
 		}
 		return strconv.FormatInt(n, 10) + unit
 	}
-	add("partition", or(r.Queue, c.Queue))
-	add("account", or(r.Account, c.Account))
-	add("wckey", or(r.Project, c.Project))
-	add("qos", or(r.QOS, c.QOS))
+	add("partition", r.Queue)
+	add("account", r.Account)
+	add("wckey", r.Project)
+	add("qos", r.QOS)
 	add("cpus-per-task", number(int64(r.Cores), ""))
 	add("mem", number(r.MemoryMB, "M"))
 	add("tmp", number(r.ScratchMB, "M"))

@@ -24,7 +24,7 @@ func TestSbatchArgs_ARequestInSlurmsWords(t *testing.T) {
 		Cores: 4, MemoryMB: 2000, Walltime: jjm.Duration(26*time.Hour + 90*time.Second + time.Millisecond), Queue: "long", GPUs: 2,
 		ScratchMB: 500, Project: "higgs", Directives: "#SBATCH -C avx2\n\n--licenses ansys:1\n",
 	}}
-	c := Config{Queue: "short", Account: "grid", QOS: "normal", Directives: []string{"--constraint=el9"}}
+	c := Config{Common: adapters.Common{Queue: "short", Account: "grid", QOS: "normal", Directives: []string{"--constraint=el9"}}}
 	got, err := sbatchArgs(b, c, []string{"--exclude=n7"})
 	want := []string{
 		"sbatch", "--parsable", "--nodes=1", "--ntasks=1",
@@ -230,9 +230,8 @@ func TestExample_EverySettingIsExplainedAndKnown(t *testing.T) {
 	if err != nil || len(meta.Undecoded()) > 0 || len(file.Cluster) != 1 {
 		t.Fatalf("unknown %v, error %v", meta.Undecoded(), err)
 	}
-	keys := reflect.TypeFor[Config]()
-	for i := range keys.NumField() {
-		if key := keys.Field(i).Tag.Get("toml"); key != "" && !meta.IsDefined("cluster", key) && !strings.Contains(on, "\n"+key+" = ") {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		if key := field.Tag.Get("toml"); key != "" && !meta.IsDefined("cluster", key) && !strings.Contains(on, "\n"+key+" = ") {
 			t.Errorf("%s is not explained", key)
 		}
 	}

@@ -294,9 +294,7 @@ func capabilities(s *site, c Config) adapters.Capabilities {
 		// missed it once in twelve, so twice that.
 		out.Settle = 2 * s.timeout
 	}
-	if c.MaxBulk > 0 {
-		out.MaxBulk = min(out.MaxBulk, c.MaxBulk)
-	}
+	out.MaxBulk = c.Bulk(out.MaxBulk)
 	return out
 }
 

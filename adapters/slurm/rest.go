@@ -106,10 +106,10 @@ type restSubmission struct {
 }
 
 func submission(b adapters.Bulk, c Config, script, home string) restSubmission {
-	r := b.Request
+	r := c.Fill(b.Request)
 	job := restJob{
 		Name: string(b.Tag), Array: "0-" + strconv.Itoa(b.N-1),
-		Partition: or(r.Queue, c.Queue), Account: or(r.Account, c.Account), WCKey: or(r.Project, c.Project), QOS: or(r.QOS, c.QOS),
+		Partition: r.Queue, Account: r.Account, WCKey: r.Project, QOS: r.QOS,
 		Nodes: 1, Tasks: 1, CPUs: r.Cores, MemoryMB: r.MemoryMB, ScratchMB: r.ScratchMB,
 		Minutes: int64((r.Walltime.D() + time.Minute - 1) / time.Minute),
 		Dir:     "/", Stdin: os.DevNull, Stdout: os.DevNull, Stderr: os.DevNull,

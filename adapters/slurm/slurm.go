@@ -33,7 +33,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -41,27 +40,14 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/run"
 )
 
 // Config is the section of a cluster of kind "slurm".
 type Config struct {
-	adapters.CLI
-	// Queue, Account, Project and QOS are what a job gets that asks for none:
-	// the options --partition, --account, --wckey and --qos of sbatch(1).
-	Queue   string `toml:"queue"`
-	Account string `toml:"account"`
-	Project string `toml:"project"`
-	QOS     string `toml:"qos"`
-	// Directives are options of sbatch that every submission gets.
-	Directives []string `toml:"directives"`
-	// AllowDirectives takes the options that job files bring.
-	AllowDirectives bool `toml:"allow_directives"`
-	// Hook is a program of the site, run before every submission; see
-	// docs/SLURM.md.
-	Hook adapters.Hook `toml:"hook"`
-	// MaxBulk bounds the jobs of one array below Slurm's own limit; 0 = no
-	// bound but that.
-	MaxBulk int `toml:"max_bulk"`
+	// Queue, Account, Project and QOS are the options --partition, --account,
+	// --wckey and --qos of sbatch(1); Directives are options of it.
+	adapters.Common
 	// History is how far back accounting is asked for a tag.
 	History jjm.Duration `toml:"history"`
 	// Rest is where slurmrestd listens, "unix:/path" or "http://host:port"; ""
@@ -77,7 +63,7 @@ type Config struct {
 
 // DefaultConfig gives the defaults.
 func DefaultConfig() Config {
-	return Config{History: jjm.Duration(30 * 24 * time.Hour), API: "v0.0.38"}
+	return Config{Common: adapters.DefaultCommon(), History: jjm.Duration(30 * 24 * time.Hour), API: "v0.0.38"}
 }
 
 // Adapter is one Slurm cluster.
@@ -150,25 +136,24 @@ func (c Config) check(name string) error {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: fmt.Sprintf(format, args...)})
 	}
-	if err := c.CLI.Check(); err != nil {
-		bad("", "%v", err)
-	}
-	if c.MaxBulk < 0 {
-		bad("max_bulk", "%d: want a number of jobs, or 0", c.MaxBulk)
-	}
 	if c.History < jjm.Duration(time.Hour) {
 		bad("history", "%v: want at least 1h: a doubtful submission must be found again", c.History)
 	}
-	if err := c.Hook.Check(); err != nil {
-		bad("", "%v", err)
-	}
-	for i, d := range c.Directives {
-		if _, err := directive(d); err != nil {
-			bad(fmt.Sprintf("directives[%d]", i), "%v", err)
-		}
-	}
 	c.checkRest(bad)
-	return ps.Err()
+	return append(c.Common.Check(name, adapters.Rules{Word: oddWord, Directive: oddDirective}), ps...).Err()
+}
+
+// oddWord says what sbatch would take apart.
+func oddWord(text string) error {
+	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
+		return fmt.Errorf("%.40q: it holds a blank or a control character", text)
+	}
+	return nil
+}
+
+func oddDirective(line string) error {
+	_, err := directive(line)
+	return err
 }
 
 func (c Config) checkRest(bad func(field, format string, args ...any)) {
@@ -208,13 +193,13 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 
 // mayAct refuses what the system would do as the wrong account: sbatch submits
 // as whoever runs it.
-func (a *Adapter) mayAct(owner jjm.Owner) error {
+func (a *Adapter) mayAct(ctx context.Context, owner jjm.Owner) error {
 	if owner.User == "" {
 		return jjm.Errorf(jjm.Invalid, "slurm: uid %d has no name: Slurm wants a user that it knows", owner.UID)
 	}
-	if os.Geteuid() == 0 && owner.UID != 0 && a.config.Bin == "" && !strings.HasPrefix(a.config.Rest, "http") {
+	if run.UID(ctx) == 0 && owner.UID != 0 && a.config.Bin == "" && !strings.HasPrefix(a.config.Rest, "http") {
 		return jjm.Errorf(jjm.Denied, "slurm: jjm runs as root, and sbatch would run the jobs of %s as root: "+
-			"run jjm as a service account, or set bin to commands that act for it", owner.User)
+			"run jjm as a service account, set run_as = \"owner\", or set bin to commands that act for it", owner.User)
 	}
 	return nil
 }

@@ -343,7 +343,7 @@ func TestSite_RecordedConfiguration(t *testing.T) {
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
 	}
-	if c := capabilities(s, Config{Queue: "all", MaxBulk: 500}); c.MaxBulk != 500 || c.Slots != 96 || c.MaxCores != 64 {
+	if c := capabilities(s, Config{Common: adapters.Common{Queue: "all", MaxBulk: 500}}); c.MaxBulk != 500 || c.Slots != 96 || c.MaxCores != 64 {
 		t.Errorf("%+v", c)
 	}
 	s.maxSubmit = 100

@@ -3,7 +3,6 @@ package slurm
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"jjm"
 	"jjm/adapters"
@@ -23,7 +22,7 @@ func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
 		return none, err
 	}
-	if err := a.mayAct(b.Owner); err != nil {
+	if err := a.mayAct(ctx, b.Owner); err != nil {
 		return none, err
 	}
 	if err := a.Check(b.Request); err != nil {
@@ -58,25 +57,17 @@ func (a *Adapter) Check(r jjm.Request) error {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
 	}
-	switch {
-	case r.Directives == "":
-	case !a.config.AllowDirectives:
-		bad("directives", "cluster %s takes no options of its batch system from job files", a.name)
-	default:
-		if _, err := sbatchArgs(adapters.Bulk{N: 1, Request: r}, Config{}, nil); err != nil {
-			bad("directives", "%v", err)
-		}
-	}
 	for _, f := range [][2]string{{"queue", r.Queue}, {"account", r.Account}, {"project", r.Project}, {"qos", r.QOS}} {
-		if strings.ContainsFunc(f[1], func(c rune) bool { return c <= ' ' || c == 0x7f }) {
-			bad(f[0], "%.40q: it holds a blank or a control character", f[1])
+		if err := oddWord(f[1]); err != nil {
+			bad(f[0], "%v", err)
 		}
 	}
+	ps = append(ps, a.config.CheckDirectives(a.name, r, oddDirective)...)
 	a.mu.Lock()
 	site := a.site
 	a.mu.Unlock()
 	if site != nil {
-		ps = append(ps, site.beyond(r, or(r.Queue, a.config.Queue))...)
+		ps = append(ps, site.beyond(r, a.config.Fill(r).Queue)...)
 	}
 	return ps.Err()
 }

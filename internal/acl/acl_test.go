@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"jjm/internal/needs"
 )
 
 // readable reports whether an account can open a file, by becoming it for
@@ -41,9 +43,7 @@ func readable(t testingT, path string, uid int) bool {
 }
 
 func TestGrant_LetsThoseInAndNobodyElse(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root can look as others do")
-	}
+	needs.Root(t, "to look as others do")
 	dir, err := os.MkdirTemp("/var/tmp", "acl") // t.TempDir lies where others cannot go
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestGrant_LetsThoseInAndNobodyElse(t *testing.T) {
 		}
 		defer f.Close()
 		if err := Grant(f, p, uids...); errors.Is(err, ErrUnsupported) {
-			t.Skipf("%s: %v", path, err)
+			needs.Missing(t, "access lists: "+err.Error(), "run the tests where "+path+" can have them")
 		} else if err != nil {
 			t.Fatal(err)
 		}
@@ -121,9 +121,7 @@ func FuzzDecode(f *testing.F) {
 
 // Whatever list a file has, Allows says what the kernel does.
 func TestAllows_SaysWhatTheKernelDoes(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root can look as others do")
-	}
+	needs.Root(t, "to look as others do")
 	dir, err := os.MkdirTemp("/var/tmp", "acl")
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
@@ -133,6 +131,7 @@ func TestAllows_SaysWhatTheKernelDoes(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "f")
+	whole := t
 	rapid.Check(t, func(t *rapid.T) {
 		_ = os.Remove(path)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -157,7 +156,7 @@ func TestAllows_SaysWhatTheKernelDoes(t *testing.T) {
 		}
 		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.id, b.id)) })
 		if err := write(f, encode(list)); errors.Is(err, ErrUnsupported) {
-			t.Skip(err)
+			needs.Missing(whole, "access lists: "+err.Error(), "run the tests on a file system that has them")
 		} else if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,10 @@ func listOf(f *os.File, info os.FileInfo) ([]entry, error) {
 }
 
 // allows is the kernel's algorithm: the first of owner, named account, groups
-// and others that is meant decides.
+// and others that is meant decides. A mask that permits nothing shows as a mode
+// without rights of the group, for which Linux looks at no list at all
+// (acl_permission_check in fs/namei.c): whom the list names is one of the others
+// then.
 func allows(list []entry, want Perm, owner bool, uid int, ownGroup bool, gids []int) bool {
 	limit := Perm(7)
 	for _, e := range list {
@@ -61,11 +64,13 @@ func allows(list []entry, want Perm, owner bool, uid int, ownGroup bool, gids []
 			limit = e.perm
 		}
 	}
+	unseen := limit == 0
 	grouped := false
 	for _, e := range list { // in the order of the tags
 		switch {
 		case e.tag == userObj && owner:
 			return e.perm&want == want
+		case unseen && (e.tag == user || e.tag == group):
 		case e.tag == user && int(e.id) == uid:
 			return e.perm&limit&want == want
 		case e.tag == groupObj && ownGroup, e.tag == group && slices.Contains(gids, int(e.id)):

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"jjm/internal/acl"
+	"jjm/internal/needs"
 )
 
 // mallory tries to read what is not hers.
@@ -21,9 +22,7 @@ var mallory = Who{UID: 70002, GIDs: []int{70002, 70020}}
 // house is a folder with things of hers and of others.
 func house(t *testing.T) string {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root has files of several accounts")
-	}
+	needs.Root(t, "to make files of several accounts")
 	dir, err := os.MkdirTemp("/var/tmp", "jjm-rights-") // t.TempDir lies where others cannot go
 	if err != nil {
 		t.Fatal(err)

@@ -1,22 +1,23 @@
 #!/bin/sh
-# Runs a command while the real batch systems are there: with.sh COMMAND...
+# Runs a command while the real batch systems and gatekeepers are there: with.sh
+# COMMAND...
 #
 # First it removes what earlier runs left that were killed: their processes,
 # mounts and files. This run's own temporary files are in one folder, which
 # TMPDIR names to the command, and which is locked as long as the run lives.
 #
-# As root on Debian it begins to install and start the batch systems, all at
+# As root on Debian it begins to install and start them, all at
 # once and in the background - a test that needs one waits for it. However they
 # were before, they are well and empty then; only one that somebody's tests use
 # at this moment is left as it is. At the end they are taken down, unless
 # JJM_KEEP_BEDS is set. Elsewhere it only runs the command.
 #
-#   JJM_BEDS   which batch systems        slurm condor sge
+#   JJM_BEDS   which of them        slurm condor sge gram arc
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/testbed/common.sh
 . "$here/common.sh"
-beds=${JJM_BEDS-slurm condor sge}
+beds=${JJM_BEDS-slurm condor sge gram arc}
 runs=/tmp/jjm-run
 caller_alone=${JJM_BED_ALONE:-0} # for tests of this script
 unset JJM_BED_ALONE
@@ -70,7 +71,7 @@ begin_run
 trap 'end_below "$run"; exit 130' HUP INT TERM
 
 if [ -n "$beds" ] && { [ "$(id -u)" != 0 ] || [ ! -e /etc/debian_version ]; }; then
-	echo "test beds: NOT STARTED: Slurm, HTCondor and Grid Engine are installed as root on Debian only" >&2
+	echo "test beds: NOT STARTED: batch systems and gatekeepers are installed as root on Debian only" >&2
 	beds=""
 fi
 for bed in $beds; do start_bed "$bed"; done

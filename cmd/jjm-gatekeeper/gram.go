@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"jjm"
+	"jjm/gatekeeper"
+	"jjm/gatekeeper/gram"
+	"jjm/wire"
+)
+
+// The errors of the GRAM protocol that are answered (globus_gram_protocol_error_t).
+const (
+	gramDenied       = 7   // GLOBUS_GRAM_PROTOCOL_ERROR_AUTHORIZATION
+	gramFailed       = 17  // ..._JOB_EXECUTION_FAILED
+	gramNoResources  = 3   // ..._NO_RESOURCES
+	gramCancelFailed = 31  // ..._JOB_CANCEL_FAILED
+	gramStdout       = 73  // ..._OPENING_STDOUT
+	gramStageOut     = 155 // ..._STAGE_OUT_FAILED
+)
+
+// gramPatience is how long a submission is tried while nothing can be stored: a
+// job manager does not try again. jjm.pm waits 25 s.
+const gramPatience = 18 * time.Second
+
+// gramAnswer is what scripts/gram/jjm.pm is told: lines JOB_ID, JOB_STATE, ERROR,
+// MESSAGE and CANCEL. Nothing at all is "no news".
+type gramAnswer struct {
+	id      string
+	state   jjm.GRAM
+	code    int
+	message string
+	cancel  bool
+}
+
+// gramFailure answers an error.
+func gramFailure(code int, format string, args ...any) gramAnswer {
+	return gramAnswer{code: code, message: fmt.Sprintf(format, args...)}
+}
+
+// gramLanguage is GRAM5's: each verb reads the job's description as RSL.
+func gramLanguage(p *process, verb string, args []string) int {
+	verbs := map[string]func(gramTask) (gramAnswer, error){
+		"submit": p.gramSubmit, "poll": p.gramPoll, "cancel": p.gramCancel, "deliver": p.gramDeliver,
+	}
+	do := verbs[verb]
+	if do == nil {
+		p.say("gram: unknown verb %.40q: want submit, poll or cancel", verb)
+		return exitUsage
+	}
+	job, err := p.gramJob()
+	if len(args) > 0 {
+		job.subject = args[0]
+	}
+	var a gramAnswer
+	switch {
+	case err != nil && verb == "submit":
+		a = gramFailure(gramFailed, "%v", err)
+	case err == nil:
+		a, err = do(job)
+	}
+	if err != nil {
+		p.say("gram %s: %v", verb, err)
+	}
+	p.gramLines(a)
+	return codeOf(err)
+}
+
+func (p *process) gramLines(a gramAnswer) {
+	p.line("JOB_ID", a.id)
+	p.line("JOB_STATE", number(int64(a.state)))
+	p.line("ERROR", number(int64(a.code)))
+	p.line("MESSAGE", a.message)
+	if a.cancel {
+		p.line("CANCEL", "accepted")
+	}
+}
+
+// gramTask is a job and the description it was read from.
+type gramTask struct {
+	gram.Job
+	rsl string
+	// subject is of the user's certificate; jjm.pm passes it to submit.
+	subject string
+}
+
+// gramJob reads the description.
+func (p *process) gramJob() (gramTask, error) {
+	text, err := io.ReadAll(io.LimitReader(p.in, maxJobFile+1))
+	if err != nil {
+		return gramTask{}, jjm.Errorf(jjm.Busy, "read the description: %w", err)
+	}
+	d, err := gram.ParseRSL(string(text))
+	if err != nil {
+		return gramTask{}, err
+	}
+	job, err := gram.Read(d)
+	return gramTask{Job: job, rsl: string(text)}, err
+}
+
+func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
+	// GRAM streams both while the job runs: a missing one fails the job.
+	for _, name := range []string{job.Stdout, job.Stderr} {
+		if err := begin(name); err != nil {
+			return gramFailure(gramStdout, "%v", err), err
+		}
+	}
+	asked, err := job.Demand.Job(readFile)
+	if err != nil {
+		return gramFailure(gramFailed, "%v", err), err
+	}
+	asked.Key, asked.Origin = "gram-"+job.Key, gramOrigin(job)
+	r, err := gatekeeper.Persist(context.Background(), gramPatience, asked, p.door().Submit)
+	if err != nil {
+		return gramRefusal(err), err
+	}
+	return gramAnswer{id: string(r.Handle), state: jjm.GRAMUnsubmitted}, nil
+}
+
+// begin makes a file if it is not there.
+func begin(name string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o600) // a pipe must not hold us
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// readFile reads a job file.
+func readFile(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", name)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxJobFile+1))
+	if err == nil && len(text) > maxJobFile {
+		err = fmt.Errorf("%s is longer than %d bytes", name, maxJobFile)
+	}
+	return text, err
+}
+
+// gramOrigin says where the job came from.
+func gramOrigin(job gramTask) *jjm.Origin {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return &jjm.Origin{Gatekeeper: "gram5 " + host, Job: job.Contact, Subject: job.subject}
+}
+
+func gramRefusal(err error) gramAnswer {
+	switch jjm.KindOf(err) {
+	case jjm.Denied:
+		return gramFailure(gramDenied, "%v", err)
+	case jjm.Busy, jjm.Ambiguous:
+		return gramFailure(gramNoResources, "%v: submit it again", err)
+	}
+	return gramFailure(gramFailed, "%v", err)
+}
+
+// gramCancel stores the wish. That files cannot be delivered shall then keep the
+// job no longer.
+func (p *process) gramCancel(job gramTask) (gramAnswer, error) {
+	if err := gramMark(job.Job, cancelled); err != nil {
+		p.say("gram cancel: %v", err)
+	}
+	err := p.door().Kill(context.Background(), job.ID)[0].Error.Err()
+	switch {
+	case jjm.KindOf(err) == jjm.Gone, err == nil:
+		return gramAnswer{cancel: true}, nil
+	default:
+		return gramFailure(gramCancelFailed, "%v", err), err
+	}
+}
+
+func (p *process) gramPoll(job gramTask) (gramAnswer, error) {
+	l := p.door().Lookup(context.Background(), job.ID)[0]
+	err := l.Error.Err()
+	switch {
+	case jjm.KindOf(err) == jjm.Gone:
+		return gramAnswer{state: jjm.GRAMFailed, code: gramFailed, message: err.Error()}, nil
+	case err != nil:
+		return gramAnswer{}, err // no news
+	case !gatekeeper.Final(l):
+		return gramAnswer{state: l.GRAM}, nil
+	}
+	return p.gramEnd(job, l)
+}
+
+// gramFinal is the answer about a job that is over and whose files are there.
+func gramFinal(l wire.Lookup) gramAnswer {
+	if l.GRAM != jjm.GRAMFailed {
+		return gramAnswer{state: jjm.GRAMDone}
+	}
+	code := l.Code
+	if code == 0 {
+		code = gramFailed
+	}
+	return gramAnswer{state: jjm.GRAMFailed, code: code, message: joined(l.Message, "exit code "+strconv.Itoa(l.Exit))}
+}
+
+// summary is what standard output says of a grid job.
+func summary(l wire.Lookup) string {
+	return fmt.Sprintf("grid job %v: %s\n", l.ID, oneLine(joined(l.Status, l.Message)))
+}
+
+// joined puts two texts together, the second of which may be missing.
+func joined(text, more string) string {
+	switch {
+	case text == "":
+		return more
+	case more == "":
+		return text
+	}
+	return text + ": " + more
+}
+
+// hopeless reports whether an error of a delivery will be the same again. Of the
+// daemon's absence it says nothing.
+func hopeless(err error) bool {
+	switch jjm.KindOf(err) {
+	case jjm.Gone, jjm.Denied:
+		return true
+	case jjm.Busy, jjm.Ambiguous:
+		return false
+	}
+	return !gatekeeper.IsAway(err) && (errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission))
+}

@@ -1,0 +1,132 @@
+# shellcheck shell=sh
+# A throwaway certificate authority for the gatekeepers' beds, and the network
+# namespace that each of them lives in. Sourced by gram.sh and arc.sh after
+# common.sh; they share the authority: it lies in $JJM_TESTBED/authority.
+#
+# Nothing of it is trusted by anything else on the machine: no file outside the
+# beds' folder is touched, and the keys are good for 30 days.
+
+authority=${JJM_TESTBED:-/var/lib/jjm-testbed}/authority
+certificates=$authority/certificates # X509_CERT_DIR
+host_cert=$authority/host/cert.pem
+host_key=$authority/host/key.pem
+
+# name_of ACCOUNT is the subject of an account's certificate.
+name_of() { echo "/O=Grid/OU=jjm-testbed/CN=$1"; }
+
+# proxy_of ACCOUNT is the file of its proxy.
+proxy_of() { echo "$authority/users/$1/proxy.pem"; }
+
+# make_authority makes the authority and the host's certificate, unless they are
+# there and good for two days.
+make_authority() {
+	mkdir -p "$authority/users"
+	chmod 755 "$authority" "$authority/users"
+	exec 5>"$authority/lock"
+	flock 5
+	if ! good_for 172800 "$authority/ca/cert.pem" || ! good_for 172800 "$host_cert"; then
+		rm -rf "$authority/ca" "$authority/host" "$certificates" "$authority"/users/*
+		make_ca || return 1
+		mkdir -p "$authority/host"
+		sign "$host_key" "$host_cert" "$(name_of localhost)" "serverAuth,clientAuth" \
+			"subjectAltName=DNS:localhost,DNS:$(hostname),IP:127.0.0.1" || return 1
+	fi
+	exec 5>&-
+}
+
+make_ca() {
+	mkdir -p "$authority/ca" "$certificates"
+	chmod 700 "$authority/ca"
+	openssl req -x509 -newkey rsa:2048 -nodes -sha256 -days 30 -subj "$(name_of authority)" \
+		-keyout "$authority/ca/key.pem" -out "$authority/ca/cert.pem" \
+		-addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign 2>/dev/null || return 1
+	hash=$(openssl x509 -in "$authority/ca/cert.pem" -noout -hash) || return 1
+	cp "$authority/ca/cert.pem" "$certificates/$hash.0"
+	# What the authority may sign, in the language of GSI.
+	cat >"$certificates/$hash.signing_policy" <<-POLICY
+		access_id_CA X509 '$(name_of authority)'
+		pos_rights globus CA:sign
+		cond_subjects globus '"/O=Grid/OU=jjm-testbed/*"'
+	POLICY
+	chmod 644 "$certificates"/*
+}
+
+# sign KEY CERT SUBJECT USAGE [EXTENSION] makes a key and its certificate.
+sign() {
+	printf '%s\n' basicConstraints=CA:FALSE keyUsage=critical,digitalSignature,keyEncipherment \
+		"extendedKeyUsage=$4" "${5:-}" >"$authority/ca/extensions"
+	openssl req -new -newkey rsa:2048 -nodes -sha256 -subj "$3" -keyout "$1.new" -out "$authority/ca/request" 2>/dev/null &&
+		openssl x509 -req -in "$authority/ca/request" -CA "$authority/ca/cert.pem" -CAkey "$authority/ca/key.pem" \
+			-CAcreateserial -sha256 -days 30 -extfile "$authority/ca/extensions" -out "$2" 2>/dev/null || return 1
+	chmod 400 "$1.new" && mv "$1.new" "$1" && chmod 644 "$2"
+}
+
+# good_for SECONDS FILE reports whether a certificate is there and lasts.
+good_for() { openssl x509 -noout -checkend "$1" -in "$2" >/dev/null 2>&1; }
+
+# make_identity ACCOUNT makes a certificate and a proxy of 24 h, unless they are
+# there and good for some hours.
+make_identity() {
+	mine=$authority/users/$1
+	good_for 21600 "$mine/proxy.pem" && [ "$(stat -c %U "$mine/proxy.pem")" = "$1" ] && return 0
+	exec 5>"$authority/lock"
+	flock 5
+	mkdir -p "$mine"
+	good_for 172800 "$mine/cert.pem" || sign "$mine/key.pem" "$mine/cert.pem" "$(name_of "$1")" clientAuth || return 1
+	exec 5>&-
+	chown -R "$1": "$mine"
+	chmod 700 "$mine"
+	X509_CERT_DIR=$certificates setpriv --reuid "$1" --regid "$1" --init-groups \
+		grid-proxy-init -q -valid 24:00 -cert "$mine/cert.pem" -key "$mine/key.pem" -out "$mine/proxy.pem" </dev/null >/dev/null
+}
+
+# make_account NAME UID makes an account with a group and a home folder of its own.
+# Another bed may make the same account at the same moment.
+make_account() {
+	id "$1" >/dev/null 2>&1 || useradd -u "$2" -U -M -d "${JJM_TESTBED:-/var/lib/jjm-testbed}/home/$1" -s /bin/sh "$1" 2>/dev/null || :
+	within 5 id "$1" || fail "cannot make the account $1"
+	home=$(home_of "$1")
+	mkdir -p "$home"
+	chown "$1": "$home"
+}
+
+home_of() { getent passwd "$1" | cut -d: -f6; }
+
+# ---- the network namespace ---------------------------------------------------
+
+# make_net NAME makes a network namespace with nothing but a loopback interface:
+# what listens in it is reached from nowhere else.
+make_net() {
+	[ -e "/run/netns/$1" ] || ip netns add "$1"
+	ip -n "$1" link set lo up
+}
+
+# in_net NAME COMMAND...
+in_net() {
+	net=$1
+	shift
+	nsenter --net="/run/netns/$net" "$@"
+}
+
+# empty_net NAME [PID...] ends every process in the namespace but those named:
+# only the bed and who came to it live there.
+empty_net() {
+	[ -e "/run/netns/$1" ] || return 0
+	net=$1 tries=0
+	shift
+	while :; do
+		left=""
+		for p in $(ip netns pids "$net" 2>/dev/null); do
+			case " $* " in *" $p "*) continue ;; esac
+			ended "$p" || left="$left $p"
+		done
+		[ -n "$left" ] || return 0
+		signal=TERM
+		[ $tries -lt 10 ] || signal=KILL
+		# shellcheck disable=SC2086 # a list
+		kill -$signal $left 2>/dev/null || :
+		tries=$((tries + 1))
+		[ $tries -lt 100 ] || { say "processes$left do not end"; return 1; }
+		sleep 0.05
+	done
+}

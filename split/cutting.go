@@ -1,0 +1,139 @@
+package split
+
+import (
+	"maps"
+
+	"jjm"
+)
+
+// Cutting is work that is being cut. It is used by one goroutine.
+//
+// Cutting in pieces makes the same parts as cutting at once. So does going on
+// after a restart: Start with the carry of the last committed piece and the
+// files that were not done then, in the same order; except for the splitters
+// that docs/SPLITTERS.md says cut in cycles.
+type Cutting struct {
+	cutter cutter
+	unit   string
+	run    uint32 // of generated parts
+	carry  Carry
+	// ahead is a part made to learn whether there are more.
+	ahead *jjm.Part
+	done  []int32
+	// whole says that the parts of a cut must be committed together.
+	whole bool
+
+	inputs arena[jjm.PartInput]
+	events arena[jjm.EventRange]
+	lumis  arena[jjm.FileLumis]
+	words  arena[string]
+}
+
+// cutter is one way of cutting.
+type cutter interface {
+	// next makes the next part; false at the end. It numbers nothing: the
+	// Cutting does.
+	next(*Cutting) (jjm.Part, bool)
+	// begun describes the point between the last part and the next.
+	begun() *Begun
+	// left adds what the cut leaves, once it came to its end.
+	left(*Left)
+}
+
+// Next gives at most limits.MaxParts parts, what they left, and the carry.
+func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
+	var parts []jjm.Part
+	if c.whole {
+		limits.MaxParts = 0
+	}
+	if limits.MaxParts > 0 {
+		parts = make([]jjm.Part, 0, min(limits.MaxParts, 4096))
+	}
+	for limits.MaxParts <= 0 || len(parts) < limits.MaxParts {
+		part, ok := c.take()
+		if !ok {
+			return parts, c.ended(), c.snapshot(nil)
+		}
+		parts = append(parts, part)
+	}
+	carry := c.snapshot(c.cutter.begun())
+	done := c.done
+	c.done = nil
+	if part, ok := c.cutter.next(c); ok {
+		c.ahead = &part
+		return parts, Left{More: true, Done: done}, carry
+	}
+	left := c.ended()
+	left.Done = append(done, left.Done...)
+	return parts, left, c.snapshot(nil)
+}
+
+// take numbers the next part.
+func (c *Cutting) take() (jjm.Part, bool) {
+	part, ok := jjm.Part{}, true
+	if c.ahead != nil {
+		part, c.ahead = *c.ahead, nil
+	} else if part, ok = c.cutter.next(c); !ok {
+		return part, false
+	}
+	c.carry.Serial++
+	part.Serial = c.carry.Serial
+	part.First += c.carry.Next
+	c.carry.Next += part.Count
+	return part, true
+}
+
+// ended says what is left at the end of a cut.
+func (c *Cutting) ended() Left {
+	left := Left{Done: c.done}
+	c.done = nil
+	c.cutter.left(&left)
+	return left
+}
+
+func (c *Cutting) snapshot(begun *Begun) Carry {
+	carry := c.carry
+	carry.Begun = begun
+	carry.Cursors = maps.Clone(carry.Cursors)
+	return carry
+}
+
+// finish says that a file is cut to its end.
+func (c *Cutting) finish(file int32) { c.done = append(c.done, file) }
+
+// part starts a part that reads files at a place.
+func (c *Cutting) part(p *place, files []string, count int64) jjm.Part {
+	in := &c.inputs.take(1)[0]
+	in.Files, in.Place, in.Group = files, p.where, p.group
+	in.Mask.Run = c.run
+	return jjm.Part{Unit: c.unit, Count: count, Input: in}
+}
+
+// more gives the rare things of a part.
+func more(in *jjm.PartInput) *jjm.PartMore {
+	if in.More == nil {
+		in.More = new(jjm.PartMore)
+	}
+	return in.More
+}
+
+// arena makes small slices without an allocation for each.
+type arena[T any] struct{ free []T }
+
+// chunk is how many elements an arena allocates at once: few enough that a part
+// that outlives its neighbours keeps little of them.
+const chunk = 128
+
+// take gives a slice of n zero elements; appending to it never overwrites
+// another.
+func (a *arena[T]) take(n int) []T {
+	if n > chunk/4 {
+		return make([]T, n)
+	}
+	if len(a.free) < n {
+		a.free = make([]T, chunk)
+	}
+	out := a.free[:n:n]
+	a.free = a.free[n:]
+	return out
+}

@@ -1,0 +1,183 @@
+package split
+
+import (
+	"slices"
+
+	"jjm"
+)
+
+// LumiBased and EventAwareLumiBased are WMCore's splitters by luminosity
+// section. The first gives a part a number of sections, the second as many as
+// are expected to hold a number of events.
+const (
+	LumiBased           = "LumiBased"
+	EventAwareLumiBased = "EventAwareLumiBased"
+)
+
+// jobTimeLimit is WMCore's bound on a part with a single section: 48 hours.
+const jobTimeLimit = 48 * 3600
+
+func lumiBasedMethod() *method {
+	m := lumiMethod(LumiBased)
+	m.defaults = func(p *Params) { p.LumisPerJob, p.SplitOnRun = 1, true }
+	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
+		if p.LumisPerJob < 1 {
+			return nil, m.invalid("lumis_per_job is %d: want at least 1", p.LumisPerJob)
+		}
+		l := &lumiWalk{work: w, p: p, room: p.LumisPerJob, total: p.TotalLumis}
+		return m.walk(c, l, p.LumisPerJob, func(f *jjm.File) int64 { return lumiCount(f.Lumis) })
+	}
+	return m
+}
+
+func eventAwareMethod() *method {
+	m := lumiMethod(EventAwareLumiBased)
+	m.defaults = func(p *Params) {
+		p.EventsPerJob, p.JobTimeLimit, p.SplitOnRun, p.AllowCreationFailure = 5000, jobTimeLimit, true, true
+	}
+	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
+		if p.EventsPerJob < 1 {
+			return nil, m.invalid("events_per_job is %d: want at least 1", p.EventsPerJob)
+		}
+		if i := negativeEvents(w); i >= 0 {
+			return nil, m.invalid("file %.100q has %d events", w.Files[i].LFN, w.Files[i].Events)
+		}
+		l := &lumiWalk{work: w, p: p, aware: true, total: p.TotalEvents}
+		return m.walk(c, l, p.EventsPerJob, func(f *jjm.File) int64 { return f.Events })
+	}
+	return m
+}
+
+func lumiMethod(name string) *method {
+	return &method{name: name, unit: jjm.UnitLumi, bound: func(w *Work, _ *Params) int64 {
+		var n int64
+		for i := range w.Files {
+			n = saturated(n, lumiCount(w.Files[i].Lumis))
+		}
+		return n
+	}}
+}
+
+// walk sorts the work for a walk over its sections. An open dataset's places
+// wait until what they have of a measure is enough for a part.
+func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.File) int64) (cutter, error) {
+	var err error
+	if l.mask, err = maskOf(l.p); err != nil {
+		return nil, m.invalid("%w", err)
+	}
+	if l.work.Recovery != nil {
+		l.mask = l.work.Recovery.mask()
+	}
+	var going []string
+	if b := c.carry.Begun; b != nil {
+		going = b.Places
+	}
+	for _, pl := range places(c, l.work, l.p, nil) {
+		var have int64
+		for _, i := range pl.files {
+			have = saturated(have, measure(&l.work.Files[i]))
+		}
+		if have < enough && !l.work.Closed && l.work.Recovery == nil && !slices.Contains(going, pl.key) {
+			l.waits += len(pl.files)
+			continue
+		}
+		if l.keep(pl); len(pl.files) > 0 {
+			l.places = append(l.places, pl)
+		}
+	}
+	l.used = c.carry.Used
+	l.over = l.total > 0 && l.used >= l.total
+	l.resume(c.carry.Begun)
+	if l.p.JobLimit > 0 && c.carry.Begun == nil {
+		try := *l
+		if n := try.count(nil); n > l.p.JobLimit {
+			return nil, m.invalid("would make %d parts: job_limit allows %d", n, l.p.JobLimit)
+		}
+	}
+	if l.p.LumiCorrection {
+		c.whole = true
+		l.seen, l.again = map[uint64]int32{}, map[uint64]int{}
+		return l.correct(c), nil
+	}
+	return l, nil
+}
+
+// keep leaves the files of a place that have sections, by their lowest run.
+func (l *lumiWalk) keep(pl *place) {
+	files := pl.files[:0]
+	for _, i := range pl.files {
+		if n := lumiCount(l.work.Files[i].Lumis); n > 0 {
+			files = append(files, i)
+			l.perLumi = meanEvents(l.work.Files[i].Events, n)
+		}
+	}
+	pl.files = files
+	sortByRun(l.work, files)
+}
+
+// sortByRun sorts files by their lowest run, those of equal runs in their order.
+func sortByRun(w *Work, files []int32) {
+	type entry struct {
+		lumis []jjm.LumiRange
+		i     int32
+		at    int32
+	}
+	list := make([]entry, len(files))
+	for k, i := range files {
+		list[k] = entry{lumis: sortedRuns(w.Files[i].Lumis), i: i, at: int32(k)}
+	}
+	order := func(a, b entry) int {
+		if c := compareRuns(a.lumis, b.lumis); c != 0 {
+			return c
+		}
+		return int(a.at - b.at)
+	}
+	if slices.IsSortedFunc(list, order) {
+		return
+	}
+	slices.SortFunc(list, order)
+	for k := range list {
+		files[k] = list[k].i
+	}
+}
+
+// corrected gives the parts of a walk in which each section was processed once.
+type corrected struct {
+	parts []jjm.Part
+	walk  *lumiWalk
+}
+
+// correct walks to the end and then adds, to the part that has a section, the
+// further files that hold it.
+func (l *lumiWalk) correct(c *Cutting) *corrected {
+	k := &corrected{walk: l}
+	serial := c.carry.Serial
+	for {
+		part, ok := l.next(c)
+		if !ok {
+			break
+		}
+		c.carry.Serial++ // the parts to come count it
+		k.parts = append(k.parts, part)
+	}
+	c.carry.Serial = serial
+	for _, t := range l.twice {
+		in := k.parts[l.seen[t.lumi]].Input
+		for _, i := range t.files {
+			in.Files = append(in.Files, l.work.Files[i].LFN)
+		}
+	}
+	return k
+}
+
+func (k *corrected) next(*Cutting) (jjm.Part, bool) {
+	if len(k.parts) == 0 {
+		return jjm.Part{}, false
+	}
+	part := k.parts[0]
+	k.parts = k.parts[1:]
+	return part, true
+}
+
+func (k *corrected) begun() *Begun   { return nil }
+func (k *corrected) left(left *Left) { k.walk.left(left) }

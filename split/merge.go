@@ -1,0 +1,143 @@
+package split
+
+import (
+	"slices"
+	"strings"
+
+	"jjm"
+)
+
+// bin is what a merge has gathered.
+type bin struct {
+	items        []int32
+	size, events int64
+}
+
+// add puts an item in.
+func (b *bin) add(i int32, size, events int64) {
+	b.items = append(b.items, i)
+	b.size, b.events = b.size+size, b.events+events
+}
+
+// over says whether an item would make the bin too large.
+func (b *bin) over(p *Params, size, events int64) bool {
+	return b.size+size > p.MaxMergeSize || b.events+events > p.MaxMergeEvents
+}
+
+// merges are the parts of a merge splitter: each call is a cycle of its own, and
+// its parts are one job group wherever their files are.
+type merges struct {
+	parts   []jjm.Part
+	done    [][]int32
+	dropped []Dropped
+	waits   int
+}
+
+func (m *merges) next(c *Cutting) (jjm.Part, bool) {
+	if len(m.parts) == 0 {
+		return jjm.Part{}, false
+	}
+	part := m.parts[0]
+	for _, i := range m.done[0] {
+		c.finish(i)
+	}
+	m.parts, m.done = m.parts[1:], m.done[1:]
+	return part, true
+}
+
+// begun is nil: the files of parts that were not made are there in the next
+// cycle.
+func (m *merges) begun() *Begun { return nil }
+
+func (m *merges) left(l *Left) {
+	l.Dropped = m.dropped
+	if l.Waiting = m.waits; m.waits > 0 {
+		l.Why = "a merge waits for more files, or for the dataset to close"
+	}
+}
+
+// emit makes a part of files at a place.
+func (m *merges) emit(c *Cutting, w *Work, pl *place, files []int32) *jjm.PartInput {
+	if len(m.parts) == 0 {
+		c.carry.Group++
+	}
+	pl.group = c.carry.Group
+	names := c.words.take(len(files))
+	for i, f := range files {
+		names[i] = w.Files[f].LFN
+	}
+	part := c.part(pl, names, int64(len(files)))
+	barred(part.Input)
+	m.parts, m.done = append(m.parts, part), append(m.done, files)
+	return part.Input
+}
+
+// mergeable says whether a file can be merged at all: it has a section and is
+// somewhere.
+func mergeable(f *jjm.File) bool { return len(f.Locations) > 0 && lumiCount(f.Lumis) > 0 }
+
+// lowest gives the lowest run and the lowest section, each by itself: the two
+// may not belong together.
+func lowest(f *jjm.File) (run, lumi uint32) {
+	run, lumi = ^uint32(0), ^uint32(0)
+	for _, r := range f.Lumis {
+		if r.Count() > 0 {
+			run, lumi = min(run, r.Run), min(lumi, r.First)
+		}
+	}
+	return run, lumi
+}
+
+// firstStorage makes places of single storages.
+type firstStorage map[string]*place
+
+// of gives the place of the first location of a file.
+func (s firstStorage) of(f *jjm.File, w *Work, p *Params) *place {
+	at := f.Locations[0]
+	if s[at] == nil {
+		s[at] = newPlace(strings.Clone(at), f.Locations[:1], w, p)
+	}
+	return s[at]
+}
+
+// mergeMethod is what the merge splitters share.
+func mergeMethod(name string, maxEvents int64) *method {
+	return &method{name: name, unit: jjm.UnitFile,
+		defaults: func(p *Params) {
+			p.MaxMergeSize, p.MinMergeSize, p.MaxMergeEvents = 1_000_000_000, 1<<20, maxEvents
+			p.MergeAcrossRuns, p.MaxWaitTime = true, 12*3600
+		},
+		bound: func(w *Work, _ *Params) int64 { return int64(len(w.Files)) }}
+}
+
+// inOrder groups positions by a key, groups and their members in the order in
+// which they come.
+func inOrder[K comparable](n int, key func(i int32) (K, bool)) [][]int32 {
+	at := map[K]int{}
+	var out [][]int32
+	for i := range int32(n) {
+		k, ok := key(i)
+		if !ok {
+			continue
+		}
+		g, known := at[k]
+		if !known {
+			g = len(out)
+			at[k], out = g, append(out, nil)
+		}
+		out[g] = append(out[g], i)
+	}
+	return out
+}
+
+// byPlace joins the groups of one place, in the order of the places.
+func byPlace(groups [][]int32, place func(i int32) string) [][]int32 {
+	rank := map[string]int{}
+	for _, g := range groups {
+		if _, ok := rank[place(g[0])]; !ok {
+			rank[place(g[0])] = len(rank)
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b []int32) int { return rank[place(a[0])] - rank[place(b[0])] })
+	return groups
+}

@@ -1,0 +1,115 @@
+package split
+
+import (
+	"cmp"
+	"slices"
+
+	"jjm"
+)
+
+// ParentlessMergeBySize is WMCore's splitter that merges small files: the files
+// of a storage, by run and section, are put together until they are large
+// enough; a file that does not fit is left for a later cycle.
+const ParentlessMergeBySize = "ParentlessMergeBySize"
+
+func parentlessMethod() *method {
+	m := mergeMethod(ParentlessMergeBySize, 100_000_000)
+	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
+		k := &parentless{work: w, p: p, force: w.Closed && !w.Pending, storages: firstStorage{}, keys: make([]mergeKey, len(w.Files))}
+		for _, group := range k.groups() {
+			k.pack(c, group)
+		}
+		return &k.merges, nil
+	}
+	return m
+}
+
+// mergeKey orders files.
+type mergeKey struct {
+	run, lumi uint32
+}
+
+type parentless struct {
+	merges
+	work     *Work
+	p        *Params
+	force    bool
+	storages firstStorage
+	keys     []mergeKey
+}
+
+// groups gives the files of each storage, or of each run of it, by run, section
+// and first event.
+func (k *parentless) groups() [][]int32 {
+	type key struct {
+		at  string
+		run uint32
+	}
+	files := k.work.Files
+	groups := inOrder(len(files), func(i int32) (key, bool) {
+		if !mergeable(&files[i]) {
+			return key{}, false
+		}
+		run, lumi := lowest(&files[i])
+		k.keys[i] = mergeKey{run: run, lumi: lumi}
+		if k.p.MergeAcrossRuns {
+			run = 0
+		}
+		return key{files[i].Locations[0], run}, true
+	})
+	groups = byPlace(groups, func(i int32) string { return files[i].Locations[0] })
+	for _, g := range groups {
+		slices.SortFunc(g, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(k.keys[a].run, k.keys[b].run), cmp.Compare(k.keys[a].lumi, k.keys[b].lumi),
+				cmp.Compare(files[a].FirstEvent, files[b].FirstEvent), cmp.Compare(a, b))
+		})
+	}
+	return groups
+}
+
+// old says whether something has waited for too long since then.
+func (k *parentless) old(since jjm.Time) bool {
+	return int64(k.work.Now-since) > k.p.MaxWaitTime*1000
+}
+
+// pack puts the files of a group into bins, in one pass.
+func (k *parentless) pack(c *Cutting, group []int32) {
+	var b bin
+	earliest := k.work.Now
+	for _, i := range group {
+		f := &k.work.Files[i]
+		if f.Size > k.p.MaxMergeSize || f.Events > k.p.MaxMergeEvents {
+			k.merge(c, []int32{i})
+			continue
+		}
+		if b.over(k.p, f.Size, f.Events) {
+			if b.size <= k.p.MinMergeSize && !k.force && !k.old(f.Added) {
+				k.waits++
+				continue
+			}
+			k.merge(c, b.items)
+			b = bin{}
+		}
+		b.add(i, f.Size, f.Events)
+		earliest = min(earliest, f.Added) // also of bins that are merged: one old file releases the last bin
+	}
+	if b.size > k.p.MinMergeSize || k.force || k.old(earliest) {
+		k.merge(c, b.items)
+	} else {
+		k.waits += len(b.items)
+	}
+}
+
+// merge makes a part of files.
+func (k *parentless) merge(c *Cutting, files []int32) {
+	if len(files) == 0 {
+		return
+	}
+	var size, largest int64
+	for _, i := range files {
+		size, largest = size+k.work.Files[i].Size, max(largest, k.work.Files[i].Size)
+	}
+	in := k.emit(c, k.work, k.storages.of(&k.work.Files[files[0]], k.work, k.p), files)
+	// WMCore's rule of thumb: five minutes, and four passes at 5 MB/s.
+	in.Estimate = jjm.Estimate{Seconds: 300 + 4*float64(size)/5e6, DiskKB: float64(size+largest) / 1024}
+}

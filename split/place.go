@@ -1,0 +1,161 @@
+package split
+
+import (
+	"slices"
+	"strings"
+
+	"jjm"
+)
+
+// everywhere is the key of the one place that all files are in when the site
+// lists are trusted.
+const everywhere = "*"
+
+// failNoSite is WMCore's exit code for a part that no site may run.
+const failNoSite = 71101
+
+// place is a set of storages and the files that are exactly there.
+type place struct {
+	key   string
+	where *jjm.Place
+	// files are positions in Work.Files, in the order given.
+	files []int32
+	// group is its job group, 0 until it has a part.
+	group   int64
+	inGroup int64
+}
+
+// places groups files by the set of their locations, in the order in which the
+// sets are first seen; with trustSitelists all files are in one place. A cut
+// that goes on has the places of its carry first.
+func places(c *Cutting, w *Work, p *Params, use func(i int32) bool) []*place {
+	var list []*place
+	known := map[string]*place{}
+	var last *place
+	var lastFile []string
+	var key []byte
+	for i := range w.Files {
+		if use != nil && !use(int32(i)) {
+			continue
+		}
+		at := w.Files[i].Locations
+		if last == nil || !p.TrustSitelists && !slices.Equal(at, lastFile) {
+			key = placeKey(key[:0], at, p.TrustSitelists)
+			if last = known[string(key)]; last == nil {
+				last = newPlace(string(key), at, w, p)
+				known[last.key] = last
+				list = append(list, last)
+			}
+			lastFile = at
+		}
+		last.files = append(last.files, int32(i))
+	}
+	return resume(c, list)
+}
+
+// resume puts the places of the carry first. The first of them has its job
+// group already.
+func resume(c *Cutting, list []*place) []*place {
+	begun := c.carry.Begun
+	if begun == nil {
+		return list
+	}
+	rank := map[string]int{}
+	for i, key := range begun.Places {
+		rank[key] = i - len(begun.Places)
+	}
+	slices.SortStableFunc(list, func(a, b *place) int { return rank[a.key] - rank[b.key] })
+	if len(list) > 0 && len(begun.Places) > 0 && list[0].key == begun.Places[0] && begun.Open {
+		list[0].group, list[0].inGroup = c.carry.Group, c.carry.InGroup
+	}
+	return list
+}
+
+// placeKey names a set of storages.
+func placeKey(buf []byte, at []string, trust bool) []byte {
+	if trust {
+		return append(buf, everywhere...)
+	}
+	if !strictlyAscending(at) {
+		at = slices.Compact(slices.Sorted(slices.Values(at)))
+	}
+	for i, s := range at {
+		if i > 0 {
+			buf = append(buf, 0)
+		}
+		buf = append(buf, s...)
+	}
+	return buf
+}
+
+func strictlyAscending(s []string) bool {
+	for i := 1; i < len(s); i++ {
+		if s[i-1] >= s[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func newPlace(key string, at []string, w *Work, p *Params) *place {
+	where := &jjm.Place{}
+	if key != "" && key != everywhere {
+		where.Storages = strings.Split(key, "\x00")
+	}
+	if w.Sites != nil {
+		where.Known, where.Clusters = true, clusters(at, w.Sites, p)
+	}
+	return &place{key: key, where: where}
+}
+
+// clusters are where parts that read from these storages may run: those that can
+// read from any of them, among the white-listed if there are any, without the
+// black-listed. If the site lists are trusted, they alone decide.
+func clusters(at []string, sites map[string][]string, p *Params) []string {
+	var out []string
+	if p.TrustSitelists {
+		out = slices.Clone(p.SiteWhitelist)
+	} else {
+		for _, storage := range at {
+			out = append(out, sites[storage]...)
+		}
+		if len(p.SiteWhitelist) > 0 {
+			out = slices.DeleteFunc(out, func(s string) bool { return !slices.Contains(p.SiteWhitelist, s) })
+		}
+	}
+	out = slices.DeleteFunc(out, func(s string) bool { return slices.Contains(p.SiteBlacklist, s) })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// open gives the place its job group before a part is made; full says that the
+// present one is full.
+func (p *place) open(c *Cutting, full bool) {
+	if p.group == 0 || full {
+		c.carry.Group++
+		p.group, p.inGroup = c.carry.Group, 0
+	}
+	p.inGroup++
+	c.carry.InGroup = p.inGroup
+}
+
+// remaining names the places whose turn is not over.
+func remaining(list []*place) (keys []string, open bool) {
+	for _, p := range list {
+		keys = append(keys, p.key)
+	}
+	return keys, len(list) > 0 && list[0].group > 0
+}
+
+// barred marks a part that no cluster may run; that outranks other reasons.
+func barred(in *jjm.PartInput) {
+	if in.Place == nil || !in.Place.Known || len(in.Place.Clusters) > 0 {
+		return
+	}
+	at := "anywhere"
+	if len(in.Place.Storages) > 0 {
+		at = strings.Join(in.Place.Storages, ", ")
+	}
+	more(in).Failure = &jjm.CreateFailure{Code: failNoSite,
+		Reason: "no cluster may run this: none that can read from " + at + " passes the site lists"}
+}

@@ -1,0 +1,377 @@
+package gatekeepers_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"jjm/adapters/testbed"
+	"jjm/wire"
+)
+
+// gramSite is a site behind the gatekeeper of a site: one daemon, whose account is
+// also the first user, with the embedded cluster and a real Slurm.
+type gramSite struct {
+	*site
+	bed        *testbed.Bed
+	one, other *person
+}
+
+// TestGRAM is the third tier: the gatekeeper of a site, entered with certificates.
+func TestGRAM(t *testing.T) {
+	bed := testbed.StartAlone(t, "gram")
+	slurm := testbed.Start(t, "slurm")
+	t.Cleanup(func() { bed.Do(t, "clean") })
+	g := &gramSite{bed: bed, one: personOf(t, bed, bed.Vars["OWNER"], bed.Vars["PROXY"]),
+		other: personOf(t, bed, bed.Vars["OTHER"], bed.Vars["OTHER_PROXY"])}
+	g.site = openSite(t, bed.Vars["JJM"], g.one.owner, localCluster+bedCluster(slurm, "slurm"))
+	g.hold(t)
+	g.start()
+	t.Run("jobs", func(t *testing.T) {
+		for name, scenario := range map[string]func(*testing.T, *gramSite){
+			"plain":             gramPlain,
+			"plain on Slurm":    gramPlainOnSlurm,
+			"staged":            gramStaged,
+			"job file on Slurm": gramJobFile,
+			"attributes":        gramAttributes,
+			"failing":           gramFailing,
+			"refused":           gramRefused,
+			"killed":            gramKilled,
+			"second user":       gramSecondUser,
+			"daemon restarts":   gramDaemonRestarts,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				scenario(t, g)
+			})
+		}
+	})
+}
+
+// service is the contact of a job manager.
+func (g *gramSite) service(name string) string { return g.bed.Vars["CONTACT"] + "/jobmanager-" + name }
+
+// submit hands over a job in the background of GRAM and gives its contact.
+func (g *gramSite) submit(t *testing.T, p *person, rsl string) string {
+	t.Helper()
+	s := p.run(t, "globusrun", "-b", "-r", g.service("jjm"), rsl)
+	for line := range strings.Lines(s.out) {
+		if strings.HasPrefix(line, "https://") {
+			return strings.TrimSpace(line)
+		}
+	}
+	t.Fatalf("globusrun gave no contact: exit %d\n%s%s", s.exit, s.out, s.err)
+	return ""
+}
+
+// jobOf finds the grid job of a contact, by the key that follows from it.
+func (g *gramSite) jobOf(t *testing.T, contact string) wire.Status {
+	t.Helper()
+	parts := strings.Split(strings.Trim(contact, "/"), "/")
+	key := "gram-" + parts[len(parts)-2] + "." + parts[len(parts)-1]
+	var found []wire.Status
+	await(t, "jjm knows "+contact, func() bool {
+		found = g.byKey(key)
+		return len(found) > 0
+	})
+	if len(found) > 1 {
+		t.Fatalf("%s is %d grid jobs", contact, len(found))
+	}
+	return found[0]
+}
+
+func want(t *testing.T, s said, exit int, out string, errs ...string) {
+	t.Helper()
+	if s.exit != exit || s.out != out {
+		t.Errorf("exit %d, output %q, errors %q; want exit %d, output %q", s.exit, s.out, s.err, exit, out)
+	}
+	for _, e := range errs {
+		if !strings.Contains(s.err, e) {
+			t.Errorf("errors %q, want %q in them", s.err, e)
+		}
+	}
+}
+
+// An ordinary job, as to any job manager: arguments, environment, standard input,
+// several processes, both streams back.
+func gramPlain(t *testing.T, g *gramSite) {
+	dir := g.one.folder(t)
+	write(t, filepath.Join(dir, "in"), "from stdin\n", 0o644)
+	rsl := fmt.Sprintf(`&(executable=/bin/sh)(arguments=-c "echo $1 $LABEL; cat; echo oops >&2" sh "a ""b""")`+
+		`(environment=(LABEL "two words"))(count=2)(stdin=%s/in)(max_wall_time=5)(max_memory=50)`, dir)
+	want(t, g.one.run(t, "globusrun", "-s", "-r", g.service("jjm"), rsl), 0,
+		strings.Repeat("a \"b\" two words\nfrom stdin\n", 2), "oops\noops\n")
+}
+
+func gramPlainOnSlurm(t *testing.T, g *gramSite) {
+	rsl := `&(executable=/bin/sh)(arguments=-c "echo $SLURM_JOB_PARTITION $SLURM_JOB_ACCOUNT")(queue=two)(project=atlas)(jjm_clusters=slurm)`
+	s := g.one.run(t, "globusrun", "-s", "-r", g.service("jjm"), rsl)
+	if s.exit != 0 || !strings.HasPrefix(s.out, "two") {
+		t.Errorf("exit %d, output %q, errors %q; want it in the partition two", s.exit, s.out, s.err)
+	}
+}
+
+// Programs and files that GRAM brings, and a file that it takes away.
+func gramStaged(t *testing.T, g *gramSite) {
+	dir := g.one.folder(t)
+	write(t, filepath.Join(dir, "program"), "#!/bin/sh\ncat data > result\necho \"ran $1\"\n", 0o755)
+	write(t, filepath.Join(dir, "data"), "some data\n", 0o644)
+	out := filepath.Join(dir, "result.back")
+	rsl := fmt.Sprintf(`&(executable=$(GLOBUSRUN_GASS_URL)%[1]s/program)(arguments=x)(scratch_dir=$(HOME))(directory=$(SCRATCH_DIRECTORY))`+
+		`(file_stage_in=($(GLOBUSRUN_GASS_URL)%[1]s/data data))(file_stage_out=(result $(GLOBUSRUN_GASS_URL)%[2]s))`, dir, out)
+	want(t, g.one.run(t, "globusrun", "-s", "-r", g.service("jjm"), rsl), 0, "ran x\n")
+	if text, err := os.ReadFile(out); err != nil || string(text) != "some data\n" {
+		t.Errorf("the file that was to come back: %q, %v", text, err)
+	}
+}
+
+// withTar is RSL by which a tar comes back to the client.
+func withTar(to string) string {
+	return `(scratch_dir=$(HOME))(directory=$(SCRATCH_DIRECTORY))(file_stage_out=(jjm-output.tar $(GLOBUSRUN_GASS_URL)` + to + `))`
+}
+
+// A grid job that a job file describes: several local jobs, the tar through
+// file_stage_out, a summary on standard output.
+func gramJobFile(t *testing.T, g *gramSite) {
+	dir := g.one.folder(t)
+	tar := filepath.Join(dir, "back.tar")
+	write(t, filepath.Join(dir, "job.toml"), `type = "script"
+name = "three"
+cluster = "slurm"
+outputs = ["part.*"]
+[params]
+command = ["/bin/sh", "-c", "echo part $1 | tee part.$1", "sh", "{serial}"]
+count = 3
+`, 0o644)
+	s := g.one.run(t, "globusrun", "-s", "-r", g.service("jjm"), `&(jjm_job_file=`+dir+`/job.toml)`+withTar(tar))
+	if s.exit != 0 || !strings.HasSuffix(s.out, ": done: 3 of 3 local jobs completed\n") {
+		t.Errorf("exit %d, output %q, errors %q; want a summary", s.exit, s.out, s.err)
+	}
+	wantTar(t, tar, map[string]string{"part.1": "part 1\n", "part.2": "part 2\n", "part.3": "part 3\n", ".0.stdout": "part 1\n"})
+}
+
+// A grid job that RSL itself describes, its tar on standard output.
+func gramAttributes(t *testing.T, g *gramSite) {
+	dir := g.one.folder(t)
+	write(t, filepath.Join(dir, "mc.sh"), "#!/bin/sh\necho events $1 $2 $LABEL > mc.$1\n", 0o755)
+	tar := filepath.Join(dir, "stdout.tar")
+	rsl := fmt.Sprintf(`&(jjm_type=script)(jjm_name=mc)(jjm_stdout=tar)(jjm_outputs="mc.*")(jjm_inputs=("%s/mc.sh" "mc.sh" executable))`+
+		`(jjm_params=(command "mc.sh" "{first_event}" "{events}")(events 10)(events_per_job 6))(environment=(LABEL x))(stdout=$(GLOBUSRUN_GASS_URL)%s)`,
+		dir, tar)
+	want(t, g.one.run(t, "globusrun", "-w", "-r", g.service("jjm"), rsl), 0, "")
+	wantTar(t, tar, map[string]string{"mc.1": "events 1 6 x\n", "mc.7": "events 7 4 x\n"})
+}
+
+// Of a failed job GRAM returns nothing by itself; jjm does.
+func gramFailing(t *testing.T, g *gramSite) {
+	dir := g.one.folder(t)
+	tar := filepath.Join(dir, "back.tar")
+	rsl := `&(jjm_type=script)(jjm_params=(command "/bin/sh" "-c" "echo before; exit 3"))` + withTar(tar)
+	s := g.one.run(t, "globusrun", "-s", "-r", g.service("jjm"), rsl)
+	if s.exit != 17 || !strings.Contains(s.err, "(error code 17)") || !strings.Contains(s.out, ": failed: 0 of 1 local jobs completed, 1 failed") {
+		t.Errorf("exit %d, output %q, errors %q; want error 17 and a summary", s.exit, s.out, s.err)
+	}
+	if !strings.Contains(s.err, "exit code 3") {
+		t.Errorf("the message does not say why: %q", s.err)
+	}
+	wantTar(t, tar, map[string]string{".0.stdout": "before\n"})
+}
+
+// What cannot be is refused at once, with every problem, and nothing is made.
+func gramRefused(t *testing.T, g *gramSite) {
+	for rsl, problem := range map[string]string{
+		`&(executable=/bin/true)(max_cpu_time=5)`:   "max_cpu_time",
+		`&(jjm_type=nosuch)`:                        "nosuch",
+		`&(jjm_type=script)(jjm_params=(comand x))`: "comand",
+		`&(jjm_job_file=/nowhere/job.toml)`:         "/nowhere/job.toml",
+		`&(count=1)`:                                "executable",
+	} {
+		s := g.one.run(t, "globusrun", "-s", "-r", g.service("jjm"), rsl)
+		if s.exit == 0 || !strings.Contains(s.err, problem) {
+			t.Errorf("%s: exit %d, errors %q; want %q in them", rsl, s.exit, s.err, problem)
+		}
+	}
+	s := g.one.run(t, "globusrun", "-s", "-r", g.service("jjm"), `&(executable=/bin/true)(jjm_sort=x)`)
+	if s.exit != 1 {
+		t.Errorf("an attribute that nobody knows: exit %d, errors %q; want error 1", s.exit, s.err)
+	}
+}
+
+// A kill is recorded; the tar comes back with what there was.
+func gramKilled(t *testing.T, g *gramSite) {
+	dir := g.one.folder(t)
+	tar, log := filepath.Join(dir, "back.tar"), filepath.Join(dir, "client")
+	rsl := `&(jjm_type=script)(jjm_name=killed)(jjm_params=(command "/bin/sh" "-c" "echo begun; sleep 600")(count 2))` + withTar(tar)
+	client := g.one.command(t.Context(), "globusrun", "-s", "-r", g.service("jjm"), rsl)
+	f, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	client.Stdout, client.Stderr = f, f
+	if err := client.Start(); err != nil {
+		t.Fatal(err)
+	}
+	job := g.named(t, "killed", "running")
+	if s := g.one.run(t, "globusrun", "-k", g.contactOf(t, job)); s.exit != 0 {
+		t.Errorf("cancel: exit %d %s%s", s.exit, s.out, s.err)
+	}
+	err = client.Wait()
+	text, _ := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(text), ": aborted: killed on request") {
+		t.Errorf("the client ended with %v:\n%s", err, text)
+	}
+	wantTar(t, tar, map[string]string{".0.stdout": "begun\n", ".1.stdout": "begun\n"})
+}
+
+// named waits until there is a grid job with a name and a status.
+func (g *gramSite) named(t *testing.T, name, status string) wire.Status {
+	t.Helper()
+	var found wire.Status
+	await(t, "a grid job "+name+" is "+status, func() bool {
+		for _, s := range g.list() {
+			if s.Name == name && s.Lookup.Status == status {
+				found = s
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// contactOf is a job's contact, from the origin in its record.
+func (g *gramSite) contactOf(t *testing.T, s wire.Status) string {
+	t.Helper()
+	record := strings.Join(g.ask(wire.Request{Verb: wire.VerbRecord, Refs: []string{s.Lookup.ID.String()}}).Record, "")
+	_, rest, ok := strings.Cut(record, "https://localhost:")
+	contact, _, end := strings.Cut(rest, "/\"")
+	if !ok || !end {
+		contact, _, end = strings.Cut(rest, "/<")
+	}
+	if !ok || !end {
+		t.Fatalf("no contact in the record:\n%s", record)
+	}
+	return "https://localhost:" + contact + "/"
+}
+
+// hold puts a script in front of jjm-gatekeeper that lets the second user's next
+// submission, once accepted, wait for as long as there is a file "hold".
+func (g *gramSite) hold(t *testing.T) {
+	t.Helper()
+	for _, err := range []error{os.Remove(g.path("bin")), os.Mkdir(g.path("bin"), 0o755), os.Chmod(g.path("bin"), 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = os.Remove(g.path("hold"))
+	write(t, g.path("bin/jjm-gatekeeper"), fmt.Sprintf(`#!/bin/sh
+[ "$2 $LOGNAME" = "submit %[1]s" ] || exec %[2]s/jjm-gatekeeper "$@"
+answer=$(%[2]s/jjm-gatekeeper "$@")
+touch %[3]s/$$
+while [ -e %[4]s ]; do sleep 0.1; done
+[ -z "$answer" ] || echo "$answer"
+`, g.other.owner.User, bin.Dir(t), g.other.folderFor(t, g.path("submitted")), g.path("hold")), 0o755)
+}
+
+// gramSecondUser runs what only one may do at a time.
+func gramSecondUser(t *testing.T, g *gramSite) {
+	t.Run("own", func(t *testing.T) { gramOwn(t, g) })
+	t.Run("manager killed", func(t *testing.T) { gramManagerKilled(t, g) })
+}
+
+// The job manager is killed while it submits: the next one submits the same job
+// again, and it is the same grid job.
+func gramManagerKilled(t *testing.T, g *gramSite) {
+	submissions := func() int {
+		files, _ := os.ReadDir(g.path("submitted"))
+		return len(files)
+	}
+	before := submissions()
+	write(t, g.path("hold"), "", 0o644)
+	client := g.other.command(t.Context(), "globusrun", "-b", "-r", g.service("jjm"), `&(executable=/bin/echo)(jjm_name=once)`)
+	if err := client.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Cancel(); _ = client.Wait() })
+	await(t, "the job manager submits", func() bool { return submissions() == before+1 })
+	killManager(t, g.other.owner.UID)
+	if err := os.Remove(g.path("hold")); err != nil {
+		t.Fatal(err)
+	}
+	// Another job brings a new job manager, which finds the first.
+	want(t, g.other.run(t, "globusrun", "-s", "-r", g.service("jjm"), `&(executable=/bin/echo)(arguments=after)`), 0, "after\n")
+	await(t, "the first job is submitted again", func() bool { return submissions() >= before+3 })
+	once := 0
+	for _, s := range g.list() {
+		if s.Name == "once" {
+			once++
+		}
+	}
+	if once != 1 {
+		t.Errorf("the job that was submitted twice is %d grid jobs", once)
+	}
+}
+
+// killManager kills the job managers of an account.
+func killManager(t *testing.T, uid int) {
+	t.Helper()
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	killed := 0
+	for _, d := range dirs {
+		name, _ := os.ReadFile(filepath.Join(d, "comm"))
+		info, err := os.Stat(d)
+		if err != nil || strings.TrimSpace(string(name)) != "globus-job-mana" || info.Sys().(*syscall.Stat_t).Uid != uint32(uid) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(d)); err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	if killed == 0 {
+		t.Fatal("no job manager runs")
+	}
+}
+
+// Each user's job is theirs: its output, and what may be asked of it.
+func gramOwn(t *testing.T, g *gramSite) {
+	rsl := `&(executable=/bin/sh)(arguments=-c "echo $LOGNAME")`
+	contact := g.submit(t, g.one, `&(executable=/bin/sleep)(arguments=2)`)
+	want(t, g.other.run(t, "globusrun", "-s", "-r", g.service("jjm"), rsl), 0, g.other.owner.User+"\n")
+	job := g.jobOf(t, contact)
+	for _, verb := range []string{"lookup", "kill"} {
+		s := g.other.run(t, "env", "JJM_STATE="+g.state(), bin.Path(t, "jjm-gatekeeper"), "core", verb, job.Lookup.ID.String())
+		if !strings.Contains(s.out, "ERROR=") || strings.Contains(s.out, "STATUS=") || strings.Contains(s.out, "KILL=") {
+			t.Errorf("%s of another's job: exit %d\n%s%s", verb, s.exit, s.out, s.err)
+		}
+	}
+	for _, s := range g.list() {
+		if s.Owner == g.other.owner.User && s.Key == job.Key {
+			t.Errorf("the job is the other's: %+v", s)
+		}
+	}
+}
+
+// The daemon is killed and comes back while jobs of all kinds are under way, at
+// different times of theirs.
+func gramDaemonRestarts(t *testing.T, g *gramSite) {
+	out := filepath.Join(g.one.folder(t), "out")
+	contact := g.submit(t, g.one, `&(executable=/bin/sh)(arguments=-c "sleep 3; echo survived")(stdout=`+out+`)`)
+	job := g.jobOf(t, contact)
+	g.restart()
+	await(t, "the job is over", func() bool { return final(g.status(job).Status) })
+	g.restart()
+	await(t, "its output is there", func() bool {
+		text, _ := os.ReadFile(out)
+		return string(text) == "survived\n"
+	})
+}
+
+// status asks anew how a grid job stands.
+func (g *gramSite) status(s wire.Status) wire.Lookup {
+	return g.ask(wire.Request{Verb: wire.VerbLookup, Refs: []string{s.Lookup.ID.String()}}).Lookup[0]
+}

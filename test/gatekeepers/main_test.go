@@ -1,0 +1,50 @@
+// Package gatekeepers_test puts jjm behind real gatekeepers - Globus GRAM5 and
+// ARC - and does to them what users, administrators and bad luck do: jobs that
+// end well, fail, are killed; daemons that restart; gatekeepers that are killed
+// in the middle; disks that are full.
+//
+// GRAM is tested in three tiers: the script that its job manager runs, a personal
+// gatekeeper of an ordinary account, and the gatekeeper of a site. The
+// gatekeepers come from scripts/testbed, each in a network namespace of its own.
+// What cannot be run is skipped loudly, and with CI=true it fails.
+package gatekeepers_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"jjm/test/programs"
+)
+
+// Deadlines. They are generous: a test that passes never waits for one.
+const (
+	patience  = 3 * time.Minute
+	pollEvery = 50 * time.Millisecond
+)
+
+// bin is where jjm's programs are.
+var bin programs.Programs
+
+func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
+
+// await polls until ok.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(pollEvery) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v in vain: %s", patience, what)
+		}
+	}
+}
+
+// write writes a file that every account may read.
+func write(t testing.TB, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}

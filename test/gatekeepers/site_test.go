@@ -1,0 +1,235 @@
+package gatekeepers_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters/testbed"
+	"jjm/gate/client"
+	"jjm/wire"
+)
+
+// site is an installation of jjm behind a gatekeeper.
+type site struct {
+	t      testing.TB
+	dir    string // with bin, state, jjm.toml and the daemon's log
+	owner  jjm.Owner
+	daemon *exec.Cmd
+	done   chan struct{}
+}
+
+// openSite makes a site in a folder, whose daemon runs as an account. The folder
+// may hold what an earlier test left.
+func openSite(t testing.TB, dir string, owner jjm.Owner, clusters string) *site {
+	t.Helper()
+	s := &site{t: t, dir: dir, owner: owner}
+	for _, old := range []string{"bin", "state"} {
+		if err := os.RemoveAll(filepath.Join(dir, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{
+		os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755), os.Symlink(bin.Dir(t), s.path("bin")),
+		os.Mkdir(s.state(), 0o755), os.Chmod(s.state(), 0o755), os.Chown(s.state(), owner.UID, owner.GID),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, s.path("jjm.toml"), `log = "debug"
+[engine]
+poll = "1s"
+harvest = "200ms"
+result_settle = "2s"
+batch_settle = "300ms"
+cancel_again = "1s"
+grace = "1s"
+publish_every = "100ms"
+[gate]
+mode = "0666"
+`+clusters, 0o644)
+	t.Cleanup(s.close)
+	return s
+}
+
+// localCluster is the embedded batch system.
+const localCluster = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 6\ngrace = \"2s\"\n"
+
+// bedCluster is the cluster of a bed.
+func bedCluster(b *testbed.Bed, kind string) string {
+	var env []string
+	for _, name := range slices.Sorted(maps.Keys(b.Env)) {
+		env = append(env, fmt.Sprintf("%s = %q", name, b.Env[name]))
+	}
+	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n", kind, kind, b.Bin, strings.Join(env, ", "))
+}
+
+func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
+func (s *site) state() string           { return s.path("state") }
+
+// start starts the daemon and waits until it answers.
+func (s *site) start() {
+	s.t.Helper()
+	log, err := os.OpenFile(s.path("daemon.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close()
+	s.daemon = exec.Command(bin.Path(s.t, "jjm-daemon"), "serve", "--config", s.path("jjm.toml"))
+	s.daemon.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + s.dir, "JJM_STATE=" + s.state()}
+	s.daemon.Dir, s.daemon.Stdout, s.daemon.Stderr = "/", log, log
+	s.daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: credential(s.owner)}
+	if err := s.daemon.Start(); err != nil {
+		s.t.Fatalf("start the daemon: %v", err)
+	}
+	done := make(chan struct{})
+	s.done = done
+	go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(done) }(s.daemon)
+	for deadline := time.Now().Add(patience); ; time.Sleep(pollEvery) {
+		if _, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbPing}); err == nil {
+			return
+		}
+		select {
+		case <-done:
+			s.t.Fatalf("the daemon ended:\n%s", s.log())
+		default:
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the daemon does not answer:\n%s", s.log())
+		}
+	}
+}
+
+// stop ends the daemon: with SIGKILL, it has no chance to put its house in order.
+func (s *site) stop(signal syscall.Signal) {
+	if s.daemon == nil {
+		return
+	}
+	_ = s.daemon.Process.Signal(signal)
+	select {
+	case <-s.done:
+	case <-time.After(patience):
+		_ = s.daemon.Process.Kill()
+		<-s.done
+		s.t.Errorf("the daemon did not end on %v", signal)
+	}
+	s.daemon = nil
+}
+
+// restart kills the daemon and starts it again.
+func (s *site) restart() {
+	s.t.Helper()
+	s.stop(syscall.SIGKILL)
+	s.start()
+}
+
+// close kills what is left of the site's jobs, and its daemon.
+func (s *site) close() {
+	if s.daemon != nil {
+		var left []string
+		for _, g := range s.list() {
+			if !final(g.Lookup.Status) {
+				left = append(left, g.Lookup.ID.String())
+			}
+		}
+		if len(left) > 0 {
+			_, _ = s.client().Do(context.Background(), wire.Request{Verb: wire.VerbKill, Refs: left})
+			for deadline := time.Now().Add(patience); time.Now().Before(deadline) && s.alive(); time.Sleep(pollEvery) {
+			}
+		}
+		s.stop(syscall.SIGTERM)
+	}
+	if s.t.Failed() {
+		s.t.Logf("the daemon's log ends:\n%s", s.log())
+	}
+	_ = os.RemoveAll(s.state())
+	_ = os.RemoveAll(s.path("bin"))
+	_ = os.Remove(s.path("daemon.log"))
+}
+
+// alive reports whether a grid job is not over.
+func (s *site) alive() bool {
+	return slices.ContainsFunc(s.list(), func(g wire.Status) bool { return !final(g.Lookup.Status) })
+}
+
+func final(word string) bool {
+	var st jjm.GridStatus
+	return st.UnmarshalText([]byte(word)) == nil && st.Final()
+}
+
+// log is the end of the daemon's log, without requests that went well.
+func (s *site) log() string {
+	text, _ := os.ReadFile(s.path("daemon.log"))
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if !strings.Contains(line, "gate: request") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-60):], "")
+}
+
+func (s *site) client() *client.Client {
+	return &client.Client{Socket: filepath.Join(s.state(), "jjm.sock"), Timeout: 20 * time.Second}
+}
+
+// ask asks until the daemon answers.
+func (s *site) ask(req wire.Request) wire.Answer {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(pollEvery) {
+		a, err := s.client().Do(context.Background(), req)
+		if err == nil {
+			return a
+		}
+		if !client.IsUnreachable(err) || time.Now().After(deadline) {
+			s.t.Fatalf("%s %v: %v", req.Verb, req.Refs, err)
+		}
+	}
+}
+
+// list gives every grid job of the site.
+func (s *site) list() []wire.Status {
+	return s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Limit: 1000}}).Status
+}
+
+// byKey finds grid jobs by their request key.
+func (s *site) byKey(key string) []wire.Status {
+	var found []wire.Status
+	for _, g := range s.list() {
+		if g.Key == key {
+			found = append(found, g)
+		}
+	}
+	return found
+}
+
+func credential(o jjm.Owner) *syscall.Credential {
+	return &syscall.Credential{Uid: uint32(o.UID), Gid: uint32(o.GID)}
+}
+
+// account finds an account of the machine.
+func account(t testing.TB, name string) jjm.Owner {
+	t.Helper()
+	u, err := user.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, err1 := strconv.Atoi(u.Uid)
+	gid, err2 := strconv.Atoi(u.Gid)
+	if err1 != nil || err2 != nil {
+		t.Fatalf("account %s: uid %s, gid %s", name, u.Uid, u.Gid)
+	}
+	return jjm.Owner{UID: uid, GID: gid, User: name}
+}
