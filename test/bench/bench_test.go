@@ -25,7 +25,7 @@ var bin programs.Programs
 
 // alone are the sections that need no real batch system.
 func alone() []string {
-	return slices.DeleteFunc(names(), func(name string) bool { return name == "slurm" || name == "condor" })
+	return slices.DeleteFunc(names(), func(name string) bool { return name == "slurm" || name == "condor" || name == "blahp" })
 }
 
 // tiny is a run of seconds, whose figures mean nothing.

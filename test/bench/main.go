@@ -46,13 +46,14 @@ func sections() []section {
 		{"tar", (*bench).tar},
 		{"slurm", (*bench).slurm},
 		{"condor", (*bench).condor},
+		{"blahp", (*bench).blahp},
 	}
 }
 
 // bench is one run.
 type bench struct {
 	ctx    context.Context // of the whole run: a bench is one command
-	bin    string          // folder of the three programs
+	bin    string          // folder of the programs
 	dir    string          // everything is written below it
 	shared string          // the work areas, as a file server would hold them
 	size   sizes
@@ -77,12 +78,13 @@ type sizes struct {
 	rounds   int
 	singles  int // grid jobs of one local job
 	short    int // jobs on Slurm
+	calls    int // of blahp's scripts
 }
 
 func wholeSizes() sizes {
 	return sizes{live: 100_000, history: 1_000_000, linear: []int{1000, 10_000}, quiet: 5 * time.Second, watch: 30 * time.Second,
 		execs: 300, jobs: 2000, files: 10_000, fileSize: 100_000, rounds: 3,
-		singles: 10_000, short: 1000}
+		singles: 10_000, short: 1000, calls: 50}
 }
 
 func run(ctx context.Context, size sizes, args []string, out, log io.Writer) int {
@@ -90,7 +92,7 @@ func run(ctx context.Context, size sizes, args []string, out, log io.Writer) int
 	fs.SetOutput(log)
 	only := fs.String("run", "", "measure these `SECTIONS` only, such as lookup,true: "+strings.Join(names(), ", "))
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
-	bin := fs.String("bin", "bin", "the `FOLDER` of jjm, jjm-daemon and jjm-wrapper")
+	bin := fs.String("bin", "bin", "the `FOLDER` of jjm's programs")
 	dir := fs.String("dir", "", "write below this `FOLDER`, on a local disk (default: the temporary one)")
 	profile := fs.String("profile", "", "write CPU profiles of the children into this `FOLDER`")
 	if err := fs.Parse(args); err != nil {
