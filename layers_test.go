@@ -28,6 +28,7 @@ var layers = map[string]int{
 	"jjm/run":                  1,
 	"jjm/jobfile":              1,
 	"jjm/analyse":              1,
+	"jjm/accounting":           1,
 	"jjm/adapters":             2,
 	"jjm/handlers":             2,
 	"jjm/adapters/local":       3,

@@ -245,6 +245,9 @@ func (a *App) Run(ctx context.Context) error {
 		failed[1] = a.gate.Serve(ctx, a.socket)
 	})
 	wg.Go(func() { a.watchConfig(ctx) })
+	if a.config.Accounting.Blah != "" {
+		wg.Go(func() { a.keepAccounts(ctx) })
+	}
 	a.log.Info("jjm serves", "version", a.opts.Version, "state", a.config.State, "work", a.config.Work,
 		"socket", filepath.Join(a.config.State, "jjm.sock"), "config", a.path)
 	stopNotify := a.notifyManager(ctx, &wg)

@@ -36,6 +36,8 @@ type Config struct {
 	// Engine and Gate are those packages' parts.
 	Engine engine.Config `toml:"engine"`
 	Gate   gate.Config   `toml:"gate"`
+	// Accounting is what is written for the site's accounting.
+	Accounting AccountingConfig `toml:"accounting"`
 	// Cluster are the batch systems; the first is the default. Each has a
 	// name, a kind, and the settings of its kind.
 	Cluster []map[string]any `toml:"cluster"`
@@ -115,7 +117,7 @@ func nobody(string) string { return "" }
 
 // check finds what is wrong with values.
 func (c *Config) check() jjm.Problems {
-	problems := c.Engine.Check()
+	problems := append(c.Engine.Check(), c.Accounting.Check()...)
 	for _, p := range c.Gate.Check() {
 		p.Field = "gate." + strings.TrimPrefix(p.Field, "gate.")
 		problems = append(problems, p)

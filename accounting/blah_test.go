@@ -1,0 +1,93 @@
+package accounting
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func entry(seq int64) Entry {
+	return Entry{Seq: seq, Attempt: jjm.AttemptID{LocalID: jjm.LocalID{Grid: 17, N: 3}, Attempt: 1}, Owner: "alice", Cluster: "slurm", Queue: "long",
+		Batch: "4711_3", Submitted: jjm.At(noon), Ended: jjm.At(noon.Add(time.Hour)),
+		Origin: &jjm.Origin{Subject: `/O=Grid/CN="Alice"`, VO: "/dzero/Role=production", Job: "https://ce/1"}}
+}
+
+func TestLine_IsBlahpds(t *testing.T) {
+	want := `"timestamp=2026-03-01 12:00:00" "userDN=/O=Grid/CN='Alice'" "userFQAN=/dzero/Role=production" "ceID=ce:9619/ce-slurm-long" ` +
+		`"jobID=https://ce/1" "lrmsID=4711_3" "localUser=alice" "clientID=abcd.5.17.3.1"` + "\n"
+	if got := Line(entry(5), "ce:9619/ce", "abcd"); got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+	bare := Entry{Seq: 1, Batch: "1\n\"x\"", Ended: jjm.At(noon)}
+	if got := Line(bare, "ce", "s"); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"lrmsID=1 'x'"`) || !strings.Contains(got, "timestamp=2026-03-01 12:00:00") {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestLog_EveryEntryOnceWhateverEndsTheDaemon(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "blah.log")
+	text := func() string {
+		b, err := os.ReadFile(path + "-20260301")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	open := func(done int64, now time.Time) *Log {
+		l, err := Open(path, "ce", "abcd", done, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	absent := entry(3)
+	absent.Batch = "" // it never was in a batch system
+	l := open(0, noon)
+	if err := l.Append(noon, []Entry{entry(1), entry(2), absent}); err != nil || l.Last() != 3 {
+		t.Fatal(err, l.Last())
+	}
+	// Killed before the store knew; then killed within a line.
+	l = open(0, noon)
+	if err := l.Append(noon, []Entry{entry(1), entry(2), absent, entry(4)}); err != nil {
+		t.Fatal(err)
+	}
+	whole := text()
+	if strings.Count(whole, "\n") != 3 {
+		t.Fatalf("%s", whole)
+	}
+	if err := os.WriteFile(path+"-20260301", []byte(whole[:len(whole)-20]), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	l = open(3, noon)
+	if err := l.Append(noon, []Entry{entry(4), entry(5)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, seq := range []string{"abcd.1.", "abcd.2.", "abcd.4.17.3.1\"\n", "abcd.5."} {
+		if strings.Count(text(), seq) != 1 {
+			t.Errorf("%s: %s", seq, text())
+		}
+	}
+	// Another store's entries in the same file are others.
+	if other, err := Open(path, "ce", "efgh", 0, noon); err != nil || other.Last() != 0 {
+		t.Error(other, err)
+	}
+	// The next day begins another file and goes on.
+	if l := open(0, noon.Add(20*time.Hour)); l.Last() != 5 {
+		t.Errorf("on the next day the last one is %d", l.Last())
+	}
+	if err := open(5, noon).Append(noon.Add(24*time.Hour), []Entry{entry(6)}); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path + "-20260302"); err != nil || strings.Count(string(b), "\n") != 1 {
+		t.Errorf("%s, %v", b, err)
+	}
+	if err := (&Log{path: "/no/such/folder/x"}).Append(noon, []Entry{entry(1)}); err == nil {
+		t.Error("no folder, no error")
+	}
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"context"
+
+	"jjm"
+)
+
+// Ended is an attempt that has ended, with what tells whose it was.
+type Ended struct {
+	Seq      int64 // upwards, in the order of ending
+	Attempt  jjm.AttemptID
+	User     string
+	Origin   *jjm.Origin
+	Queue    string // that the grid job asked for
+	Cluster  string
+	Evidence jjm.Evidence
+}
+
+// EndedAfter gives at most limit attempts that ended after the one with that
+// number, in order, archived ones included.
+func (s *Store) EndedAfter(ctx context.Context, seq int64, limit int) ([]Ended, error) {
+	var out []Ended
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT e.id, e.grid, e.local, e.attempt, e.evidence, g.user, g.origin, g.spec ->> '$.request.queue', b.cluster
+			FROM evidence AS e JOIN grid_jobs AS g ON g.id = e.grid
+			LEFT JOIN bulks AS b ON b.tag = coalesce(
+				(SELECT tag FROM attempts AS a WHERE a.grid = e.grid AND a.local = e.local AND a.attempt = e.attempt),
+				(SELECT tag FROM history_attempts AS a WHERE a.grid = e.grid AND a.local = e.local AND a.attempt = e.attempt))
+			WHERE e.id > ? ORDER BY e.id LIMIT ?`, args{}.int(seq).int(int64(limit)), func(r row) error {
+			e := Ended{Seq: r.int(0), Attempt: jjm.AttemptID{LocalID: jjm.LocalID{Grid: jjm.GridID(r.int(1)), N: int32(r.int(2))}, Attempt: int32(r.int(3))},
+				User: r.text(5), Queue: r.text(7), Cluster: r.text(8)}
+			ev, err := decodeEvidence(r.text(4))
+			if err == nil {
+				e.Evidence = *ev
+				e.Origin, err = decoded[jjm.Origin](r.text(6))
+			}
+			if err != nil {
+				return jjm.Errorf(jjm.Internal, "attempt %s #%d: %w", e.Attempt.LocalID, e.Attempt.Attempt, err)
+			}
+			out = append(out, e)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the attempts that ended after number %d", seq)
+	}
+	return out, nil
+}
+
+// LastEnded is the number of the attempt that ended last, 0 if none has.
+func (s *Store) LastEnded(ctx context.Context) (seq int64, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		seq, err = c.number("SELECT coalesce(max(id), 0) FROM evidence", nil)
+		return err
+	})
+	if err != nil {
+		return 0, s.fail(err, "find the attempt that ended last")
+	}
+	return seq, nil
+}
