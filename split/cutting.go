@@ -48,6 +48,8 @@ func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 	}
 	if limits.MaxParts > 0 {
 		parts = make([]jjm.Part, 0, min(limits.MaxParts, 4096))
+	} else if r, ok := c.cutter.(*ranges); ok {
+		parts = make([]jjm.Part, 0, r.parts(r.total-r.at))
 	}
 	for limits.MaxParts <= 0 || len(parts) < limits.MaxParts {
 		part, ok := c.take()

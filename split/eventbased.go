@@ -215,7 +215,7 @@ func (e *eventBased) mask(c *Cutting, in *jjm.PartInput, n, remain int64, made b
 		in.Mask.Events = jjm.Span{First: e.event, Count: jjm.ToTheEnd}
 		return
 	}
-	offset := e.done
+	offset := e.work.Skip[e.name()] + e.done
 	if e.lost != nil {
 		offset = max(e.event-e.work.Files[e.file()].FirstEvent, 0)
 	}

@@ -9,21 +9,21 @@ import (
 // Task is what a task says about its jobs.
 type Task struct {
 	// Rule is the split rule: "NF=3,MW=7200".
-	Rule string
+	Rule string `json:"rule,omitempty"`
 	// The output, in bytes for each MB of input or for each event, and the work
 	// space.
-	OutPerMB    float64
-	OutPerEvent bool
-	WorkSize    float64
+	OutPerMB    float64 `json:"out_per_mb,omitempty"`
+	OutPerEvent bool    `json:"out_per_event,omitempty"`
+	WorkSize    float64 `json:"work_size,omitempty"`
 	// CPUTime is in HS06 seconds for each event, with HS06; Walltime in seconds
 	// for each MB otherwise.
-	HS06       bool
-	CPUTime    float64
-	Walltime   float64
-	BaseWall   float64
-	Efficiency float64
+	HS06       bool    `json:"hs06,omitempty"`
+	CPUTime    float64 `json:"cpu_time,omitempty"`
+	Walltime   float64 `json:"wall_time,omitempty"`
+	BaseWall   float64 `json:"base_wall,omitempty"`
+	Efficiency float64 `json:"efficiency,omitempty"`
 	// Copies is by how many event-service jobs the work is shared; 0 = none.
-	Copies float64
+	Copies float64 `json:"copies,omitempty"`
 }
 
 // WorkSize is the work space of a task that asks for so many bytes: 300 MB more.

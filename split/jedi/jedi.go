@@ -50,6 +50,8 @@ type Record struct {
 	First int64
 	// Boundary and LumiBlock keep records together; Unknown for none.
 	Boundary, LumiBlock int64
+	// Into is how many events of its chunk came before it.
+	Into int64
 }
 
 // File is a whole file with nothing else known.

@@ -12,29 +12,37 @@ const MaxRecords = 200_000
 
 // RecordRules say how files become records.
 type RecordRules struct {
+	// Into and Block are where an earlier list ended: how many events its last
+	// chunk had by then, and the lumi block; At are the events of the first file
+	// that it had.
+	Into  int64 `json:"-"`
+	Block int64 `json:"-"`
+	At    int64 `json:"-"`
+
 	// EventsPerJob is the size of a chunk of events, which goes on over the end
 	// of a file; EventsPerRange stands in for it, for event services.
-	EventsPerJob, EventsPerRange int64
+	EventsPerJob   int64 `json:"events_per_job,omitempty"`
+	EventsPerRange int64 `json:"events_per_range,omitempty"`
 	// TargetEvents cuts each file into equal ranges of about that size.
-	TargetEvents int64
+	TargetEvents int64 `json:"target_events,omitempty"`
 	// EventsPerFile is how many events every file has; RealEvents takes the
 	// number of each. Without either, files stay whole.
-	EventsPerFile int64
-	RealEvents    bool
+	EventsPerFile int64 `json:"events_per_file,omitempty"`
+	RealEvents    bool  `json:"real_events,omitempty"`
 	// SkipShort cuts files of fewer events than EventsPerFile to a multiple of
 	// EventsPerJob.
-	SkipShort bool
+	SkipShort bool `json:"skip_short,omitempty"`
 	// RespectLB begins a chunk with each lumi block.
-	RespectLB bool
+	RespectLB bool `json:"respect_lb,omitempty"`
 	// FirstEvent is the number of the first event of all; nil = no numbers.
-	FirstEvent *int64
+	FirstEvent *int64 `json:"first_event,omitempty"`
 	// Offset skips files, by LFN.
-	Offset int
+	Offset int `json:"offset,omitempty"`
 	// MaxFiles and MaxEvents end the list; 0 = not.
-	MaxFiles  int
-	MaxEvents int64
+	MaxFiles  int   `json:"max_files,omitempty"`
+	MaxEvents int64 `json:"max_events,omitempty"`
 	// MaxRecords refuses more; 0 = MaxRecords of JEDI.
-	MaxRecords int
+	MaxRecords int `json:"max_records,omitempty"`
 }
 
 // recorder makes records.
@@ -59,7 +67,9 @@ func Records(files []Record, rules RecordRules) ([]Record, error) {
 		rules.MaxRecords = MaxRecords
 	}
 	r := recorder{rules: rules, size: cmp.Or(max(rules.EventsPerJob, 0), max(rules.EventsPerRange, 0)), block: Unknown}
-	r.remain = r.size
+	if r.remain = r.size - rules.Into; rules.Into > 0 || rules.At > 0 {
+		r.block = rules.Block
+	}
 	if rules.FirstEvent != nil {
 		r.number = *rules.FirstEvent
 	}
@@ -72,7 +82,11 @@ func Records(files []Record, rules RecordRules) ([]Record, error) {
 		if !r.count(&f) {
 			continue
 		}
-		if r.file(f); len(r.out) > rules.MaxRecords {
+		at := int64(0)
+		if i == 0 {
+			at = rules.At
+		}
+		if r.file(f, at); len(r.out) > rules.MaxRecords {
 			return nil, jjm.Errorf(jjm.Invalid, "records: %d files make more than %d records: take larger chunks of events, or fewer files",
 				len(files), rules.MaxRecords)
 		}
@@ -98,8 +112,8 @@ func (r *recorder) count(f *Record) bool {
 	return true
 }
 
-// file makes the records of a file.
-func (r *recorder) file(f Record) {
+// file makes the records of a file, from an event on.
+func (r *recorder) file(f Record, from int64) {
 	if r.size <= 0 && r.rules.TargetEvents <= 0 || f.Events == Unknown || f.Events <= 0 ||
 		r.rules.EventsPerFile <= 0 && !r.rules.RealEvents {
 		r.add(f, r.rules.EventsPerFile > 0)
@@ -113,10 +127,10 @@ func (r *recorder) file(f Record) {
 	if r.rules.RespectLB && (r.block == Unknown || r.block != f.LumiBlock) {
 		r.block, r.remain = f.LumiBlock, r.size
 	}
-	for made, at := 0, int64(0); at < f.Events && made < r.rules.MaxRecords; made++ {
+	for made, at := 0, from; at < f.Events && made < r.rules.MaxRecords; made++ {
 		n := min(r.remain, f.Events-at)
 		one := f
-		one.Start, one.End = at, at+n-1
+		one.Start, one.End, one.Into = at, at+n-1, r.size-r.remain
 		r.add(one, true)
 		at += n
 		if r.remain -= n; r.remain == 0 {
