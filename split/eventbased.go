@@ -50,6 +50,9 @@ func eventBasedMethod() *method {
 		}
 		e.places = places(c, w, p, nil)
 		e.resume(c.carry.Begun)
+		if e.lost == nil {
+			c.expect = m.bound(w, p)
+		}
 		return e, nil
 	}
 	return m
