@@ -134,6 +134,22 @@ func first(p *place, w *Work, lfn string) {
 func (e *eventBased) name() string { return e.work.Files[e.file()].LFN }
 func (e *eventBased) file() int32  { return e.places[0].files[e.at] }
 
+// count counts the parts of all files.
+func (e *eventBased) count(*Cutting) int64 {
+	var n int64
+	for _, pl := range e.places {
+		for _, i := range pl.files {
+			f := &e.work.Files[i]
+			total := e.events(f)
+			if total == 0 && !madeUp(f.LFN) && e.lost == nil {
+				total = 1
+			}
+			n = saturated(n, ceil(max(total, 0), e.p.EventsPerJob))
+		}
+	}
+	return n
+}
+
 // next makes the part at the present event.
 func (e *eventBased) next(c *Cutting) (jjm.Part, bool) {
 	for e.open() {

@@ -112,6 +112,24 @@ func (k *bunches) bunch() int {
 	return n
 }
 
+// count counts the parts of all bunches.
+func (k *bunches) count(*Cutting) int64 {
+	var parts int64
+	for n := k.bunch(); n > 0; n = k.bunch() {
+		var total int64
+		for i := k.at; i < k.at+n; i++ {
+			total = saturated(total, max(k.work.Files[i].Events, 0))
+		}
+		k.at += n
+		if k.events > 0 {
+			parts = saturated(parts, max(ceil(total, k.events), 1))
+		} else {
+			parts++
+		}
+	}
+	return parts
+}
+
 func (k *bunches) next(c *Cutting) (jjm.Part, bool) {
 	n := k.bunch()
 	if n == 0 {

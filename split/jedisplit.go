@@ -31,6 +31,9 @@ func jediMethod() *method {
 		return n
 	}
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
+		if n := m.bound(w, p); n > MaxParts { // its records alone would fill the memory
+			return nil, m.invalid("would make as many as %d parts: at most %d", n, MaxParts)
+		}
 		k := &jediCut{work: w, p: p, files: sortedFiles(w)}
 		if err := k.records(c.carry.Begun); err != nil {
 			return nil, m.invalid("%w", err)
