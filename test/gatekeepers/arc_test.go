@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"jjm/adapters/testbed"
 	"jjm/wire"
@@ -35,7 +37,6 @@ func TestARC(t *testing.T) {
 			"refused":           arcRefused,
 			"killed":            arcKilled,
 			"second user":       arcSecondUser,
-			"restarts":          arcRestarts,
 			"fifty at once":     arcFifty,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -44,39 +45,31 @@ func TestARC(t *testing.T) {
 			})
 		}
 	})
+	t.Run("restarts", func(t *testing.T) { arcRestarts(t, a) }) // no client gets an answer meanwhile
 }
 
-// submit hands a job over and gives its URL. Each person's client keeps a list of
-// jobs, in a folder of each test's own.
+// submit hands a job over and gives its URL. A person's client keeps a list of
+// jobs: each test has one of its own.
 func (a *arcSite) submit(t *testing.T, p *person, dir, xrsl string) string {
 	t.Helper()
 	file := filepath.Join(dir, "job.xrsl")
 	write(t, file, xrsl, 0o644)
-	urls := a.submitted(t, p, dir, file)
-	return urls[0]
-}
-
-func (a *arcSite) submitted(t *testing.T, p *person, dir string, files ...string) []string {
-	t.Helper()
-	argv := append([]string{"arcsub", "-j", filepath.Join(dir, "jobs.dat"), "-C", a.bed.Vars["URL"], "-T", "arcrest", "-Q", "NONE"}, files...)
-	s := p.run(t, argv...)
-	var urls []string
-	for line := range strings.Lines(s.out) {
-		if _, url, ok := strings.Cut(line, "with jobid: "); ok {
-			urls = append(urls, strings.TrimSpace(url))
-		}
-	}
-	if len(urls) != len(files) {
+	s := p.run(t, "arcsub", "-j", filepath.Join(dir, "jobs.dat"), "-C", a.bed.Vars["URL"], "-T", "arcrest", "-Q", "NONE", file)
+	_, url, ok := strings.Cut(s.out, "with jobid: ")
+	if !ok {
 		t.Fatalf("arcsub: exit %d\n%s%s", s.exit, s.out, s.err)
 	}
-	return urls
+	return strings.TrimSpace(url)
 }
 
 // end waits until A-REX says one of the states of a job, and gives what it said.
 func (a *arcSite) end(t *testing.T, p *person, dir, url string, states ...string) string {
 	t.Helper()
+	await(t, "A-REX is through with it", func() bool {
+		return exists(filepath.Join(a.bed.Vars["CONTROL"], "finished", "job."+filepath.Base(url)+".status"))
+	})
 	var text string
-	await(t, fmt.Sprintf("the job is %v", states), func() bool {
+	awaitEvery(t, time.Second, fmt.Sprintf("the job is %v", states), func() bool {
 		text = p.run(t, "arcstat", "-j", filepath.Join(dir, "jobs.dat"), url).out
 		for _, s := range states {
 			if strings.Contains(text, "State: "+s) {
@@ -172,7 +165,7 @@ func arcJobFile(t *testing.T, a *arcSite) {
 // A failing grid job described by variables: its exit code, message and tar.
 func arcFailing(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
-	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "script")("JJM_PARAM_command" "[\"/bin/sh\",\"-c\",\"echo before; exit 3\"]"))`+
+	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "script")("JJM_PARAM_command" '["/bin/sh","-c","echo before; exit 3"]'))`+
 		`(outputfiles=("jjm-output.tar" ""))(stdout="out.txt")`)
 	text := a.end(t, a.one, dir, url, "Finished", "Failed")
 	if !strings.Contains(text, "State: Failed") || !strings.Contains(text, "Exit Code: 3") || !strings.Contains(text, "failed") {
@@ -197,7 +190,7 @@ func arcRefused(t *testing.T, a *arcSite) {
 // A kill leaves the tar of what there was.
 func arcKilled(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
-	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "script")("JJM_PARAM_command" "[\"/bin/sh\",\"-c\",\"echo begun; sleep 600\"]"))`+
+	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "script")("JJM_PARAM_command" '["/bin/sh","-c","echo begun; sleep 600"]'))`+
 		`(outputfiles=("jjm-output.tar" ""))(stdout="out.txt")`)
 	job := a.jobOf(t, url)
 	await(t, "it runs", func() bool { return a.status(job).Status == "running" })
@@ -240,28 +233,30 @@ func arcRestarts(t *testing.T, a *arcSite) {
 	a.jobOf(t, url)
 }
 
-// Fifty jobs at once, all done, none twice.
+// Fifty jobs at once, all done, none twice. They are submitted one by one: the
+// client's submission of several files does not work with this interface (ARC
+// 6.17).
 func arcFifty(t *testing.T, a *arcSite) {
-	const n = 50
-	dir := a.one.folder(t)
-	var files []string
-	for i := range n {
-		file := filepath.Join(dir, fmt.Sprintf("job%d.xrsl", i))
-		write(t, file, fmt.Sprintf(`&(executable="/bin/echo")(arguments="%d")(stdout="out.txt")`, i), 0o644)
-		files = append(files, file)
-	}
-	urls := a.submitted(t, a.one, dir, files...)
-	for _, url := range urls {
-		a.jobOf(t, url)
-	}
-	await(t, "A-REX knows that all are over", func() bool {
-		for i, url := range urls {
-			out, err := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".diag"))
-			if err != nil || !strings.Contains(string(out), "exitcode=0") {
-				_ = i
-				return false
-			}
+	const clients, each = 5, 10
+	urls := make(chan string, clients*each)
+	t.Run("submit", func(t *testing.T) {
+		for i := range clients {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				dir := a.one.folder(t)
+				for j := range each {
+					urls <- a.submit(t, a.one, dir, fmt.Sprintf(`&(executable="/bin/echo")(arguments="%d.%d")(stdout="out.txt")`, i, j))
+				}
+			})
 		}
-		return true
 	})
+	close(urls)
+	for url := range urls {
+		a.jobOf(t, url)
+		diag := filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".diag")
+		await(t, url+" is over", func() bool {
+			text, err := os.ReadFile(diag)
+			return err == nil && strings.Contains(string(text), "exitcode=0")
+		})
+	}
 }
