@@ -25,7 +25,7 @@
 //	1  wire/spool              the daemon's letter box, for while it is away
 //	1  sandbox                 the work area below one directory handle
 //	1  xmldb, xmldb/head       publish, query and load the XML records; the half for clients
-//	1  run                     the only way to start a child process
+//	1  run, run/asuser         the only way to start a child process; as another account
 //	2  adapters, handlers      the two contracts that plug-in authors meet
 //	3  adapters/local          the embedded batch system
 //	3  adapters/slurm, adapters/condor, adapters/pbs, adapters/sge

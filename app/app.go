@@ -24,6 +24,7 @@ import (
 	"jjm/engine"
 	"jjm/gate"
 	handlersall "jjm/handlers/all"
+	"jjm/run/asuser"
 	"jjm/store"
 	"jjm/wire/spool"
 	"jjm/xmldb"
@@ -55,6 +56,7 @@ type App struct {
 	engine  *engine.Engine
 	gate    *gate.Server
 	socket  net.Listener
+	helpers *asuser.Pool // of owners, if jobs run as them
 
 	closers []closer // in order of opening
 }
@@ -131,6 +133,7 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	if err != nil {
 		return err
 	}
+	account, users := a.identity()
 	drop := filepath.Join(a.config.State, "drop")
 	box := filepath.Join(a.config.State, "spool")
 	mode, group, err := a.config.Gate.Access()
@@ -144,7 +147,7 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 		Store: a.store, Records: a.records, Types: handlersall.Registry(), Clusters: clusters,
 		Work: a.config.Work, RecordDir: filepath.Join(a.config.State, "records"), DropDir: drop,
 		SpoolDir: box, Caller: a.account,
-		Account: ownAccount(), Readers: a.config.Gate.AdminUIDs(), Wrapper: wrapper, Now: time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
+		Account: account, Users: users, Readers: a.config.Gate.AdminUIDs(), Wrapper: wrapper, Now: time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
 	})
 	return err
 }
@@ -215,7 +218,11 @@ func (a *App) clusters() ([]engine.Cluster, error) {
 
 func (a *App) clusterEnv(name string) (adapters.Env, error) {
 	dir := filepath.Join(a.config.State, "clusters", name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	err := os.MkdirAll(dir, a.config.clusterMode())
+	if err == nil { // whatever the umask is, and it was before
+		err = errors.Join(os.Chmod(filepath.Dir(dir), a.config.clusterMode()), os.Chmod(dir, a.config.clusterMode()))
+	}
+	if err != nil {
 		return adapters.Env{}, jjm.Errorf(jjm.Invalid, "state of cluster %s: %w: make the folder writable for this account", name, err)
 	}
 	log := a.log.With("cluster", name)

@@ -27,6 +27,10 @@ type Config struct {
 	Work string `toml:"work"`
 	// Wrapper is the jjm-wrapper program. Empty: beside the daemon.
 	Wrapper string `toml:"wrapper"`
+	// RunAs says as whom jobs, commands of batch systems and all work on files of
+	// jobs are done: "service" (the daemon's account, the default) or "owner"
+	// (each owner; the daemon is root).
+	RunAs string `toml:"run_as"`
 	// Log is the least level logged: debug, info, warn or error.
 	Log string `toml:"log"`
 	// Engine and Gate are those packages' parts.
@@ -85,6 +89,9 @@ func (c *Config) fill(getenv func(string) string) {
 	if c.Work == "" {
 		c.Work = filepath.Join(c.State, "work")
 	}
+	if c.RunAs == "" {
+		c.RunAs = runAsService
+	}
 	if len(c.Cluster) == 0 {
 		c.Cluster = []map[string]any{{"name": "local", "kind": "local"}}
 	}
@@ -124,6 +131,7 @@ func (c *Config) check() jjm.Problems {
 				Text: fmt.Sprintf("%q: want an absolute path", dir.path)})
 		}
 	}
+	problems = append(problems, c.checkRunAs()...)
 	if _, err := level(c.Log); err != nil {
 		problems = append(problems, jjm.Problem{Field: "log", Text: err.Error()})
 	}

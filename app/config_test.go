@@ -8,10 +8,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"jjm"
 	"jjm/adapters"
 	adaptersall "jjm/adapters/all"
+	"jjm/adapters/local"
 	"jjm/engine"
 	"jjm/internal/needs"
 )
@@ -157,4 +159,55 @@ func keysOf(t reflect.Type) map[string]bool {
 		}
 	}
 	return keys
+}
+
+func TestLoad_RulesAboutHolds(t *testing.T) {
+	const rules = `[engine]
+hold_max_age = "6h"
+[[engine.hold]]
+code = "13/*"
+do = "release"
+times = 3
+after = "5m"
+[[cluster]]
+name = "local"
+kind = "local"
+[[cluster.hold]]
+text = "(?i)quota"
+do = "wait"
+[[cluster.hold]]
+by = "operator"
+do = "fail"
+`
+	load := func(text string) (Config, error) {
+		file := filepath.Join(t.TempDir(), "jjm.toml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, _, err := Load(file, func(key string) string { return map[string]string{"HOME": "/home/user"}[key] })
+		return c, err
+	}
+	c, err := load(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := c.Engine.Hold; len(h) != 1 || h[0].Times != 3 || h[0].After.D() != 5*time.Minute || c.Engine.HoldMaxAge.D() != 6*time.Hour {
+		t.Errorf("the site's: %+v", h)
+	}
+	common := c.clusterDefaults(c.Cluster[0])
+	ps := decodeCluster(0, c.Cluster[0], &common, &local.Config{})
+	if h := common.Hold; len(ps) > 0 || len(h) != 2 || !h[0].Text.MatchString("over Quota") || h[1].By != "operator" {
+		t.Errorf("the cluster's: %+v, %v", h, ps)
+	}
+	for _, bad := range []struct{ old, new, want string }{
+		{`do = "release"`, `do = "relaese"`, `engine.hold[0].do: "relaese": want "wait", "release", "retry" or "fail"`},
+		{`do = "wait"`, `dew = "wait"`, `cluster[0].hold[0].dew: unknown key`},
+		{`by = "operator"`, `by = "boss"`, `cluster[0].hold[1].by: "boss": want "batch system", "operator" or "any"`},
+		{`"(?i)quota"`, `"(quota"`, `cluster[0].hold[0].text: error parsing regexp`},
+		{`hold_max_age = "6h"`, `hold_max_age = "0s"`, `engine.hold_max_age: want a duration above 0`},
+	} {
+		if _, err := load(strings.Replace(rules, bad.old, bad.new, 1)); err == nil || !strings.Contains(err.Error(), bad.want) {
+			t.Errorf("%s: %v\nwant %s", bad.new, err, bad.want)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"jjm/adapters/local"
 	"jjm/engine"
 	"jjm/gate"
+	"jjm/plan"
 )
 
 const etcFile = "../etc/jjm.toml"
@@ -39,7 +40,7 @@ func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
 		t.Fatalf("with every default set: %v", err)
 	}
 	common := c.clusterDefaults(c.Cluster[0])
-	if ps := decodeCluster(0, c.Cluster[0], &common, &local.Config{}); len(ps) > 0 || common != plain.clusterDefaults(plain.Cluster[0]) {
+	if ps := decodeCluster(0, c.Cluster[0], &common, &local.Config{}); len(ps) > 0 || !reflect.DeepEqual(common, plain.clusterDefaults(plain.Cluster[0])) {
 		t.Errorf("[[cluster]] of the file: %v\n%+v\nof the program:\n%+v", ps, common, plain.clusterDefaults(plain.Cluster[0]))
 	}
 	if want := engine.Defaults(); !reflect.DeepEqual(c.Engine, want) || !reflect.DeepEqual(plain.Engine, want) {
@@ -59,7 +60,7 @@ func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, engine.ClusterConfig{}, idealize.Config{}, gate.Config{}, local.Config{}} {
+	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, engine.ClusterConfig{}, idealize.Config{}, plan.HoldRule{}, gate.Config{}, local.Config{}} {
 		typ := reflect.TypeOf(part)
 		for i := range typ.NumField() {
 			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("toml"), ",")
@@ -69,7 +70,7 @@ func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 			if key == "" || key == "-" {
 				continue
 			}
-			named := regexp.MustCompile(`(?m)^(# )?` + key + ` = |^\[+(engine\.)?` + key + `\]+$`)
+			named := regexp.MustCompile(`(?m)^(# +)?` + key + ` = |^(# )?\[+(engine\.)?` + key + `\]+$`)
 			if !named.Match(text) {
 				t.Errorf("%s: setting %q is not in %s", typ, key, etcFile)
 			}

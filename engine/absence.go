@@ -91,7 +91,7 @@ func (c *cluster) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Du
 
 // askAccounting looks for the ends of attempts that the listing has forgotten.
 func (c *cluster) askAccounting(ctx context.Context, account jjm.Owner, lost []absentee) {
-	cmd, cancel := c.command(ctx)
+	cmd, cancel := c.command(ctx, account)
 	defer cancel()
 	refs := make([]adapters.Ref, len(lost))
 	for i := range lost {
@@ -133,7 +133,7 @@ func (c *cluster) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 // prove cancels what is missing and then looks for its tags: only both together
 // prove that nothing is left of it.
 func (c *cluster) prove(ctx context.Context, account jjm.Owner, lost []absentee) {
-	cmd, cancel := c.command(ctx)
+	cmd, cancel := c.command(ctx, account)
 	defer cancel()
 	refs := make([]adapters.Ref, len(lost))
 	for i, a := range lost {

@@ -65,16 +65,6 @@ func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler
 	return h, fit, append(problems, more...)
 }
 
-// mayRun refuses callers whose jobs would run as root though they are not: a
-// service account must be an ordinary one.
-func (e *Engine) mayRun(caller wire.Caller) error {
-	a := e.deps.Account
-	if a == nil || a.UID != 0 || caller.UID == 0 {
-		return nil
-	}
-	return jjm.Errorf(jjm.Denied, "this daemon runs all jobs as root, so it takes them from root only: run it as an ordinary account")
-}
-
 // accept stores the grid job in one transaction and publishes its record.
 func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, req wire.Submit, fit choice) (wire.Submitted, error) {
 	var out wire.Submitted

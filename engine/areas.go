@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strconv"
 	"sync"
 
@@ -16,8 +15,9 @@ import (
 // areas opens the work area of each owner once, with the wrapper installed.
 type areas struct {
 	work, wrapper string
+	users         Users // nil: as the daemon's account
 
-	mu   sync.Mutex
+	mu   sync.Mutex // held for moments: one owner's trouble is not the others'
 	open map[string]*area
 }
 
@@ -25,10 +25,12 @@ type areas struct {
 type area struct {
 	*sandbox.Area
 	bin string
+
+	opening sync.Mutex
 }
 
-func newAreas(work, wrapper string) *areas {
-	return &areas{work: work, wrapper: wrapper, open: map[string]*area{}}
+func newAreas(work, wrapper string, users Users) *areas {
+	return &areas{work: work, wrapper: wrapper, users: users, open: map[string]*area{}}
 }
 
 // of gives the owner's area. The folder is named by user name where that is a
@@ -36,11 +38,18 @@ func newAreas(work, wrapper string) *areas {
 func (as *areas) of(o jjm.Owner) (*area, error) {
 	name := folderName(o)
 	as.mu.Lock()
-	defer as.mu.Unlock()
-	if a := as.open[name]; a != nil {
+	a := as.open[name]
+	if a == nil {
+		a = &area{}
+		as.open[name] = a
+	}
+	as.mu.Unlock()
+	a.opening.Lock()
+	defer a.opening.Unlock()
+	if a.Area != nil {
 		return a, nil
 	}
-	sa, err := sandbox.OpenArea(filepath.Join(as.work, name))
+	sa, err := as.openArea(o, name)
 	if err != nil {
 		return nil, fmt.Errorf("work area of %s: %w", name, err)
 	}
@@ -49,8 +58,7 @@ func (as *areas) of(o jjm.Owner) (*area, error) {
 		sa.Close()
 		return nil, fmt.Errorf("work area of %s: %w", name, err)
 	}
-	a := &area{Area: sa, bin: bin}
-	as.open[name] = a
+	a.Area, a.bin = sa, bin
 	return a, nil
 }
 
@@ -58,7 +66,11 @@ func (as *areas) close() {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	for name, a := range as.open {
-		a.Close()
+		a.opening.Lock()
+		if a.Area != nil {
+			a.Close()
+		}
+		a.opening.Unlock()
 		delete(as.open, name)
 	}
 }

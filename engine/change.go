@@ -28,6 +28,7 @@ type change struct {
 	orders   func() // makes changed orders or bans visible, if there are any
 	refused  map[jjm.GridID]refusal
 	kills    []jjm.AttemptID // to be looked at once memory shows the wish
+	frees    []jjm.AttemptID // to be released in their batch systems
 }
 
 // change runs decide, which reads memory and fills the change, commits what it
@@ -306,6 +307,11 @@ func (c *change) wake() {
 	}
 	if len(c.kills) > 0 {
 		kick(c.e.harvKick)
+	}
+	for _, id := range c.frees {
+		if cl := c.e.clusters[c.locals[id.LocalID].Cluster]; cl != nil {
+			cl.askRelease(id)
+		}
 	}
 	kick(c.e.pubKick)
 }

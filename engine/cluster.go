@@ -26,9 +26,10 @@ type cluster struct {
 	ready  chan struct{}
 	probed sync.Once
 
-	// cycle numbers the listings; only the watch loop touches it and what
+	// cycle numbers the listings, asked is when the one at hand began; only the watch loop touches it and what
 	// follows.
 	cycle    uint32
+	asked    jjm.Time
 	restarts map[jjm.AttemptID]int // by the batch system, as far as seen
 	missing  map[jjm.AttemptID]plan.Absence
 	vigils   map[jjm.Owner]vigil
@@ -45,7 +46,9 @@ type cluster struct {
 	long    long
 	busy    deadline                    // a submission was not taken: no work that can go elsewhere
 	cancels map[jjm.AttemptID]time.Time // when a cancel was last sent
-	retryAt map[jjm.Tag]deadline        // doubtful or busy bulks: when to look again
+	// releases are decided and not known to be done, and when each was last sent.
+	releases map[jjm.AttemptID]time.Time
+	retryAt  map[jjm.Tag]deadline // doubtful or busy bulks: when to look again
 	// aside are owners whose work area makes trouble, until when.
 	aside map[jjm.Owner]deadline
 	// strangers are second batch jobs of one attempt, to be cancelled.
@@ -78,6 +81,7 @@ func newCluster(e *Engine, c Cluster) *cluster {
 		restarts:    map[jjm.AttemptID]int{},
 		aside:       map[jjm.Owner]deadline{},
 		cancels:     map[jjm.AttemptID]time.Time{},
+		releases:    map[jjm.AttemptID]time.Time{},
 		retryAt:     map[jjm.Tag]deadline{},
 		strays:      strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
 	}
@@ -105,10 +109,10 @@ func (c *cluster) kickGrids() {
 // for its turn, and may be tried again.
 const patience = 3
 
-// command bounds one call of the adapter, which itself keeps each of its
-// commands to the deadline.
-func (c *cluster) command(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, patience*c.deadline())
+// command bounds one call of the adapter for an account, which itself keeps each
+// of its commands to the deadline.
+func (c *cluster) command(ctx context.Context, account jjm.Owner) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.e.as(ctx, account), patience*c.deadline())
 }
 
 // deadline is that of one command.

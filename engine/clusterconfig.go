@@ -3,6 +3,7 @@ package engine
 import (
 	"jjm"
 	"jjm/adapters/idealize"
+	"jjm/plan"
 )
 
 // ClusterConfig are the settings that every cluster has, whatever its kind. In
@@ -26,6 +27,8 @@ type ClusterConfig struct {
 	// bound but the cluster's.
 	MaxPendingPerUser int `toml:"max_pending_per_user"`
 	MaxRunningPerUser int `toml:"max_running_per_user"`
+	// Hold are rules about what this cluster holds; Config.Hold come after them.
+	Hold []plan.HoldRule `toml:"hold"`
 	// Config are the settings of the idealizer around the adapter; the engine
 	// itself reads only Command (0 = Config.Command of the engine).
 	idealize.Config
@@ -55,5 +58,5 @@ func (c ClusterConfig) Check() jjm.Problems {
 	if c.PollMax != 0 && c.PollMax < c.Poll {
 		ps = append(ps, jjm.Problem{Field: "poll_max", Text: "want at least poll"})
 	}
-	return ps
+	return append(ps, checkHolds("hold", c.Hold)...)
 }

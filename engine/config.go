@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"fmt"
 	"time"
 
 	"jjm"
+	"jjm/plan"
 )
 
 // Config is the engine's part of the configuration. Every duration is positive
@@ -33,6 +35,13 @@ type Config struct {
 	// missing from so many healthy listings over so long a time.
 	AbsentListings int          `toml:"absent_listings"`
 	AbsentFor      jjm.Duration `toml:"absent_for"`
+	// HoldMaxAge is the longest that a hold of either kind may last (decision R5):
+	// by the batch system, or by the application. HoldMaxAgeGLF is that of jobs
+	// which report by a GBS log file, whose holds wait for a person.
+	HoldMaxAge    jjm.Duration `toml:"hold_max_age"`
+	HoldMaxAgeGLF jjm.Duration `toml:"hold_max_age_glf"`
+	// Hold are the site's rules about what the batch systems hold.
+	Hold []plan.HoldRule `toml:"hold"`
 	// HeartbeatStale is when a running wrapper's heartbeat counts as gone.
 	HeartbeatStale jjm.Duration `toml:"heartbeat_stale"`
 	// Heartbeat and Grace are passed to the wrapper.
@@ -76,6 +85,8 @@ func Defaults() Config {
 		CancelAgain:    jjm.Duration(30 * time.Second),
 		AbsentListings: 3,
 		AbsentFor:      jjm.Duration(10 * time.Minute),
+		HoldMaxAge:     jjm.Duration(24 * time.Hour),
+		HoldMaxAgeGLF:  jjm.Duration(30 * 24 * time.Hour),
 		HeartbeatStale: jjm.Duration(2 * time.Hour),
 		Heartbeat:      jjm.Duration(30 * time.Second),
 		Grace:          jjm.Duration(20 * time.Second),
@@ -104,6 +115,8 @@ func (c Config) Check() jjm.Problems {
 	positive("command", c.Command)
 	positive("cancel_again", c.CancelAgain)
 	positive("absent_for", c.AbsentFor)
+	positive("hold_max_age", c.HoldMaxAge)
+	positive("hold_max_age_glf", c.HoldMaxAgeGLF)
 	positive("heartbeat_stale", c.HeartbeatStale)
 	positive("heartbeat", c.Heartbeat)
 	positive("publish_every", c.PublishEvery)
@@ -116,5 +129,17 @@ func (c Config) Check() jjm.Problems {
 	atLeast("max_local_jobs", c.MaxLocalJobs, 1)
 	atLeast("max_pending", c.MaxPending, 1)
 	atLeast("workers", c.Workers, 1)
+	return append(ps, checkHolds("engine.hold", c.Hold)...)
+}
+
+// checkHolds finds what is wrong with rules.
+func checkHolds(field string, rules []plan.HoldRule) jjm.Problems {
+	var ps jjm.Problems
+	for i, r := range rules {
+		for _, p := range r.Check() {
+			p.Field = fmt.Sprintf("%s[%d].%s", field, i, p.Field)
+			ps = append(ps, p)
+		}
+	}
 	return ps
 }

@@ -26,11 +26,28 @@ import (
 type scenario struct {
 	sim    adaptertest.SimConfig
 	play   func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
+	hold   func(id jjm.AttemptID, held int) (code, text string)
+	config func(*engineConfig)
 	faults []adaptertest.Fault
 	miss   int
 	hidden func(adaptertest.SimJob) bool // from the first 40 listings
 	deeds  []deed
 	wants  map[string]want // by request key
+	// also are further checks of the end.
+	also func(*stage)
+	// only names the failpoints that matter here, nil for all: "hold".
+	only []string
+}
+
+// options are those of the scenario's world.
+func (sc scenario) options(c *crasher) options {
+	return options{sim: sc.sim, play: sc.play, hold: sc.hold, config: sc.config, crash: c}
+}
+
+// concerns reports whether the scenario is to be played with a crash at a
+// failpoint.
+func (sc scenario) concerns(point string) bool {
+	return sc.only == nil || slices.ContainsFunc(sc.only, func(p string) bool { return strings.HasPrefix(point, p) })
 }
 
 // deed is something that a gatekeeper or the world does at a time.
@@ -190,6 +207,7 @@ func scenarios() map[string]scenario {
 			},
 			wants: map[string]want{"a": done(6), "b": ends(jjm.Aborted, 5, endsOf(5, jjm.Killed))},
 		},
+		"holds": heldScenario(),
 		"a refused bulk": {
 			sim: adaptertest.SimConfig{MaxBulk: 2}, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},
 			deeds: []deed{{0, submitAs("a", mc(8))}},
@@ -259,6 +277,9 @@ func (s *stage) check(sc scenario) {
 		s.verify(s.ids[key], want)
 	}
 	s.verifyQuiet()
+	if sc.also != nil {
+		sc.also(s)
+	}
 }
 
 // failpoints reads the names of all failpoints out of the source.
@@ -329,7 +350,7 @@ func passages(t *testing.T) map[string]map[string]int {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				c := &crasher{}
-				inWorld(t, options{sim: sc.sim, play: sc.play, crash: c}, func(t *testing.T, w *world) {
+				inWorld(t, sc.options(c), func(t *testing.T, w *world) {
 					s := sc.begin(w)
 					s.run(sc)
 					s.check(sc)
@@ -337,6 +358,9 @@ func passages(t *testing.T) map[string]map[string]int {
 				mu.Lock()
 				defer mu.Unlock()
 				for point, n := range c.seen {
+					if !sc.concerns(point) {
+						continue
+					}
 					if counts[point] == nil {
 						counts[point] = map[string]int{}
 					}
@@ -364,7 +388,7 @@ func TestCrash_AtEveryFailpointNothingIsLostOrDoubled(t *testing.T) {
 					t.Parallel()
 					sc := all[name]
 					c := &crasher{point: point, nth: nth, downtime: time.Duration(nth-1) * 5 * time.Minute}
-					inWorld(t, options{sim: sc.sim, play: sc.play, crash: c}, func(t *testing.T, w *world) {
+					inWorld(t, sc.options(c), func(t *testing.T, w *world) {
 						s := sc.begin(w)
 						s.run(sc)
 						s.check(sc)

@@ -17,11 +17,12 @@
 //	grid jobs   prepare, generate, kill, collect, archive: one at a time each
 //	submit      per cluster: form bulks, hand them over, settle doubtful ones
 //	watch       per cluster: one listing a cycle, absences
-//	control     per cluster: cancel what is to be killed
+//	control     per cluster: cancel what is to be killed, release what is held
 //	harvest     read what wrappers left in the bulks' done folders
 //	publish     write dirty records, at most a fortieth of the time
 //	intake      take in what gatekeepers left while the daemon was away
 //	orders      end what administrators ordered for a time
+//	holds       end what applications hold for too long
 package engine
 
 import (
@@ -64,6 +65,9 @@ type Deps struct {
 	// Readers are the accounts that may read every output tar, besides root and
 	// the daemon's own: the administrators.
 	Readers []int
+	// Users do everything below work areas and all commands as the owners; then
+	// Account is nil. Nil: the daemon's account does it.
+	Users Users
 	// Wrapper is the path of the jjm-wrapper program.
 	Wrapper string
 	Now     func() time.Time
@@ -130,7 +134,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	}
 	e := &Engine{
 		deps: deps, log: deps.Log, now: deps.Now, store: deps.Store,
-		areas:     newAreas(deps.Work, deps.Wrapper),
+		areas:     newAreas(deps.Work, deps.Wrapper, deps.Users),
 		grids:     map[jjm.GridID]*grid{},
 		bulks:     map[jjm.Tag]*bulk{},
 		uses:      map[jjm.Tag]int{},
@@ -194,6 +198,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	start(e.dropLoop)
 	start(e.ordersLoop)
 	start(e.intakeLoop)
+	start(e.holdLoop)
 	start(e.work.run)
 	wg.Wait()
 	e.areas.close()

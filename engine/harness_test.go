@@ -67,6 +67,8 @@ type options struct {
 	config func(*engine.Config)
 	play   func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
 	crash  *crasher
+	// hold says of an attempt whether the batch system holds it; see SimConfig.
+	hold func(id jjm.AttemptID, held int) (code, text string)
 	// bare wrappers leave nothing but their results.
 	bare bool
 	// account is the one that all jobs run as; nil: each owner's own.
@@ -124,6 +126,9 @@ func newWorld(t *testing.T, dir string, o options) *world {
 	o.sim.Now = time.Now
 	o.sim.Wrapper = &fileClock{w: w, bare: o.bare, carry: o.sim.NoSharedFS}
 	o.sim.Play = w.script
+	if o.hold != nil {
+		o.sim.Hold = w.holds(o.hold)
+	}
 	w.sim = adaptertest.NewSim(o.sim)
 	w.adapter = &faulty{Sim: w.sim, users: map[jjm.Tag]string{}}
 	w.adapter.shared = &w.adapter.mu

@@ -131,6 +131,9 @@ func (e *Engine) watchFolders(f *folders) {
 		}
 	}
 	e.mem.RUnlock()
+	if e.deps.Users != nil {
+		return // the folders are their owners': the rescan finds the results
+	}
 	for tag, owner := range fresh {
 		if ar, err := e.areas.of(owner); err == nil {
 			f.tags[tag] = true

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 
 	"jjm"
 	"jjm/handlers"
-	"jjm/internal/rights"
 )
 
 // site is what handlers may know on behalf of an owner.
@@ -47,14 +45,6 @@ func (e *Engine) openInput(owner jjm.Owner, base, path string) (io.ReadCloser, e
 		err = fmt.Errorf("open %s: %s may not read it: %w", path, owner.User, p.Err)
 	}
 	return nil, jjm.Errorf(kind, "%w", err)
-}
-
-// openAs opens with the owner's rights and no others.
-func (e *Engine) openAs(owner jjm.Owner, path string) (*os.File, error) {
-	if owner.UID == 0 || owner.UID == os.Geteuid() {
-		return rights.Regular(path)
-	}
-	return rights.Open(path, rights.Of(owner.UID, owner.GID))
 }
 
 // passes reports whether an error is of the machine rather than of the file.

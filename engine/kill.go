@@ -9,6 +9,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/plan"
 	"jjm/wire"
 )
 
@@ -104,12 +105,10 @@ func (c *change) kill(id jjm.LocalID, by string) {
 	}
 	if inBatch := l.State.InBatch() && l.Phase != jjm.RetryWait && l.Tag != ""; inBatch {
 		c.kills = append(c.kills, l.AttemptID())
-		at := stateWord(l.State, l.Phase)
-		c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: id.Grid, First: id.N, Last: id.N,
-			From: at, To: at, Cause: cause, Source: c.name, Actor: by})
+		c.aside(l, cause, by)
 		return
 	}
-	l.Ended, l.Message = c.now, cause
+	l.Ended, l.Message, l.Holding = c.now, cause, plan.HoldNext(l.Holding)
 	c.move(l, jjm.Killed, jjm.ByPerson, cause)
 }
 
@@ -136,7 +135,8 @@ func (e *Engine) killLocals(ctx context.Context, id jjm.GridID) error {
 	})
 }
 
-// controlLoop sends cancels, and sends them again until the end is confirmed.
+// controlLoop sends cancels and releases of held jobs, and sends them again until
+// the end is confirmed.
 func (c *cluster) controlLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		refs, strangers := c.cancelsDue()
@@ -146,6 +146,7 @@ func (c *cluster) controlLoop(ctx context.Context) {
 		for owner, list := range strangers {
 			c.cancel(ctx, owner, list)
 		}
+		c.releaseHeld(ctx)
 		waitKick(ctx, c.controlKick, c.e.conf().CancelAgain.D()/4)
 	}
 }
@@ -186,7 +187,7 @@ func (c *cluster) cancelsDue() (due, strangers map[jjm.Owner][]adapters.Ref) {
 
 // cancel runs one command; its failure only delays, for the cancel is repeated.
 func (c *cluster) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
-	cmd, done := c.command(ctx)
+	cmd, done := c.command(ctx, c.account(owner))
 	defer done()
 	results, err := c.adapter.Control(cmd, c.account(owner), adapters.Cancel, refs)
 	if err == nil {

@@ -59,12 +59,13 @@ func (e *Engine) load(ctx context.Context) error {
 	return nil
 }
 
-// resumeKills takes up the kills whose local jobs are not over yet: no report
-// need ever come of an attempt that goes on.
+// resumeKills takes up the kills whose local jobs are not over yet, and the
+// attempts that were given up for a hold: no report need ever come of an attempt
+// that goes on.
 func (e *Engine) resumeKills() {
 	for _, g := range e.grids {
 		for i := range g.locals {
-			if l := &g.locals[i]; l.Kill && e.current(l.AttemptID()) != nil {
+			if l := &g.locals[i]; (l.Kill || l.Holding.GivenUp()) && e.current(l.AttemptID()) != nil {
 				e.endings.kill(l.AttemptID())
 			}
 		}

@@ -27,6 +27,8 @@ type grid struct {
 	waiting waitHeap
 	// retrying counts the local jobs between two attempts.
 	retrying int
+	// held counts the local jobs that are held, by whomever.
+	held int
 	// asked counts the local jobs that are not over and carry a kill.
 	asked int
 	// ran and submitted remember that any local job ever was.
@@ -58,6 +60,9 @@ type bulk struct {
 	seen []uint32
 	// tried is when the command last ran or began to.
 	tried jjm.Time
+	// released is when a held bulk was released: a listing from before tells
+	// nothing about holds. 0 since a restart.
+	released jjm.Time
 	// done and progress are the folders' times at the last look, progressAt
 	// when that was; nanoseconds.
 	done, progress, progressAt int64
@@ -89,6 +94,7 @@ func (g *grid) put(l jjm.LocalJob) {
 		g.count(&g.locals[n], -1)
 		g.asked -= asked(&g.locals[n])
 		g.retrying -= retrying(&g.locals[n])
+		g.held -= holding(&g.locals[n])
 		g.release(g.locals[n].Tag)
 		l.Progress = keepProgress(g.locals[n], l)
 		l.Waits = keepWaits(g.locals[n], l)
@@ -102,6 +108,7 @@ func (g *grid) put(l jjm.LocalJob) {
 	g.count(&l, 1)
 	g.asked += asked(&l)
 	g.retrying += retrying(&l)
+	g.held += holding(&l)
 	if l.Tag != "" {
 		g.uses[l.Tag]++
 	}
@@ -134,6 +141,13 @@ func asked(l *jjm.LocalJob) int {
 
 func retrying(l *jjm.LocalJob) int {
 	if l.State == jjm.Submitting && l.Phase == jjm.RetryWait {
+		return 1
+	}
+	return 0
+}
+
+func holding(l *jjm.LocalJob) int {
+	if held(l) {
 		return 1
 	}
 	return 0

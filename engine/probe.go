@@ -30,7 +30,7 @@ func (c *cluster) probeLoop(ctx context.Context, p adapters.Prober) {
 // probe asks once, and reports whether there was an answer. With it more may be
 // submitted, or at last something.
 func (c *cluster) probe(ctx context.Context, p adapters.Prober) bool {
-	cmd, cancel := c.command(ctx)
+	cmd, cancel := context.WithTimeout(ctx, patience*c.deadline())
 	defer cancel()
 	defer c.probed.Do(func() { close(c.ready) })
 	if err := p.Probe(cmd); err != nil {

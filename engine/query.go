@@ -181,7 +181,7 @@ func (e *Engine) statusOf(g *grid) wire.Status {
 		Lookup: e.answer(g), Name: g.job.Spec.Name, Type: g.job.Spec.Type,
 		Owner: g.job.Owner.User, Key: g.job.Spec.Key, Origin: g.job.Origin, Cluster: g.job.Step.Cluster,
 		Clusters: g.job.Step.Clusters, ClusterJobs: clusterJobs(&g.job, g.clusterJobs()), Accepted: g.job.Accepted, Ended: g.job.Ended, Why: g.job.Step.Why,
-		Record: e.recordPath(g.job.ID), Trouble: e.troubleOf(g),
+		Record: e.recordPath(g.job.ID), Trouble: e.troubleOf(g), Holds: holds(g),
 	}
 	if g.job.Spec.Key != "" {
 		s.Handle = jjm.HandleOf(g.job.Owner.UID, g.job.Spec.Key)

@@ -116,7 +116,7 @@ func (c *cluster) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, e
 	}
 	c.e.mem.Unlock()
 	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: c.caps().Settle, Refused: allKilled, Back: c.backSince(tried)}
-	cmd, cancel := c.command(ctx)
+	cmd, cancel := c.command(ctx, c.account(b.Owner))
 	defer cancel()
 	found, err := c.adapter.Find(cmd, c.account(b.Owner), []jjm.Tag{b.Tag})
 	if err != nil || len(found) != 1 || found[0].Tag != b.Tag {
@@ -178,7 +178,7 @@ func (c *cluster) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) er
 				refs = append(refs, adapters.Ref{Tag: b.Tag, ID: id, Index: int32(i)})
 			}
 		}
-		cmd, cancel := c.command(ctx)
+		cmd, cancel := c.command(ctx, c.account(b.Owner))
 		results, err := c.adapter.Control(cmd, c.account(b.Owner), adapters.Cancel, refs)
 		cancel()
 		if err == nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,17 @@ func (w *world) script(job adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{}
 	}
 	return w.play(as.AttemptID(), job)
+}
+
+// holds asks the test whether an attempt is held.
+func (w *world) holds(hold func(id jjm.AttemptID, held int) (code, text string)) func(adaptertest.SimJob, int) (code, text string) {
+	return func(job adaptertest.SimJob, held int) (code, text string) {
+		as, err := w.areaOf(job).ReadAssignment(job.Tag, job.Index)
+		if err != nil {
+			panic(err) // it was there before the submission
+		}
+		return hold(as.AttemptID(), held)
+	}
 }
 
 // areaOf is the work area that a job works in: its owner's, whoever it runs as.
@@ -138,6 +150,9 @@ type faulty struct {
 	onList func(*adapters.Listing)
 	// onCancel, if set, is called after every cancel.
 	onCancel func()
+	// onControl, if set, is called before every Control: an error of kind Busy is
+	// the whole answer, another one that for each job.
+	onControl func(adapters.Op) error
 	// onSubmit, if set, is called with every bulk before it is handed over.
 	onSubmit func(adapters.Bulk)
 }
@@ -164,6 +179,13 @@ func (f *faulty) List(ctx context.Context, o jjm.Owner, since time.Time) (adapte
 
 // Control tells of cancels.
 func (f *faulty) Control(ctx context.Context, o jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
+	if f.onControl != nil {
+		if err := f.onControl(op); jjm.KindOf(err) == jjm.Busy {
+			return nil, err
+		} else if err != nil {
+			return slices.Repeat([]error{err}, len(refs)), nil
+		}
+	}
 	answers, err := f.Sim.Control(ctx, o, op, refs)
 	if op == adapters.Cancel && f.onCancel != nil {
 		f.onCancel()

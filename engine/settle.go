@@ -212,7 +212,7 @@ func lostClaim(ar *area, l *jjm.LocalJob) *jjm.Claim {
 // endFacts gathers what plan.Ending decides on.
 func (e *Engine) endFacts(ar *area, l *jjm.LocalJob, en *ending) plan.EndFacts {
 	now := jjm.At(e.now())
-	f := plan.EndFacts{Kill: l.Kill, Batch: batchState(l, en), Absence: en.absence}
+	f := plan.EndFacts{Kill: l.Kill || l.Holding.GivenUp(), Batch: batchState(l, en), Absence: en.absence}
 	if en.result != nil {
 		f.HasResult, f.ResultAge = true, now.Sub(en.resultAt)
 	}
@@ -328,7 +328,7 @@ func (e *Engine) decide(c *change, j judgement) {
 	spec := &e.grids[j.id.Grid].job.Spec
 	out := plan.Local(plan.LocalInput{
 		Job: *l, Evidence: j.evidence, Result: spec.Result, Retry: spec.Retry, Site: e.conf().Retry,
-		Kill: l.Kill, Lost: j.lost, Backoff: e.conf().Backoff.D(), Now: c.now,
+		Kill: l.Kill, GiveUp: l.Holding, Lost: j.lost, Backoff: e.conf().Backoff.D(), Now: c.now,
 	})
 	if !out.Over {
 		e.complain(slog.LevelWarn, "end/"+l.ID.String(), "evidence shows no end yet", "local", l.ID, "why", out.Verdict.Text)
@@ -341,6 +341,7 @@ func (e *Engine) decide(c *change, j judgement) {
 	if r := j.evidence.Result; r != nil && r.Claim.Batch != "" {
 		l.BatchID = r.Claim.Batch
 	}
+	l.Holding = plan.HoldAfter(l.Holding, out.State, out.Phase, out.Verdict.Text, c.now)
 	c.move(l, out.State, out.Phase, out.Verdict.Text)
 }
 

@@ -299,7 +299,7 @@ func (c *cluster) act(ctx context.Context, tag jjm.Tag) error {
 		live.tried = jjm.At(e.now())
 	}
 	e.mem.Unlock()
-	cmd, cancel := c.command(ctx)
+	cmd, cancel := c.command(ctx, c.account(b.Owner))
 	defer cancel()
 	receipt, err := c.adapter.Submit(cmd, order)
 	if crashed := e.crash("submit.acted"); crashed != nil {
@@ -397,12 +397,13 @@ func (c *cluster) release(ctx context.Context, tag jjm.Tag) error {
 	for i := range refs {
 		refs[i] = adapters.Ref{Tag: tag, ID: b.ID, Index: int32(i)}
 	}
-	cmd, cancel := c.command(ctx)
+	cmd, cancel := c.command(ctx, c.account(b.Owner))
 	defer cancel()
 	results, err := c.adapter.Control(cmd, c.account(b.Owner), adapters.Release, refs)
 	if err == nil {
 		err = c.unreleased(b, results)
 	}
+	c.setReleased(tag)
 	if err != nil {
 		c.e.complain(slog.LevelWarn, "release/"+string(tag), "release of a held bulk, trying again", "cluster", c.name, "tag", tag, "error", err)
 		c.later(tag, 5*time.Second)
@@ -414,6 +415,17 @@ func (c *cluster) release(ctx context.Context, tag jjm.Tag) error {
 		}
 		return nil
 	})
+}
+
+// setReleased notes when a held bulk was released.
+func (c *cluster) setReleased(tag jjm.Tag) {
+	c.e.write.Lock()
+	defer c.e.write.Unlock()
+	c.e.mem.Lock()
+	defer c.e.mem.Unlock()
+	if live := c.e.bulks[tag]; live != nil {
+		live.released = jjm.At(c.e.now())
+	}
 }
 
 // unreleased gives the errors of a release that call for another. A job that is

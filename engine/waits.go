@@ -37,6 +37,8 @@ func (c *cluster) noteWaits(reports []jjm.Report, at jjm.Time) {
 	if len(all) == 0 {
 		return
 	}
+	e.write.Lock() // a change copies rows without the other lock
+	defer e.write.Unlock()
 	e.mem.Lock()
 	defer e.mem.Unlock()
 	for _, n := range all {
@@ -49,12 +51,8 @@ func (c *cluster) noteWaits(reports []jjm.Report, at jjm.Time) {
 // waiter is the local job that waits in the batch system as a report says, or
 // nil. The memory lock is held.
 func (c *cluster) waiter(r *jjm.Report) *jjm.LocalJob {
-	b := c.e.bulks[r.Tag]
-	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != c.name {
-		return nil
-	}
-	l := c.e.current(b.Members[r.Index])
-	if l == nil || l.Tag != r.Tag || l.State != jjm.Submitted || !owns(b, l, r.ID) {
+	l := c.pointsTo(r)
+	if l == nil || l.State != jjm.Submitted {
 		return nil
 	}
 	return l

@@ -9,6 +9,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/plan"
+	"jjm/run"
 )
 
 // watchLoop lists the cluster once an interval, which adapts to how long listings
@@ -54,11 +55,16 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 	for _, account := range accounts {
 		began := c.e.now()
 		asked := jjm.At(began)
-		cmd, cancel := c.command(ctx)
+		c.asked = asked
+		cmd, cancel := c.command(ctx, account)
 		listing, err := c.adapter.List(cmd, account, c.since(account))
 		cancel()
 		if ctx.Err() != nil {
 			return nil
+		}
+		if run.IsRunners(err) { // one account's trouble: it says nothing of the batch system
+			c.e.complain(slog.LevelWarn, "listing/"+c.name+"/"+account.User, "the jobs of an account cannot be listed as that account", "cluster", c.name, "account", account.User, "error", err)
+			continue
 		}
 		took += max(c.e.now().Sub(began), 0)
 		if err == nil { // else it is a deadline's length, and says nothing of what a listing costs
@@ -123,6 +129,9 @@ func (c *cluster) applyListing(ctx context.Context, listing adapters.Listing, as
 		}
 	}
 	c.noteWaits(listing.Reports, jjm.At(listing.At))
+	if err := c.noteHolds(ctx, listing.Reports, account); err != nil {
+		return err
+	}
 	c.absent(ctx, account, missing)
 	if len(ended) > 0 || len(missing) > 0 {
 		kick(c.e.harvKick)
@@ -190,7 +199,7 @@ func (c *cluster) tells(l *jjm.LocalJob, r *jjm.Report) bool {
 func (c *cluster) liveInput(l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
 	held := c.caps().TwoPhase
 	if b := c.e.bulks[l.Tag]; b != nil {
-		held = held && b.State != jjm.BulkReleased
+		held = held && (b.State != jjm.BulkReleased || c.asked <= b.released)
 	}
 	return plan.LiveInput{State: l.State, Phase: l.Phase, Restarts: c.restarts[l.AttemptID()], OwnHold: held, Report: r}
 }

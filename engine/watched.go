@@ -11,17 +11,17 @@ import (
 // the watch loop uses it.
 type vigil struct {
 	plan.Watched
-	asked time.Time // when the last good listing was asked for
+	asked time.Time     // when the last good listing was asked for
+	added time.Duration // what that one added
 }
 
-// listedWell counts a good listing of an account and gives what it added.
-func (c *cluster) listedWell(account jjm.Owner, asked time.Time) (added time.Duration) {
+// listedWell counts a good listing of an account.
+func (c *cluster) listedWell(account jjm.Owner, asked time.Time) {
 	v := c.vigils[account]
 	before := v.For
 	v.Watched = v.Listed(asked.Sub(v.asked), c.farApart())
-	v.asked = asked
+	v.asked, v.added = asked, v.For-before
 	c.vigils[account] = v
-	return v.For - before
 }
 
 // listedIll stops the clocks of all accounts: one failed listing ends the round.

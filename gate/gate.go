@@ -43,6 +43,8 @@ type Service interface {
 	Lookup(ctx context.Context, c Caller, ids []jjm.GridID) []wire.Lookup
 	// Kill stores the wish and answers for each reference, in order.
 	Kill(ctx context.Context, c Caller, refs []jjm.Ref) []wire.Killed
+	// Release ends holds and answers for each reference, in order.
+	Release(ctx context.Context, c Caller, refs []jjm.Ref) []wire.Released
 	// Status answers for each reference, in order: the detail of its grid job,
 	// with the local jobs it names. What is wrong with one is in the Error of its
 	// Lookup; an error is of the whole.

@@ -77,6 +77,11 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 // askAbout puts a request about jobs to the service.
 func (c *session) askAbout(ctx context.Context, req *wire.Request, refs []jjm.Ref) (a wire.Answer, err error) {
 	switch req.Verb {
+	case wire.VerbRelease:
+		a.Release = c.service.Release(ctx, c.caller, refs)
+		if len(a.Release) != len(refs) {
+			err = jjm.Errorf(jjm.Internal, "release: %d answers for %d ids", len(a.Release), len(refs))
+		}
 	case wire.VerbStatus:
 		a.Status, err = c.service.Status(ctx, c.caller, refs)
 	case wire.VerbRecord:

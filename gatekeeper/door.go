@@ -21,6 +21,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"jjm"
@@ -169,6 +170,20 @@ func (d *Door) Kill(ctx context.Context, refs ...string) []wire.Killed {
 		}
 	}
 	return out
+}
+
+// Ping reports an error unless a submission would be accepted now: the daemon
+// answers, or its spool can be written to.
+func (d *Door) Ping(ctx context.Context) error {
+	_, err := d.daemon().Do(ctx, wire.Request{Verb: wire.VerbPing})
+	if err == nil || !unclear(err) {
+		return err
+	}
+	const write, enter = 2, 1 // W_OK, X_OK of access(2)
+	if aerr := syscall.Access(d.Spool, write|enter); aerr != nil {
+		return jjm.Errorf(jjm.Busy, "%w; and spool %s: %w", err, d.Spool, aerr)
+	}
+	return nil
 }
 
 // daemon is the client of the daemon.

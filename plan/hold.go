@@ -132,8 +132,8 @@ type HoldFacts struct {
 	// Kind is the cluster's.
 	Kind string
 	Hold jjm.Holding
-	// Rules are the cluster's, then the site's. None applies to a hold by the
-	// application.
+	// Rules are the cluster's, then the site's; none for a hold that the batch
+	// system does not know of.
 	Rules []HoldRule
 	// MaxAge is the longest that a hold may last.
 	MaxAge time.Duration
@@ -149,7 +149,6 @@ type HoldStep struct {
 //
 //	something is decided already         that
 //	as old as MaxAge                     fail
-//	held by the application              wait: a person decides
 //	the first rule that matches and      what it says; wait until it is due
 //	is not used up
 //	otherwise                            wait
@@ -160,8 +159,6 @@ func Hold(f HoldFacts) HoldStep {
 		return HoldStep{h.Deed, h.Why}
 	case f.MaxAge > 0 && h.Age.D() >= f.MaxAge:
 		return HoldStep{jjm.HoldFail, fmt.Sprintf("held by the %s for %v, the longest that a hold may last here: %s", h.By, f.MaxAge, HoldText(h))}
-	case h.By == jjm.HeldApplication:
-		return HoldStep{}
 	}
 	for _, r := range f.Rules {
 		switch {
@@ -259,6 +256,24 @@ func HoldNext(h *jjm.Holding) *jjm.Holding {
 		return nil
 	}
 	return &jjm.Holding{Retries: h.Retries}
+}
+
+// HoldAfter is what a local job has once an attempt is over and it is in the state
+// and phase given, with the verdict's text: a hold of its own, or what the next
+// attempt starts with.
+func HoldAfter(h *jjm.Holding, state jjm.State, phase jjm.Phase, text string, now jjm.Time) *jjm.Holding {
+	next := HoldNext(h)
+	if state != jjm.Held {
+		return next
+	}
+	held := jjm.Holding{By: jjm.HeldApplication, Text: text, Since: max(now, 1)}
+	if phase == jjm.HeldByBatch {
+		held.By = jjm.HeldOperator // somebody cancelled it
+	}
+	if next != nil {
+		held.Retries = next.Retries
+	}
+	return &held
 }
 
 // Decided stores what was decided about a hold: the counters grow with the

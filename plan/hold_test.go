@@ -67,7 +67,7 @@ func TestHold_CasesToRead(t *testing.T) {
 		"by any":                            {hold("slurm", "JobHoldMaxRequeue", "", 0), jjm.HoldFail, ""},
 		"an empty text":                     {hold("pbs", "E", "", 0, retried(1)), jjm.HoldRetry, "retry (2 of 2)"},
 		"decided already, whatever it says": {hold("pbs", "E", "", 25*60, func(h *jjm.Holding) { h.Deed, h.Why = jjm.HoldRetry, "so it is" }), jjm.HoldRetry, "so it is"},
-		"the application's":                 {hold("condor", "13/2", "", 60, app), "", ""},
+		"the application's":                 {hold("condor", "", "look at me", 60, app), "", ""},
 		"the application's, too old":        {hold("condor", "", "look at me", 24*60, app), jjm.HoldFail, "held by the application for 24h0m0s, the longest that a hold may last here: look at me"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,8 @@ type Detached struct {
 	// Argv is the command and its arguments; Argv[0] is a path, it is not
 	// looked up.
 	Argv []string
+	// Path is the program, if Argv[0] is only what people see.
+	Path string
 	// Dir is the working directory, "" for jjm's own.
 	Dir string
 	// Env is the whole environment; nothing is inherited.
@@ -50,7 +52,11 @@ func Detach(d Detached) (*Process, error) {
 		env = []string{}
 	}
 	pidfd := -1
-	pid, err := syscall.ForkExec(d.Argv[0], d.Argv, &syscall.ProcAttr{
+	path := d.Path
+	if path == "" {
+		path = d.Argv[0]
+	}
+	pid, err := syscall.ForkExec(path, d.Argv, &syscall.ProcAttr{
 		Dir: d.Dir, Env: env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Credential: d.Credential, PidFD: &pidfd},
 	})

@@ -6,6 +6,9 @@
 // jobs that outlive their starter: a session of their own, and files instead
 // of pipes, so that neither the end nor the death of the daemon touches them.
 //
+// A [Runner], given with [Through], takes the commands of [Run] over, to run them
+// as another account: package run/asuser has one.
+//
 // What a command's exit status or output means is left to the caller: a
 // non-zero exit is not an error here.
 package run
@@ -73,7 +76,8 @@ type Output struct {
 
 // Run runs c to its end. When ctx ends or the deadline passes, the process
 // group gets TERM, and KILL two seconds later; a child that left the group and
-// keeps a pipe open delays Run by five seconds at most.
+// keeps a pipe open delays Run by five seconds at most. Under a context of
+// [Through] the Runner runs it, unless it has a Credential of its own.
 //
 // The error is nil whatever the exit status. It is of kind Invalid for an empty
 // command, Busy when the command could not be started and so surely did
@@ -83,6 +87,9 @@ type Output struct {
 func Run(ctx context.Context, c Cmd) (Output, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
+	}
+	if r := runnerOf(ctx); r != nil && c.Credential == nil {
+		return r.Run(ctx, c)
 	}
 	limit := c.Deadline
 	if limit <= 0 {

@@ -45,7 +45,7 @@ func (a *Area) Progress(tag jjm.Tag, since time.Time) (map[int32]jjm.Progress, e
 		if !ok {
 			continue
 		}
-		f, info, err := openIn(dir, name)
+		f, info, err := a.openIn(dir, BulkDir(tag)+"/progress", name)
 		if err != nil {
 			continue // replaced or removed meanwhile, or not a file
 		}

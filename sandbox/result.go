@@ -69,7 +69,7 @@ func (a *Area) Results(tag jjm.Tag, seen func(pos int32) bool) ([]jjm.Result, []
 			continue
 		}
 		var r jjm.Result
-		if err := readResult(dir, name, tag, pos, ok, &r); err != nil {
+		if err := a.readResult(dir, name, tag, pos, ok, &r); err != nil {
 			problems = append(problems, jjm.Problem{Where: BulkDir(tag) + "/done", Field: name, Text: err.Error()})
 			continue
 		}
@@ -81,11 +81,11 @@ func (a *Area) Results(tag jjm.Tag, seen func(pos int32) bool) ([]jjm.Result, []
 }
 
 // readResult reads and checks one file of a done folder.
-func readResult(dir *os.File, name string, tag jjm.Tag, pos int32, named bool, r *jjm.Result) error {
+func (a *Area) readResult(dir *os.File, name string, tag jjm.Tag, pos int32, named bool, r *jjm.Result) error {
 	if !named {
 		return errors.New("no result: want a file name <position>.json")
 	}
-	f, info, err := openIn(dir, name)
+	f, info, err := a.openIn(dir, BulkDir(tag)+"/done", name)
 	if err != nil {
 		return err
 	}
@@ -120,10 +120,17 @@ func (a *Area) list(name string) (*os.File, []string, error) {
 	return dir, slices.DeleteFunc(names, isTmp), nil
 }
 
-// openIn opens a regular file by its bare name in an open folder: one system
-// call where a path below the root takes one for each of its elements. A
-// symbolic link is refused.
-func openIn(dir *os.File, name string) (*os.File, os.FileInfo, error) {
+// remote is an FS whose files this process must not open by itself: only the
+// one behind it has the rights of the area's owner.
+type remote interface{ Remote() }
+
+// openIn opens a regular file by its bare name in an open folder, whose path is
+// given too: one system call where a path below the root takes one for each of
+// its elements. A symbolic link is refused.
+func (a *Area) openIn(dir *os.File, path, name string) (*os.File, os.FileInfo, error) {
+	if _, ok := a.fs.(remote); ok && !strings.Contains(name, "/") {
+		return a.openRegular(path + "/" + name)
+	}
 	const flags = syscall.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
 	if strings.Contains(name, "/") || name == ".." {
 		return nil, nil, &fs.PathError{Op: "openat", Path: name, Err: syscall.EINVAL}

@@ -75,8 +75,13 @@ func (a *Area) installAs(dir string, src io.Reader) (err error) {
 // copyProgram copies a program that may be started at once. A child that this
 // process starts meanwhile would hold the file open for writing until it has
 // become another program, and execve(2) would refuse the copy (ETXTBSY): so
-// none is started.
+// none is started. Behind a remote FS a child may have to be started for it: its
+// jobs start seconds later, and the embedded batch system tries again.
 func (a *Area) copyProgram(name string, src io.Reader) error {
+	if _, ok := a.fs.(remote); ok {
+		_, err := a.copyIn(context.Background(), name, execMode, src)
+		return err
+	}
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	_, err := a.copyIn(context.Background(), name, execMode, src)

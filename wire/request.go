@@ -28,7 +28,7 @@ const (
 
 // Verbs lists the verbs, in the order in which they are documented.
 func Verbs() []string {
-	return []string{VerbPing, VerbSubmit, VerbLookup, VerbKill, VerbStatus, VerbList, VerbWait,
+	return []string{VerbPing, VerbSubmit, VerbLookup, VerbKill, VerbRelease, VerbStatus, VerbList, VerbWait,
 		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan}
 }
 
@@ -142,7 +142,7 @@ func Files() []string { return []string{"stdout", "stderr", "script", "glf"} }
 
 func (r *Request) checkRefs() error {
 	switch r.Verb {
-	case VerbLookup, VerbKill, VerbStatus, VerbWait:
+	case VerbLookup, VerbKill, VerbRelease, VerbStatus, VerbWait:
 		if len(r.Refs) == 0 {
 			return jjm.Errorf(jjm.Invalid, "%s: refs is empty: want at least one id", r.Verb)
 		}

@@ -26,7 +26,7 @@ const MaxRequest = 8 << 20
 type Request struct {
 	Verb    string   `json:"verb"`
 	Submit  *Submit  `json:"submit,omitempty"`
-	Refs    []string `json:"refs,omitempty"` // lookup, kill, status, wait, record, output, cat, history, log
+	Refs    []string `json:"refs,omitempty"` // lookup, kill, release, status, wait, record, output, cat, history, log
 	List    *List    `json:"list,omitempty"`
 	Path    string   `json:"path,omitempty"`    // record: an XPath-like query, "" = whole
 	Partial bool     `json:"partial,omitempty"` // output: what there is, of an unfinished job
@@ -45,6 +45,7 @@ const (
 	VerbSubmit   = "submit"
 	VerbLookup   = "lookup"
 	VerbKill     = "kill"
+	VerbRelease  = "release"
 	VerbStatus   = "status"
 	VerbList     = "list"
 	VerbWait     = "wait"
@@ -111,6 +112,7 @@ type Answer struct {
 	Submit   *Submitted         `json:"submit,omitempty"`
 	Lookup   []Lookup           `json:"lookup,omitempty"`
 	Kill     []Killed           `json:"kill,omitempty"`
+	Release  []Released         `json:"release,omitempty"`
 	Status   []Status           `json:"status,omitempty"`
 	Record   []string           `json:"record,omitempty"`
 	Output   *Output            `json:"output,omitempty"`
@@ -209,6 +211,28 @@ type Killed struct {
 	Error    *Error `json:"error,omitempty"`
 }
 
+// Released answers release for one reference.
+type Released struct {
+	Ref string `json:"ref"`
+	// Jobs is how many local jobs were held and are being released.
+	Jobs int `json:"jobs"`
+	// NoChange is true when none was held: a success.
+	NoChange bool   `json:"no_change,omitempty"`
+	Error    *Error `json:"error,omitempty"`
+}
+
+// Hold counts the local jobs of a grid job that are held alike.
+type Hold struct {
+	// By is "application", "batch system" or "operator"; Code and Text are its
+	// words.
+	By   string `json:"by"`
+	Code string `json:"code,omitempty"`
+	Text string `json:"text,omitempty"`
+	Jobs int    `json:"jobs"`
+	// First is one of them: "17.3".
+	First string `json:"first"`
+}
+
 // Status is the detail of a grid job, and of the local jobs asked for.
 type Status struct {
 	Lookup Lookup `json:"lookup"`
@@ -229,6 +253,9 @@ type Status struct {
 	Why         []string     `json:"why,omitempty"`
 	// Trouble tells what of it has been unknown for long, and since when.
 	Trouble []string `json:"trouble,omitempty"`
+	// Holds tells what of it is held, by whom and why; of many kinds those with
+	// most local jobs.
+	Holds []Hold `json:"holds,omitempty"`
 	// Phases sums the progress of the running local jobs.
 	Phases []jjm.Progress `json:"phases,omitempty"`
 	Locals []jjm.LocalJob `json:"locals,omitempty"`

@@ -42,6 +42,9 @@ type SimConfig struct {
 	// Play scripts the run of a job; nil lets every job succeed. It is called
 	// once for each run, in the order of the starts.
 	Play func(job SimJob) Play
+	// Hold, if set, is asked whenever a job could wait for its start; held is how
+	// often it was held before. A code or a text holds it.
+	Hold func(job SimJob, held int) (code, text string)
 	// Wrapper plays jjm-wrapper; nil leaves no claims and no results.
 	Wrapper Wrapper
 }
@@ -143,6 +146,8 @@ type Sim struct {
 	ends     endHeap
 	runs     map[simKey]*simRun
 	reasons  map[simKey]string
+	codes    map[simKey]string // of holds
+	holds    map[simKey]int    // how often a job was held
 	running  int
 	last     jjm.Time // of the simulation
 	faults   []Fault
@@ -178,6 +183,7 @@ func NewSim(c SimConfig) *Sim {
 		c: c, changed: make(chan struct{}, 1), rand: rand.New(rand.NewPCG(c.Seed, 1)),
 		tags: map[jjm.Tag][]*simBulk{}, runs: map[simKey]*simRun{}, reasons: map[simKey]string{},
 		doubtful: map[jjm.Tag]jjm.Time{}, counts: map[jjm.AttemptID]int{},
+		codes: map[simKey]string{}, holds: map[simKey]int{},
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *Sim) take(b adapters.Bulk) (id string) {
 			nb.jobs[i].state = jjm.BatchHold
 			continue
 		}
-		s.queue = append(s.queue, simKey{n, int32(i)})
+		s.enqueue(simKey{n, int32(i)})
 	}
 	s.poke()
 	return nb.id
@@ -165,6 +165,9 @@ func (s *Sim) facts(k simKey) jjm.Report {
 	}
 	if len(s.reasons) > 0 {
 		r.Reason = s.reasons[k]
+	}
+	if j.state == jjm.BatchHold {
+		r.Hold = s.codes[k]
 	}
 	if j.started != 0 {
 		r.Host = simHost
@@ -292,8 +295,9 @@ func (s *Sim) act(op adapters.Op, k simKey) error {
 	case op == adapters.Release && j.state == jjm.BatchHold:
 		j.state = jjm.BatchQueued
 		s.bulks[k.bulk].released = now
-		s.queue = append(s.queue, k)
 		delete(s.reasons, k)
+		delete(s.codes, k)
+		s.enqueue(k)
 	}
 	return nil
 }

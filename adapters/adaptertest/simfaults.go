@@ -70,6 +70,18 @@ func (s *Sim) CancelInBatch(jobs ...adapters.Ref) {
 	})
 }
 
+// enqueue lets a job wait for its start, unless it is held.
+func (s *Sim) enqueue(k simKey) {
+	if s.c.Hold != nil {
+		if code, text := s.c.Hold(s.view(k), s.holds[k]); code != "" || text != "" {
+			s.holds[k]++
+			s.job(k).state, s.codes[k], s.reasons[k] = jjm.BatchHold, code, text
+			return
+		}
+	}
+	s.queue = append(s.queue, k)
+}
+
 // HoldInBatch holds waiting jobs as the batch system itself or an operator
 // does.
 func (s *Sim) HoldInBatch(reason string, jobs ...adapters.Ref) {
@@ -90,7 +102,7 @@ func (s *Sim) Requeue(jobs ...adapters.Ref) {
 			delete(s.runs, k)
 			j.state, j.started = jjm.BatchQueued, 0
 			j.restarts++
-			s.queue = append(s.queue, k)
+			s.enqueue(k)
 		}
 	})
 }

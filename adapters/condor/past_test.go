@@ -164,7 +164,7 @@ func TestPast_ListingsAreTheWholeHistory(t *testing.T) {
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		r := newReader()
-		for step := range 120 {
+		for step := range 80 {
 			r.now += rnd.Int64N(30)
 			for range rnd.IntN(6) {
 				r.leave(r.now, rnd.IntN(3) > 0, rnd.Int64N(r.stay))
@@ -227,7 +227,7 @@ func TestPast_NothingIsEverLacking(t *testing.T) {
 		l := &life{reader: newReader(), rnd: rand.New(rand.NewPCG(seed, 2))}
 		ever := map[tagged]bool{}
 		l.find() // from now on listings know of everything
-		for step := range 150 {
+		for step := range 80 {
 			l.step()
 			maps.Copy(ever, l.whole(anyJob))
 			var got, want map[tagged]bool
@@ -361,7 +361,7 @@ func TestPast_ForgetsWhatNobodyAsksFor(t *testing.T) {
 
 func TestPast_IsBounded(t *testing.T) {
 	r := newReader()
-	for range 2 * mostRecords {
+	for range mostRecords + 100 {
 		r.leave(r.now, true, 0)
 		r.now++
 	}

@@ -30,7 +30,7 @@ func endChecks() []Check {
 
 func (s *suite) exitCodes() {
 	codes := []int{0, 1, 42, 255}
-	if s.Jobs >= defaultJobs {
+	if s.Jobs >= defaultJobs || s.AllExits {
 		codes = codes[:0]
 		for i := range 256 {
 			codes = append(codes, i)

@@ -36,7 +36,7 @@ func (s *suite) start() {
 		})
 	}
 	s.Cleanup(s.sweep)
-	if p, ok := s.Adapter.(adapters.Prober); ok {
+	if p, ok := s.Adapter.(adapters.Prober); ok && !s.Probed {
 		if err := p.Probe(s.Context()); err != nil {
 			s.Fatalf("probe: %v", err)
 		}

@@ -11,8 +11,10 @@ import (
 // must be declared in NotHere, with the reason.
 type System struct {
 	// Adapter is the one to test. If it is a Runner the suite runs it, if it is
-	// a Prober the suite lets it probe first.
+	// a Prober the suite lets it probe first, unless Probed says that it has:
+	// where all checks share one adapter.
 	Adapter adapters.Adapter
+	Probed  bool
 	// Owner is as whom jobs are submitted.
 	Owner jjm.Owner
 	// Other is a second owner whose jobs the adapter can submit; nil if there
@@ -31,6 +33,9 @@ type System struct {
 	Parallel bool
 	// Jobs is how many jobs a check of many may start; 0 means 200.
 	Jobs int
+	// AllExits lets one bulk of all 256 exit codes be tried even if Jobs is less
+	// than 200; else four codes will do then.
+	AllExits bool
 
 	// Walltime is the shortest limit that the batch system enforces; 0 leaves
 	// the test of it out.

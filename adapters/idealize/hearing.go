@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"jjm"
+	"jjm/run"
 )
 
 // hearing is what the outcome of a call says about its batch system.
@@ -20,9 +21,10 @@ const (
 //
 // Find may ask several sources, so its outcome does not tell of which one. A submission that is Busy may be an answer ("too
 // many jobs") or none. Invalid, Denied and their like may come from the
-// adapter alone.
+// adapter alone. Trouble of the account that a command was to run as is that
+// account's.
 func hear(ctx context.Context, verb Verb, err error) hearing {
-	if ctx.Err() != nil || verb == Find {
+	if ctx.Err() != nil || verb == Find || run.IsRunners(err) {
 		return unsaid
 	}
 	if err == nil {

@@ -33,7 +33,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -41,6 +40,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/run"
 )
 
 // Config is the section of a cluster of kind "slurm".
@@ -193,13 +193,13 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 
 // mayAct refuses what the system would do as the wrong account: sbatch submits
 // as whoever runs it.
-func (a *Adapter) mayAct(owner jjm.Owner) error {
+func (a *Adapter) mayAct(ctx context.Context, owner jjm.Owner) error {
 	if owner.User == "" {
 		return jjm.Errorf(jjm.Invalid, "slurm: uid %d has no name: Slurm wants a user that it knows", owner.UID)
 	}
-	if os.Geteuid() == 0 && owner.UID != 0 && a.config.Bin == "" && !strings.HasPrefix(a.config.Rest, "http") {
+	if run.UID(ctx) == 0 && owner.UID != 0 && a.config.Bin == "" && !strings.HasPrefix(a.config.Rest, "http") {
 		return jjm.Errorf(jjm.Denied, "slurm: jjm runs as root, and sbatch would run the jobs of %s as root: "+
-			"run jjm as a service account, or set bin to commands that act for it", owner.User)
+			"run jjm as a service account, set run_as = \"owner\", or set bin to commands that act for it", owner.User)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
 		return none, err
 	}
-	if err := a.mayAct(b.Owner); err != nil {
+	if err := a.mayAct(ctx, b.Owner); err != nil {
 		return none, err
 	}
 	if err := a.Check(b.Request); err != nil {

@@ -21,6 +21,7 @@ import (
 
 	"jjm"
 	"jjm/app"
+	"jjm/run/asuser"
 )
 
 // version is set by the linker.
@@ -75,6 +76,9 @@ const (
 )
 
 func main() {
+	if asuser.IsHelper(os.Args) {
+		os.Exit(asuser.Main())
+	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -19,7 +19,7 @@ import (
 	"jjm/sandbox"
 )
 
-// wrapperBinary is the program under test, built once.
+// wrapperBinary is the program under test: in JJM_BIN, or built once.
 var wrapperBinary string
 
 func TestMain(m *testing.M) {
@@ -27,6 +27,10 @@ func TestMain(m *testing.M) {
 }
 
 func buildAndRun(m *testing.M) int {
+	if bin := os.Getenv("JJM_BIN"); bin != "" {
+		wrapperBinary = filepath.Join(bin, sandbox.WrapperName)
+		return m.Run()
+	}
 	dir, err := os.MkdirTemp("", "jjm-wrapper-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

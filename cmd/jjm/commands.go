@@ -52,7 +52,7 @@ func groups() []group {
 	return []group{
 		{"For gatekeepers", []command{submitCommand(), lookupCommand(), killCommand()}},
 		{"For people", []command{
-			statusCommand(), listCommand(), waitCommand(), outputCommand(), catCommand(),
+			statusCommand(), listCommand(), waitCommand(), releaseCommand(), outputCommand(), catCommand(),
 			recordCommand(), historyCommand(), logCommand(), jobTypesCommand(), clustersCommand(), versionCommand(),
 		}},
 		{"For the site", []command{drainCommand(), pauseCommand(), resumeCommand(), banCommand(), unbanCommand(), bansCommand(), serveCommand(), configCommand()}},

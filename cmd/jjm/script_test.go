@@ -161,6 +161,8 @@ func setJob(ts *testscript.TestScript, j *gatetest.Job, key, value string) {
 		for i := range n {
 			j.Locals = append(j.Locals, localOfBed(l.ID, int32(i)))
 		}
+	case key == "held":
+		holdOfBed(j, n)
 	case key == "history":
 		j.History = historyOfBed(l.ID)
 	default:
@@ -185,6 +187,23 @@ func localOfBed(grid jjm.GridID, n int32) jjm.LocalJob {
 		l.Counters.LateUnhandled = 1
 	}
 	return l
+}
+
+// holdOfBed holds three local jobs, each by another: the first of them is n.
+func holdOfBed(j *gatetest.Job, n int) {
+	for i, h := range []jjm.Holding{
+		{By: jjm.HeldBatchSystem, Code: "13/2", Text: "no such\x1b[31m file", Since: 1700000000000, Age: jjm.Duration(7384 * time.Second), Releases: 1, Trouble: "Permission denied"},
+		{By: jjm.HeldOperator, Code: "JobHeldAdmin", Text: "JobHeldAdmin", Since: 1700000000000, Deed: jjm.HoldRelease},
+		{By: jjm.HeldApplication, Text: "application says HOLD: look at me", Since: 1700000000000},
+	} {
+		l := &j.Locals[n+i]
+		l.State, l.Phase, l.Holding, l.Progress, l.Host, l.Started = jjm.Submitted, jjm.BatchHeld, &h, jjm.Progress{}, "", 0
+		l.Waits = &jjm.Waiting{Reason: h.Text, Hold: h.Code, At: 1700000000000}
+		if h.By == jjm.HeldApplication {
+			l.State, l.Phase, l.Waits = jjm.Held, jjm.HeldByApp, nil
+		}
+		j.Status.Holds = append(j.Status.Holds, wire.Hold{By: h.By, Code: h.Code, Text: h.Text, Jobs: i + 1, First: l.ID.String()})
+	}
 }
 
 func historyOfBed(grid jjm.GridID) []jjm.JournalEntry {

@@ -130,6 +130,7 @@ func (c *cli) printGrid(st wire.Status) error {
 		{"gatekeeper", gram}, {"master", l.Master}, {"accepted", clock(st.Accepted)}, {"ended", clock(st.Ended)},
 		{"exit", exitCode}, {"output", l.Tar}, {"record", st.Record},
 	}
+	rows = append(rows, heldRows(st.Holds)...)
 	for i, trouble := range st.Trouble {
 		rows = append(rows, [2]string{[]string{"trouble", ""}[min(i, 1)], trouble})
 	}
@@ -237,10 +238,14 @@ func (c *cli) printLocal(l jjm.LocalJob) error {
 	if l.Counters != (jjm.Counters{}) {
 		counters = fmt.Sprintf("%d early, %d late handled, %d late unhandled", l.Counters.Early, l.Counters.LateHandled, l.Counters.LateUnhandled)
 	}
+	held, waits := heldText(l), ""
+	if held == "" {
+		waits = waitsText(l.Waits)
+	}
 	return c.facts([][2]string{
 		{"work", partText(l.Part)}, {"words", strings.Join(l.Part.Args, " ")}, {"attempt", fmt.Sprint(l.Attempt)},
 		{"failures", counters}, {"retry with", strings.Join(l.RetryArgs, " ")}, {"not before", clock(l.NotBefore)},
-		{"cluster", l.Cluster}, {"batch job", l.BatchID}, {"waits for", waitsText(l.Waits)},
+		{"cluster", l.Cluster}, {"batch job", l.BatchID}, {"held by", held}, {"waits for", waits},
 		{"expected start", startsText(l.Waits)}, {"host", l.Host}, {"submitted", clock(l.Submitted)}, {"started", clock(l.Started)},
 		{"ended", clock(l.Ended)}, {"exit", exitCode}, {"progress", phaseText(l.Progress)}, {"message", l.Message},
 	})
@@ -260,8 +265,12 @@ func (c *cli) localTable(ls []jjm.LocalJob) error {
 		if l.Exit >= 0 && l.Ended != 0 {
 			exitCode = fmt.Sprint(l.Exit)
 		}
+		message := l.Message
+		if held := heldText(l); held != "" {
+			message = "held by " + held
+		}
 		rows = append(rows, []string{l.ID.String(), stateText(l), fmt.Sprint(l.Attempt), l.Cluster, l.BatchID, l.Host, clock(l.Submitted),
-			clock(l.Started), clock(l.Ended), exitCode, phaseText(l.Progress), l.Message})
+			clock(l.Started), clock(l.Ended), exitCode, phaseText(l.Progress), message})
 	}
 	return c.table(rows)
 }

@@ -208,6 +208,33 @@ func (f *Fake) Kill(ctx context.Context, c gate.Caller, refs []jjm.Ref) []wire.K
 	return out
 }
 
+// Release counts the local jobs that are held, and lets them wait.
+func (f *Fake) Release(ctx context.Context, c gate.Caller, refs []jjm.Ref) []wire.Released {
+	hookErr := f.hook(ctx, wire.VerbRelease)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]wire.Released, len(refs))
+	for i, ref := range refs {
+		out[i].Ref = ref.String()
+		j, err := f.get(c, ref.Grid)
+		if err == nil {
+			err = hookErr
+		}
+		out[i].Error = wire.ErrorOf(err)
+		if err != nil {
+			continue
+		}
+		for k := range j.Locals {
+			if l := &j.Locals[k]; l.Holding.Now() && (!ref.Locals || ref.Has(l.ID.N)) {
+				l.State, l.Phase, l.Holding = jjm.Submitting, jjm.RetryWait, nil
+				out[i].Jobs++
+			}
+		}
+		out[i].NoChange = out[i].Jobs == 0
+	}
+	return out
+}
+
 func final(s wire.Status) bool {
 	var st jjm.GridStatus
 	return st.UnmarshalText([]byte(s.Lookup.Status)) == nil && st.Final()

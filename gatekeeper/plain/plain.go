@@ -29,6 +29,8 @@ type Job struct {
 	Env        map[string]string
 	// Stdin is a file here that becomes standard input; "" is none.
 	Stdin string
+	// Merge sends standard error into standard output.
+	Merge bool
 	// Inputs are further files for the job's directory, Outputs patterns of
 	// files to collect besides standard output and error.
 	Inputs  []jjm.Input
@@ -77,10 +79,17 @@ func (j *Job) Spec() (jjm.Spec, error) {
 		program = "./" + name
 	}
 	words := append([]string{program}, j.Arguments...)
+	stdin, shell := "-", `exec "$@"`
 	if j.Stdin != "" {
-		name := free("jjm-stdin", taken)
-		spec.Inputs = append(spec.Inputs, jjm.Input{Path: j.Stdin, Name: name})
-		words = append([]string{"/bin/sh", "-c", `exec "$@" < "$0"`, name}, words...)
+		stdin = free("jjm-stdin", taken)
+		spec.Inputs = append(spec.Inputs, jjm.Input{Path: j.Stdin, Name: stdin})
+		shell += ` < "$0"`
+	}
+	if j.Merge {
+		shell += ` 2>&1`
+	}
+	if j.Stdin != "" || j.Merge {
+		words = append([]string{"/bin/sh", "-c", shell, stdin}, words...)
 	}
 	for i, w := range words {
 		words[i] = strings.ReplaceAll(w, "{", "{{")

@@ -64,6 +64,11 @@ scripts() {
 folders() {
 	mkdir -p "$bed/log" "$bed/run" "$bed/jjm" "$bed/control" "$bed/session"
 	chmod 755 "$base" "$bed" "$bed/jjm" "$bed/log" "$bed/run" "$bed/control" "$bed/session"
+	# Without this A-REX makes a group of its own, in ten minutes of CPU (RFC 7919).
+	[ -e "$bed/control/dhparam.pem" ] || (
+		umask 0177
+		openssl genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048 -out "$bed/control/dhparam.pem"
+	)
 }
 
 configuration() {

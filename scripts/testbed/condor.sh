@@ -200,6 +200,10 @@ config() {
 		SHUTDOWN_FAST_TIMEOUT = 10
 		SHUTDOWN_GRACEFUL_TIMEOUT = 20
 
+		# A process for each answer costs more than the answer.
+		SCHEDD_QUERY_WORKERS = 0
+		COLLECTOR_QUERY_WORKERS = 0
+
 		# What this machine cannot do.
 		BASE_CGROUP =
 		RUNBENCHMARKS = False
@@ -270,7 +274,7 @@ commands() {
 			CONDOR_CONFIG=\${CONDOR_CONFIG:-$bed/client_config}
 			export CONDOR_CONFIG
 			set -- "$loader" --library-path "$libs:$root/usr/lib" "$root/usr/bin/condor_$program" "\$@"
-			[ "\$(id -u)" != 0 ] || [ -n "\${JJM_AS_ROOT:-}" ] || set -- setpriv --reuid=$owner --regid=$owner --clear-groups "\$@"
+			[ ! -O "\$0" ] || [ -n "\${JJM_AS_ROOT:-}" ] || set -- setpriv --reuid=$owner --regid=$owner --clear-groups "\$@"
 			exec "\$@"
 		END
 		chmod 755 "$bed/bin/condor_$program.new"

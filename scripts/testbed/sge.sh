@@ -309,7 +309,7 @@ heal() {
 	sleep 2 # what is really on its way arrives meanwhile
 	bad_tasks | while read -r job task state; do
 		echo "$stuck" | grep -qx "$job $task $state" || continue
-		say "task $job.$task is stuck in state $state"
+		echo "task $job.$task is stuck in state $state"
 		case $state in
 		*E*) $real/qmod -cj "$job.$task" ;;
 		*d*) $real/qdel -f "$job" -t "$task" ;;

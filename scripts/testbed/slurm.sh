@@ -468,12 +468,14 @@ heal() {
 	end_forgotten
 	# A node that lost its connection comes back by itself.
 	bad_nodes | while read -r node _ reason; do
-		say "resuming node $node ($reason)"
+		echo "resuming node $node ($reason)"
 		scontrol update nodename="$node" state=resume >/dev/null 2>&1 || :
 	done
 	# JobHeldAdmin is what is left of a launch that failed.
 	timeout 10 squeue -h -r -t pending -o '%A %r' | while read -r job reason; do
-		case $reason in *eld*dmin* | *launch*failed*) scontrol release "$job" || : ;; esac
+		case $reason in *eld*dmin* | *launch*failed*) ;; *) continue ;; esac
+		echo "releasing job $job ($reason)"
+		scontrol release "$job" || :
 	done
 	within 30 well || { trouble >&2 && fail "cannot heal that"; }
 }
@@ -485,7 +487,7 @@ end_forgotten() {
 	known=$(timeout 10 squeue -h -r -t running,suspended,completing,configuring -o '%A')
 	steps | while read -r step job; do
 		echo "$known" | grep -qx "$job" && continue
-		say "ending job $job, which slurmctld has forgotten"
+		echo "ending job $job, which slurmctld has forgotten"
 		kill -STOP "$step" 2>/dev/null || continue
 		# A job's processes are in the session of its batch script.
 		for leader in $(children "$step"); do

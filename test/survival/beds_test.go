@@ -102,9 +102,10 @@ func noCarriedJobRuns(t *testing.T) {
 	}
 }
 
-// section is the cluster's part of the configuration.
+// section is the cluster's part of the configuration. Results wait for the batch
+// system's last word, up to 12 s where nothing hints at it: these need it not.
 func section(kind, settings string) string {
-	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\n%s", kind, kind, settings)
+	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbatch_settle = \"2s\"\n%s", kind, kind, settings)
 }
 
 // onFakePBS builds the fake's commands in a folder of their own.

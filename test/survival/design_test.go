@@ -31,6 +31,7 @@ ms=$(( 10 + first * 7919 % 90 ))
 pause() { sleep $((ms / 1000)).$(printf %03d $((ms % 1000))); }
 case $MIX:$((job % 10)) in
 yes:5) if [ "$attempt" = 0 ]; then pause; book retry; report RETRY again; exit 0; fi ;;
+held:5) if [ "$attempt" = 0 ]; then pause; book held; report HOLD "look at me"; exit 0; fi ;;
 yes:6) pause; book exit7; exit 7 ;;
 yes:7) pause; book failed; report FAILED "by design"; exit 0 ;;
 yes:8) sleep 600; book overslept; exit 0 ;;
@@ -39,7 +40,11 @@ hang:*) if [ "$attempt" = 0 ]; then sleep 600; exit 0; fi ;;
 esac
 pause
 i=0
-while [ $i -lt "$events" ]; do echo "event $((first + i))"; i=$((i + 1)); done >out.txt || exit 3
+while [ $i -lt "$events" ]; do
+	echo "event $((first + i))" || { book full; exit 3; }
+	i=$((i + 1))
+done >out.txt
+[ $i -eq "$events" ] || exit 3 # there was no out.txt
 book ok
 [ "$REPORT" != glf ] || report SUCCEEDED out.txt
 `
@@ -51,7 +56,7 @@ type design struct {
 	// which reports by its exit code.
 	glf bool
 	// mix is the MIX of the application: "yes" for all kinds of ends, "hang"
-	// for first attempts that hang, "slow" for successes that take longer from
+	// for first attempts that hang, "held" for some that ask for HOLD, "slow" for successes that take longer from
 	// one to the next, "" for successes only.
 	mix     string
 	seconds int // each local job lasts so long, instead of some hundred ms
@@ -64,6 +69,9 @@ type design struct {
 	// loose: attempts may be lost to the trouble that the test makes, such as a
 	// full disk, so that their number is not known.
 	loose bool
+	// extra is how many attempts of each local job may be lost to trouble, or to
+	// an administrator who ends it. States are as ever.
+	extra int32
 }
 
 // events is one less than a whole number of local jobs: the last is shorter.
@@ -121,7 +129,7 @@ func (d design) of(n int32) want {
 		w = want{states: []jjm.State{jjm.Failed}}
 	case d.mix == "hang":
 		w.attempts = 2
-	case d.mix != "yes":
+	case d.mix != "yes" && (d.mix != "held" || kind != 5):
 	case kind == 5:
 		w.attempts = 2
 	case kind == 6:

@@ -321,6 +321,23 @@ func driveBanned(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return id, nil
 }
 
+// driveReleased lets the held local jobs go on, as often as need be.
+func driveReleased(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, err := s.submit(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	held := func(st wire.Status) bool { return st.Lookup.Counts.Held == d.jobs/10 && len(st.Holds) == 1 }
+	if err := s.until(ctx, id.String(), held); err != nil {
+		return id, err
+	}
+	a, err := s.insist(ctx, wire.Request{Verb: wire.VerbRelease, Refs: []string{id.String()}})
+	if err != nil {
+		return id, err
+	}
+	return id, a.Release[0].Error.Err()
+}
+
 // driveOnly submits.
 func driveOnly(ctx context.Context, s *site, d design) (jjm.GridID, error) { return s.submit(ctx, d) }
 

@@ -25,8 +25,12 @@ var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
-// daemons bounds how many sites run at once: the machine may be small.
-var daemons = make(chan struct{}, 3)
+// Sites that run at once: the machine may be small. Those on a test bed wait
+// more than they work.
+var (
+	ownSites = make(chan struct{}, 3)
+	bedSites = make(chan struct{}, 6)
+)
 
 // whole reports whether the whole campaign was asked for.
 func whole() bool { return os.Getenv("JJM_FAULTS") == "whole" }

@@ -19,7 +19,10 @@ import (
 // to, and why.
 func elsewhere() map[string]string {
 	const twoPhase = "only two-phase batch systems take bulks held and release them"
-	return map[string]string{"release.before-commit": twoPhase, "release.after-commit": twoPhase}
+	const holds = "the embedded batch system holds no job; the engine's own crash tests come there"
+	return map[string]string{"release.before-commit": twoPhase, "release.after-commit": twoPhase,
+		"hold.before-commit": holds, "hold.after-commit": holds, "hold.acted": holds,
+		"hold-done.before-commit": holds, "hold-done.after-commit": holds}
 }
 
 // scenarios says how a daemon is brought to each failpoint. Where a number is
@@ -51,6 +54,9 @@ func scenarios() map[string]scenario {
 	})
 	changes("ban", func(glf bool) scenario {
 		return scenario{design: design{jobs: 30, glf: glf}, drive: driveBanned}
+	})
+	changes("release-held", func(glf bool) scenario {
+		return scenario{design: design{jobs: 20, glf: glf, mix: "held"}, drive: driveReleased}
 	})
 	changes("repoint", func(bool) scenario {
 		return scenario{set: settings{slots: 1}, design: design{jobs: 2, glf: true, mix: "slow"}, drive: driveDoubled}

@@ -59,7 +59,12 @@ type settings struct {
 // newSite makes a site without starting its daemon.
 func newSite(t *testing.T, set settings) *site {
 	t.Helper()
-	daemons <- struct{}{}
+	places := ownSites
+	if set.cluster != "" {
+		places = bedSites
+	}
+	places <- struct{}{}
+	t.Cleanup(func() { <-places })
 	dir, err := os.MkdirTemp(shortTemp(), "jjms")
 	if err != nil {
 		t.Fatal(err)
@@ -170,8 +175,9 @@ func (s *site) start(failpoint string) *daemon {
 		cmd.Env = append(cmd.Env, "JJM_FAILPOINT="+failpoint)
 	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
-	// Its own session: nothing that is meant for the test reaches it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	// Its own session: nothing that is meant for the test reaches it. It dies
+	// with the test, for it would use the batch systems of the next one.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if s.uid != 0 && os.Getuid() == 0 {
 		cmd.SysProcAttr.Credential = s.credential()
 	}
@@ -271,7 +277,6 @@ func (s *site) logText() string {
 // close ends everything that the site started, and removes it unless the test
 // failed.
 func (s *site) close() {
-	defer func() { <-daemons }()
 	log := tail(s.logText(), 40)
 	if s.d != nil {
 		if s.t.Failed() { // its goroutines tell where it hangs

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/gatekeeper"
+	"jjm/gatekeeper/blahp"
+	"jjm/wire"
+)
+
+const (
+	// blahpPatience is how long a submission or a cancel that cannot be stored is
+	// tried again: blahpd ends its scripts after 30 s (blah_child_poll_timeout),
+	// holds the job at the first failure of a submission, and tries a cancel once.
+	blahpPatience = 20 * time.Second
+	// blahpDelivery is how long bringing files back may take before the job is
+	// said to run for one more poll.
+	blahpDelivery = 20 * time.Second
+)
+
+// blahpLanguage answers scripts/blahp/jjm_VERB.sh.
+func blahpLanguage(p *process, verb string, args []string) int {
+	p.getenv = blahConfig(p.getenv)
+	switch verb {
+	case "submit":
+		if err := p.blahpSubmit(args); err != nil {
+			p.say("%v", err)
+			return 1
+		}
+	case "status":
+		p.blahpStatus(args)
+	case "cancel":
+		p.blahpControl(args, p.blahpCancel)
+	case "hold", "resume":
+		p.blahpControl(args, func(jjm.Handle) error {
+			return fmt.Errorf("jjm cannot %s a job for a gatekeeper: pause its cluster, type or user instead", verb)
+		})
+	case "ping":
+		return p.blahpPing()
+	default:
+		p.say("blahp: unknown verb %.40q", verb)
+		return exitUsage
+	}
+	return exitOK
+}
+
+func (p *process) blahpSubmit(args []string) error {
+	folder, err := os.Getwd()
+	if err != nil {
+		folder = ""
+	}
+	o, err := blahp.ParseOptions(args, folder)
+	if err != nil {
+		return err
+	}
+	lists, err := readLists(o)
+	if err != nil {
+		return err
+	}
+	if o.Requirements != "" {
+		defer os.Remove(o.Requirements) // it is ours once it was read
+	}
+	asked, err := blahp.Translate(o, lists)
+	if err != nil {
+		return err
+	}
+	asked.Origin.SubmitHost, _ = os.Hostname()
+	door := p.door()
+	job, err := p.blahpJob(asked)
+	if err != nil {
+		return err
+	}
+	job.Key, job.Anew, job.Origin = o.Key, true, &asked.Origin
+	mover := gatekeeper.Deliverer{Door: door}
+	if err := mover.Empty(standard(asked.Wants)); err != nil {
+		return err // found now, not when hours of work are to be brought back
+	}
+	r, err := gatekeeper.Persist(context.Background(), blahpPatience, job, door.Submit)
+	if err != nil {
+		return err
+	}
+	_, err = p.out.WriteString(blahp.Submitted(r.Handle, time.Now()))
+	return err
+}
+
+// blahpJob gives the job file: of the plain job, or the one that is named.
+func (p *process) blahpJob(asked *blahp.Job) (gatekeeper.Job, error) {
+	if asked.JobFile != "" {
+		return p.readJob(asked.JobFile)
+	}
+	name, text, err := asked.Plain.File()
+	return gatekeeper.Job{Name: name, Text: text, BaseDir: asked.Plain.Folder}, err
+}
+
+// standard are the deliveries of standard output and error.
+func standard(wants []gatekeeper.Delivery) []gatekeeper.Delivery {
+	var out []gatekeeper.Delivery
+	for _, w := range wants {
+		if w.Name == "stdout" || w.Name == "stderr" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// readLists reads the files that options name.
+func readLists(o *blahp.Options) (blahp.Lists, error) {
+	var l blahp.Lists
+	var requirements []string
+	for _, f := range []struct {
+		option, path string
+		into         *[]string
+	}{{"-I", o.Inputs, &l.Inputs}, {"-O", o.Outputs, &l.Outputs}, {"-R", o.Remaps, &l.Remaps}, {"-C", o.Requirements, &requirements}} {
+		if f.path == "" {
+			continue
+		}
+		file, err := os.Open(f.path)
+		if errors.Is(err, os.ErrNotExist) && f.option == "-C" {
+			continue // removed by a call that blahpd repeats
+		}
+		if err != nil {
+			return l, jjm.Errorf(jjm.Invalid, "option %s: %w", f.option, err)
+		}
+		*f.into, err = blahp.Lines(file)
+		_ = file.Close()
+		if err != nil {
+			return l, jjm.Errorf(jjm.Invalid, "option %s: %s: %w", f.option, f.path, err)
+		}
+	}
+	l.Requirements = blahp.Requirements(requirements)
+	return l, nil
+}
+
+// blahpStatus writes one line per job.
+func (p *process) blahpStatus(args []string) {
+	var refs []string
+	for _, a := range args {
+		if !strings.HasPrefix(a, "-") { // -w and -n ask for what is told anyway
+			refs = append(refs, a)
+		}
+	}
+	handles, known := make([]jjm.Handle, len(refs)), []string{}
+	for i, ref := range refs {
+		if h, ok := blahp.ParseID(ref); ok {
+			handles[i] = h
+			known = append(known, string(h))
+		}
+	}
+	door := p.door()
+	answers := door.Lookup(context.Background(), known...)
+	for i, h := range handles {
+		if h == "" {
+			_, _ = p.out.WriteString(blahp.Trouble(jjm.Errorf(jjm.Invalid, "%.80q is no job of jjm", refs[i])))
+			continue
+		}
+		l := answers[0]
+		answers = answers[1:]
+		_, _ = p.out.WriteString(p.blahpState(door, h, l))
+	}
+}
+
+// blahpState tells how one job stands. It is completed only once its files are
+// where HTCondor wants them.
+func (p *process) blahpState(door *gatekeeper.Door, h jjm.Handle, l wire.Lookup) string {
+	switch kind := jjm.KindOf(l.Error.Err()); {
+	case l.Error != nil && (kind == jjm.Gone || kind == jjm.Denied || kind == jjm.Invalid):
+		return blahp.Trouble(l.Error.Err())
+	case l.Error != nil:
+		// Nothing is known just now; five errors would hold the job.
+		p.say("%v", l.Error.Err())
+		return blahp.Status(h, blahp.Idle, wire.Lookup{})
+	}
+	status := blahp.JobStatus(l)
+	if status != blahp.Completed {
+		return blahp.Status(h, status, l)
+	}
+	err := p.bringBack(door, l)
+	switch {
+	case err == nil:
+		return blahp.Status(h, status, l)
+	case jjm.KindOf(err) == jjm.Busy || jjm.KindOf(err) == jjm.Ambiguous || gatekeeper.IsAway(err):
+		p.say("%v", err)
+		return blahp.Status(h, blahp.Running, wire.Lookup{})
+	}
+	return blahp.Trouble(err)
+}
+
+func (p *process) bringBack(door *gatekeeper.Door, l wire.Lookup) error {
+	wants, err := blahp.Wants(l.Memo)
+	if err != nil || len(wants) == 0 {
+		return err
+	}
+	mover := gatekeeper.Deliverer{Door: door}
+	if l.Tar == "" { // it ended before there was anything to collect
+		return mover.Empty(standard(wants))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), blahpDelivery)
+	defer cancel()
+	absent, err := mover.DeliverEach(ctx, l, wants)
+	for _, a := range absent {
+		p.say("%s of grid job %v: %s", a.Name, l.ID, a.Why)
+	}
+	return err
+}
+
+// blahpControl does something to each job and writes one line per job.
+func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
+	for i, a := range args {
+		h, ok := blahp.ParseID(a)
+		err := jjm.Errorf(jjm.Invalid, "%.80q is no job of jjm", a)
+		if ok {
+			err = do(h)
+		}
+		_, _ = p.out.WriteString(blahp.Controlled(i, len(args), err))
+	}
+}
+
+// blahpCancel stores the wish, and tries for a while to: HTCondor asks once. A
+// job that is not known is cancelled.
+func (p *process) blahpCancel(h jjm.Handle) error {
+	door := p.door()
+	var err error
+	for end := time.Now().Add(blahpPatience); ; time.Sleep(time.Second) {
+		err = door.Kill(context.Background(), string(h))[0].Error.Err()
+		switch jjm.KindOf(err) {
+		case jjm.Busy, jjm.Ambiguous, jjm.Internal, jjm.Unclassified:
+		case jjm.Gone:
+			return nil
+		default:
+			return err
+		}
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+// blahpPing tells whether submissions would be taken.
+func (p *process) blahpPing() int {
+	if err := p.door().Ping(context.Background()); err != nil {
+		_, _ = fmt.Fprintf(p.out, "1 %s\n", oneLine(err.Error()))
+		return 1
+	}
+	_, _ = p.out.WriteString("0 No error\n")
+	return exitOK
+}
+
+// blahConfig adds the settings of blah.config, which blahpd's scripts read:
+// jjm_state, jjm_socket, jjm_records and jjm_spool stand for the variables of
+// the same name in capitals, unless those are set.
+func blahConfig(getenv func(string) string) func(string) string {
+	path := getenv("BLAHPD_CONFIG_LOCATION")
+	if path == "" {
+		path = filepath.Join("/", getenv("GLITE_LOCATION"), "etc/blah.config")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		text, _ = os.ReadFile("/etc/blah.config")
+	}
+	settings := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if ok && strings.HasPrefix(name, "jjm_") {
+			if words, err := blahp.Words(value); err == nil && len(words) == 1 {
+				settings[strings.ToUpper(name)] = words[0]
+			}
+		}
+	}
+	return func(name string) string {
+		if v := getenv(name); v != "" {
+			return v
+		}
+		return settings[name]
+	}
+}

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"jjm"
+	"jjm/internal/rights"
+	"jjm/run"
+	"jjm/sandbox"
+	"jjm/wire"
+)
+
+// Users do what belongs to owners as the owners themselves. Trouble of one is an
+// error of kind Busy, within seconds, and nobody else's.
+type Users interface {
+	// Area gives the file system of an owner's work area at an absolute path,
+	// and makes its folder if it is missing.
+	Area(o jjm.Owner, root string) (sandbox.FS, error)
+	// Open opens a regular file that the owner may read.
+	Open(o jjm.Owner, path string) (io.ReadCloser, error)
+	// Runner runs commands as the owner.
+	Runner(o jjm.Owner) run.Runner
+}
+
+// openArea opens a work area as its owner, or as the service account.
+func (as *areas) openArea(o jjm.Owner, name string) (*sandbox.Area, error) {
+	root := filepath.Join(as.work, name)
+	if as.users == nil {
+		return sandbox.OpenArea(root)
+	}
+	fs, err := as.users.Area(o, root)
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.NewArea(root, fs), nil
+}
+
+// openAs opens a file with the owner's rights and no others.
+func (e *Engine) openAs(owner jjm.Owner, path string) (io.ReadCloser, error) {
+	switch {
+	case e.deps.Users != nil:
+		return e.deps.Users.Open(owner, path)
+	case owner.UID == 0 || owner.UID == os.Geteuid():
+		return rights.Regular(path)
+	}
+	return rights.Open(path, rights.Of(owner.UID, owner.GID))
+}
+
+// as gives a context under which commands run as an account.
+func (e *Engine) as(ctx context.Context, account jjm.Owner) context.Context {
+	if e.deps.Users == nil {
+		return ctx
+	}
+	return run.Through(ctx, e.deps.Users.Runner(account))
+}
+
+// mayRun refuses callers whose jobs would run as root though they are not - a
+// service account must be an ordinary one - and root where everybody's jobs run
+// as themselves.
+func (e *Engine) mayRun(caller wire.Caller) error {
+	a := e.deps.Account
+	switch {
+	case e.deps.Users != nil && caller.UID == 0:
+		return jjm.Errorf(jjm.Denied, "grid jobs run as their owners here, and never as root: submit them as an ordinary account")
+	case a == nil || a.UID != 0 || caller.UID == 0:
+		return nil
+	}
+	return jjm.Errorf(jjm.Denied, "this daemon runs all jobs as root, so it takes them from root only: run it as an ordinary account, or set run_as = \"owner\"")
+}

@@ -1,0 +1,131 @@
+package blahp
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/gatekeeper"
+	"jjm/wire"
+)
+
+// The states of a job as HTCondor numbers them (JobStatus). Two more exist and
+// are never answered: 3, removed, holds a job that HTCondor did not remove, and
+// 5, held, makes it cancel the batch job.
+const (
+	Idle      = 1
+	Running   = 2
+	Completed = 4
+)
+
+// MaxAd is the longest ad that blahpd takes, in bytes.
+const MaxAd = 1023
+
+// Submitted is the answer to a submission that was accepted.
+func Submitted(h jjm.Handle, now time.Time) string {
+	return "BLAHP_JOBID_PREFIXjjm/" + now.UTC().Format("20060102") + "/" + string(h) + "\n"
+}
+
+// ParseID reads the name of a job, jjm/YYYYMMDD/HANDLE or YYYYMMDD/HANDLE.
+func ParseID(s string) (h jjm.Handle, ok bool) {
+	return jjm.ParseHandle(s[strings.LastIndexByte(s, '/')+1:])
+}
+
+// JobStatus is what HTCondor is told of a state. A grid job that is suspended or
+// held waits: idle. One that is over is completed, whoever ended it.
+func JobStatus(l wire.Lookup) int {
+	switch {
+	case gatekeeper.Final(l):
+		return Completed
+	case l.GRAM == jjm.GRAMActive:
+		return Running
+	}
+	return Idle
+}
+
+// Status is the line about one job whose state is known. It is at most MaxAd
+// bytes long but for its newline.
+func Status(h jjm.Handle, status int, l wire.Lookup) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `[BatchJobId=%q;JobStatus=%d;`, string(h), status)
+	if u := l.Usage; u != nil {
+		if u.Host != "" && len(u.Host) < 256 {
+			fmt.Fprintf(&b, `WorkerNode=%s;`, quote(u.Host))
+		}
+		if status == Completed {
+			fmt.Fprintf(&b, `RemoteWallClockTime=%s;RemoteUserCpu=%s;RemoteSysCpu=%s;`, seconds(u.WallMS), seconds(u.UserMS), seconds(u.SysMS))
+			if u.Processors > 0 {
+				fmt.Fprintf(&b, `CpusProvisioned=%d;`, u.Processors)
+			}
+		}
+	}
+	if status == Completed {
+		fmt.Fprintf(&b, `ExitCode=%d;ExitBySignal=false;`, l.Exit)
+		if left := MaxAd - b.Len() - len(`0ExitReason="";]`); l.Message != "" && left > 0 {
+			fmt.Fprintf(&b, `ExitReason=%s;`, quoteWithin(l.Message, left))
+		}
+	}
+	b.WriteByte(']')
+	return "0" + b.String() + "\n"
+}
+
+// seconds writes milliseconds as a real number of seconds.
+func seconds(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
+
+// Trouble is the line about a job of which nothing can be told.
+func Trouble(err error) string {
+	text := line(err.Error())
+	if len(text) > 800 {
+		text = text[:800] + "..."
+	}
+	return "1ERROR: " + text + "\n"
+}
+
+// quote writes a ClassAd string.
+func quote(s string) string { return quoteWithin(s, 1<<20) }
+
+// quoteWithin writes a ClassAd string of at most max bytes between its quotes.
+func quoteWithin(s string, max int) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range line(s) {
+		piece := string(r)
+		if r == '"' || r == '\\' {
+			piece = `\` + piece
+		}
+		if b.Len()-1+len(piece) > max {
+			break
+		}
+		b.WriteString(piece)
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// line makes one line of printable characters of a text.
+func line(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t', r == '\r':
+			return ' '
+		case r < ' ', r == 0x7f, r == '\ufffd':
+			return '?'
+		}
+		return r
+	}, s))
+}
+
+// Controlled is the answer to cancel, hold and resume for the i-th of n jobs: nil
+// is success.
+func Controlled(i, n int, err error) string {
+	prefix := ""
+	if n > 1 {
+		prefix = fmt.Sprintf(".%d", i)
+	}
+	if err == nil {
+		return prefix + " 0 No\\ error\n"
+	}
+	text := strings.NewReplacer(`\`, `\\`, " ", `\ `).Replace(line(err.Error()))
+	return prefix + " 1 " + text + "\n"
+}

@@ -1,0 +1,77 @@
+package blahp
+
+import (
+	"errors"
+	"strings"
+)
+
+// Words cuts a text as a shell does, and expands nothing: blanks part words,
+// single quotes keep all, double quotes all but \ before \ " $ ` and a newline,
+// and \ outside of quotes keeps the next character (POSIX Shell Command
+// Language, 2.2).
+func Words(text string) ([]string, error) {
+	var out []string
+	var word strings.Builder
+	begun := false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch c {
+		case ' ', '\t', '\n':
+			if begun {
+				out = append(out, word.String())
+				word.Reset()
+				begun = false
+			}
+			continue
+		case '\'':
+			end := strings.IndexByte(text[i+1:], '\'')
+			if end < 0 {
+				return nil, errors.New("a single quote is not closed")
+			}
+			word.WriteString(text[i+1 : i+1+end])
+			i += end + 1
+		case '"':
+			end, err := quoted(text[i+1:], &word)
+			if err != nil {
+				return nil, err
+			}
+			i += end
+		case '\\':
+			if i++; i < len(text) && text[i] != '\n' {
+				word.WriteByte(text[i])
+			}
+		case 0:
+			return nil, errors.New("NUL cannot be part of a word")
+		default:
+			word.WriteByte(c)
+		}
+		begun = true
+	}
+	if begun {
+		out = append(out, word.String())
+	}
+	return out, nil
+}
+
+// quoted reads to the closing double quote and gives how far that is.
+func quoted(text string, word *strings.Builder) (int, error) {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '"':
+			return i + 1, nil
+		case '\\':
+			if i+1 < len(text) && strings.IndexByte("\\\"$`\n", text[i+1]) >= 0 {
+				if i++; text[i] != '\n' {
+					word.WriteByte(text[i])
+				}
+				continue
+			}
+			word.WriteByte(c)
+		case 0:
+			return 0, errors.New("NUL cannot be part of a word")
+		default:
+			word.WriteByte(c)
+		}
+	}
+	return 0, errors.New("a double quote is not closed")
+}

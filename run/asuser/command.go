@@ -1,0 +1,193 @@
+package asuser
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"jjm"
+	"jjm/run"
+)
+
+var _ run.Runner = (*User)(nil)
+
+// UID is the account's number.
+func (u *User) UID() int { return u.owner.UID }
+
+// endTime is how much longer than a command may take its end may take to be
+// told: TERM, KILL, and pipes that something keeps open.
+const endTime = 10 * time.Second
+
+// Run runs a command as the account, with the account's HOME, USER and LOGNAME
+// and in the folder "/" unless it names one.
+func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
+	if len(c.Argv) == 0 || c.Argv[0] == "" {
+		return run.Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
+	}
+	if err := ctx.Err(); err != nil {
+		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
+	}
+	l, err := u.helper(ctx)
+	if err != nil {
+		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnersError{Err: err})
+	}
+	limit := c.Deadline
+	if limit <= 0 {
+		limit = run.DefaultDeadline
+	}
+	s, err := openStreams(c)
+	if err != nil {
+		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
+	}
+	defer s.close()
+	id, call, err := l.open()
+	if err != nil {
+		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnersError{Err: err})
+	}
+	defer l.close(id, call)
+	start := time.Now()
+	req := request{ID: id, Op: "run", Argv: c.Argv, Dir: c.Dir, Env: l.who.mine(c.Env), Limit: limit}
+	if req.Dir == "" {
+		req.Dir = "/"
+	}
+	if err := l.write(req, s.theirs[:]...); err != nil {
+		// The helper was killed for it: it may have begun.
+		return run.Output{}, jjm.Errorf(jjm.Ambiguous, "run %s: %w", c.Argv[0], &run.RunnersError{Err: err})
+	}
+	s.handed()
+	end, err := l.result(ctx, id, call, limit)
+	return s.finish(c, end, err, ctx, start)
+}
+
+// result waits for the end of a command; when ctx ends, it has it stopped.
+func (l *life) result(ctx context.Context, id int64, call *call, limit time.Duration) (reply, error) {
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit+endTime)
+	defer cancel()
+	stopped := context.AfterFunc(ctx, func() {
+		_ = l.write(request{ID: id, Op: "cancel"})
+		time.AfterFunc(endTime, cancel)
+	})
+	defer stopped()
+	for {
+		a, err := l.await(bound, call)
+		if err != nil {
+			if bound.Err() != nil && ctx.Err() == nil { // it answers pings and does not do its work
+				l.end(jjm.Errorf(jjm.Busy, "the helper of %s does not end a command", l.who), true)
+			}
+			if ctx.Err() == nil {
+				err = &run.RunnersError{Err: err}
+			}
+			return reply{}, jjm.Errorf(jjm.Ambiguous, "%w", err)
+		}
+		closeAll(a.files)
+		if !a.Begun {
+			return a.reply, a.Err.err()
+		}
+	}
+}
+
+// streams are a command's: what it reads is a file in memory, what it writes
+// goes through pipes that are read here.
+type streams struct {
+	theirs [3]*os.File
+	ours   [2]*os.File
+	out    [2]capped
+	read   [2]chan struct{}
+}
+
+func openStreams(c run.Cmd) (*streams, error) {
+	s := &streams{}
+	var err error
+	if s.theirs[0], err = memory(c.Stdin); err != nil {
+		return nil, err
+	}
+	left := c.MaxOutput
+	if left <= 0 {
+		left = run.DefaultMaxOutput
+	}
+	for i := range s.ours {
+		if s.ours[i], s.theirs[i+1], err = os.Pipe(); err != nil {
+			s.close()
+			return nil, err
+		}
+		s.out[i].left = left
+	}
+	return s, nil
+}
+
+// handed closes what the command has got, and reads what it writes.
+func (s *streams) handed() {
+	closeAll(s.theirs[:])
+	for i := range s.ours {
+		done := make(chan struct{})
+		s.read[i] = done
+		go func() {
+			defer close(done)
+			s.out[i].fill(s.ours[i])
+		}()
+	}
+}
+
+func (s *streams) close() {
+	closeAll(s.theirs[:])
+	closeAll(s.ours[:]) // ends the reading
+	for _, done := range s.read {
+		if done != nil {
+			<-done
+		}
+	}
+}
+
+// openPipes is how long after its end a command's pipes may stay open, as for
+// run.Run.
+const openPipes = 5 * time.Second
+
+// finish makes of an end what run.Run would have given.
+func (s *streams) finish(c run.Cmd, end reply, err error, ctx context.Context, start time.Time) (run.Output, error) {
+	until := time.Now().Add(openPipes)
+	for i, f := range s.ours {
+		_ = f.SetReadDeadline(until)
+		<-s.read[i]
+	}
+	out := run.Output{Stdout: s.out[0].buf.Bytes(), Stderr: s.out[1].buf.Bytes(), Exit: end.Exit, Signal: end.Signal,
+		Truncated: s.out[0].cut || s.out[1].cut, Wall: time.Since(start)}
+	switch {
+	case err != nil && jjm.KindOf(err) == jjm.Ambiguous:
+		cause := ctx.Err()
+		if cause == nil && !errors.Is(err, errEnded) {
+			cause = context.DeadlineExceeded
+		}
+		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w", c.Argv[0], out.Wall.Round(time.Millisecond), errors.Join(cause, err))
+	case err != nil:
+		return run.Output{}, err
+	case !s.out[0].eof || !s.out[1].eof:
+		return out, jjm.Errorf(jjm.Ambiguous, "run %s: ended with exit %d, but something it started kept its output open for %v more",
+			c.Argv[0], out.Exit, openPipes)
+	}
+	return out, nil
+}
+
+// capped keeps the first bytes of a stream and drops the rest.
+type capped struct {
+	buf      bytes.Buffer
+	left     int64
+	cut, eof bool
+}
+
+func (w *capped) fill(r io.Reader) {
+	chunk := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(chunk)
+		keep := min(int64(n), w.left)
+		w.buf.Write(chunk[:keep])
+		w.left -= keep
+		w.cut = w.cut || keep < int64(n)
+		if err != nil {
+			w.eof = errors.Is(err, io.EOF)
+			return
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package asuser
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"jjm"
+	"jjm/internal/rights"
+	"jjm/run"
+)
+
+// word is the argument by which a program knows that it is to be a helper, and
+// socketFD where its socket is.
+const (
+	word     = "as-user"
+	socketFD = 3
+)
+
+// IsHelper reports whether this process was started to be a helper: main then
+// calls Main before anything else.
+func IsHelper(args []string) bool { return len(args) == 2 && args[1] == word }
+
+// Main is the helper. It gives the exit code, once the daemon closed the socket.
+func Main() int {
+	if os.Geteuid() == 0 {
+		return 1 // somebody called it by hand
+	}
+	// The account owns this process. That keeps out what it started without
+	// meaning this; what it means to do to itself it can do.
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	syscall.Umask(0o022)
+	f := os.NewFile(socketFD, "daemon")
+	if f == nil {
+		return 1
+	}
+	c, err := net.FileConn(f)
+	f.Close()
+	conn, ok := c.(*net.UnixConn)
+	if err != nil || !ok {
+		return 1
+	}
+	h := &helper{conn: conn, roots: map[string]*os.Root{}, runs: map[int64]context.CancelFunc{}}
+	h.serve()
+	return 0
+}
+
+// helper is the state of the helper process.
+type helper struct {
+	conn *net.UnixConn
+	send sync.Mutex
+
+	mu    sync.Mutex
+	roots map[string]*os.Root
+	runs  map[int64]context.CancelFunc
+}
+
+// serve answers until the daemon is gone. Each request is served on its own, so
+// that a slow file system keeps no ping waiting.
+func (h *helper) serve() {
+	buf := make([]byte, maxPacket+1)
+	for {
+		var req request
+		files, err := receive(h.conn, buf, &req)
+		if err == nil && req.Long {
+			files, err = long(files, &req)
+		}
+		if err != nil {
+			return // with the process its commands end
+		}
+		switch req.Op {
+		case "ping":
+			h.reply(reply{ID: req.ID})
+		case "cancel":
+			h.cancel(req.ID)
+		default:
+			go h.do(req, files)
+		}
+	}
+}
+
+// long reads a request out of the first descriptor.
+func long(files []*os.File, req *request) ([]*os.File, error) {
+	if len(files) == 0 {
+		return nil, errors.New("a long request without its file")
+	}
+	text, err := io.ReadAll(io.NewSectionReader(files[0], 0, maxText))
+	files[0].Close()
+	if err == nil {
+		*req = request{}
+		err = json.Unmarshal(text, req)
+	}
+	return files[1:], err
+}
+
+func (h *helper) reply(r reply, files ...*os.File) {
+	h.send.Lock()
+	defer h.send.Unlock()
+	_ = send(h.conn, r, files...) // a daemon that is gone is seen by serve
+}
+
+func (h *helper) cancel(id int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if cancel := h.runs[id]; cancel != nil {
+		cancel()
+	}
+}
+
+// do carries out one request.
+func (h *helper) do(req request, files []*os.File) {
+	defer func() { closeAll(files) }()
+	switch req.Op {
+	case "run":
+		h.run(req, files)
+	case "stream":
+		h.stream(req, files)
+	default:
+		f, info, err := h.act(req)
+		r := reply{ID: req.ID, Err: failureOf(err), Info: info}
+		if f != nil {
+			defer f.Close()
+			h.reply(r, f)
+			return
+		}
+		h.reply(r)
+	}
+}
+
+// run runs a command whose streams are the three descriptors.
+func (h *helper) run(req request, files []*os.File) {
+	if len(files) != 3 {
+		h.reply(reply{ID: req.ID, Err: failureOf(jjm.Errorf(jjm.Busy, "run: %d streams: want 3", len(files)))})
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	h.mu.Lock()
+	h.runs[req.ID] = cancel
+	h.mu.Unlock()
+	out, err := run.RunFiles(ctx, run.Files{Argv: req.Argv, Dir: req.Dir, Env: req.Env, Std: [3]*os.File(files), Limit: req.Limit},
+		func() {
+			closeAll(files) // else the pipes stay open as long as this waits
+			h.reply(reply{ID: req.ID, Begun: true})
+		})
+	h.mu.Lock()
+	delete(h.runs, req.ID)
+	h.mu.Unlock()
+	h.reply(reply{ID: req.ID, Err: failureOf(err), Exit: out.Exit, Signal: out.Signal, Wall: out.Wall})
+}
+
+// stream copies a regular file into the descriptor.
+func (h *helper) stream(req request, files []*os.File) {
+	if len(files) != 1 {
+		h.reply(reply{ID: req.ID, Err: failureOf(fmt.Errorf("stream: %d descriptors: want 1", len(files)))})
+		return
+	}
+	f, err := rights.Regular(req.Name)
+	if err != nil {
+		h.reply(reply{ID: req.ID, Err: failureOf(err)})
+		return
+	}
+	defer f.Close()
+	h.reply(reply{ID: req.ID, Begun: true})
+	n, err := io.CopyBuffer(struct{ io.Writer }{files[0]}, struct{ io.Reader }{f}, make([]byte, 256<<10))
+	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n}) // before the end of the stream is seen
+}
+
+// root opens the area of a request once.
+func (h *helper) root(path string) (*os.Root, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.roots[path]; r != nil {
+		return r, nil
+	}
+	if !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("area %q: want an absolute path", path)
+	}
+	r, err := os.OpenRoot(path)
+	if err == nil {
+		h.roots[path] = r
+	}
+	return r, err
+}
+
+// act does one thing to files below an area.
+func (h *helper) act(req request) (f *os.File, info *fileInfo, err error) {
+	r, err := h.root(req.Root)
+	if err != nil {
+		return nil, nil, err
+	}
+	stat := func(i os.FileInfo, err error) (*os.File, *fileInfo, error) {
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, infoOf(i), nil
+	}
+	switch req.Op {
+	case "open":
+		f, err = r.OpenFile(req.Name, req.Flag, req.Perm)
+	case "stat":
+		return stat(r.Stat(req.Name))
+	case "lstat":
+		return stat(r.Lstat(req.Name))
+	case "mkdir":
+		err = r.Mkdir(req.Name, req.Perm)
+	case "mkdirall":
+		err = r.MkdirAll(req.Name, req.Perm)
+	case "link":
+		err = r.Link(req.Name, req.To)
+	case "symlink":
+		err = r.Symlink(req.Name, req.To)
+	case "rename":
+		err = r.Rename(req.Name, req.To)
+	case "remove":
+		err = r.Remove(req.Name)
+	case "removeall":
+		err = r.RemoveAll(req.Name)
+	default:
+		err = fmt.Errorf("act %q is not known", req.Op)
+	}
+	return f, nil, err
+}

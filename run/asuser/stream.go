@@ -1,0 +1,117 @@
+package asuser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"jjm"
+)
+
+// Open opens a regular file for reading, anywhere that the account may read. Its
+// content comes through a pipe: a file system of the account's own making may
+// stall, and stalls nobody but the reader, who gets an error of kind Busy after
+// half a minute. A content that breaks off is an error too, never a short file.
+func (u *User) Open(path string) (io.ReadCloser, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), u.pool.limits.Act)
+	defer cancel()
+	l, err := u.helper(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Busy, "open %s: %w", path, err)
+	}
+	id, call, err := l.open()
+	if err == nil {
+		err = l.write(request{ID: id, Op: "stream", Name: path}, theirs)
+		if err == nil {
+			theirs.Close()
+			s := &stream{life: l, id: id, call: call, pipe: ours, path: path}
+			if err = s.begun(ctx); err == nil {
+				return s, nil
+			}
+		}
+		l.close(id, call)
+	}
+	theirs.Close()
+	ours.Close()
+	return nil, err
+}
+
+// stream is a file that the helper copies into a pipe.
+type stream struct {
+	life *life
+	id   int64
+	call *call
+	pipe *os.File
+	path string
+	read int64
+	done error // what every further Read gives
+}
+
+// begun waits until the file is open.
+func (s *stream) begun(ctx context.Context) error {
+	a, err := s.life.await(ctx, s.call)
+	closeAll(a.files)
+	if err == nil {
+		err = a.Err.err()
+	} else {
+		err = jjm.Errorf(jjm.Busy, "open %s: %w", s.path, err)
+	}
+	if err == nil && !a.Begun {
+		err = jjm.Errorf(jjm.Busy, "open %s: the helper of %s does not say that it is open", s.path, s.life.who)
+	}
+	return err
+}
+
+// Read reads what came, and at its end whether that was all.
+func (s *stream) Read(b []byte) (int, error) {
+	if s.done != nil {
+		return 0, s.done
+	}
+	_ = s.pipe.SetReadDeadline(time.Now().Add(stall))
+	n, err := s.pipe.Read(b)
+	s.read += int64(n)
+	switch {
+	case errors.Is(err, io.EOF):
+		s.done = s.whole()
+	case err != nil:
+		s.done = jjm.Errorf(jjm.Busy, "read %s: %w", s.path, err)
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return 0, s.done
+}
+
+// whole gives io.EOF if the helper says that these were all the bytes.
+func (s *stream) whole() error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.life.limits.Act)
+	defer cancel()
+	a, err := s.life.await(ctx, s.call)
+	closeAll(a.files)
+	if err == nil {
+		err = a.Err.err()
+	}
+	if err == nil && a.Bytes != s.read {
+		err = fmt.Errorf("%d bytes came of %d", s.read, a.Bytes)
+	}
+	if err != nil {
+		return jjm.Errorf(jjm.Busy, "read %s: it broke off: %w", s.path, err)
+	}
+	return io.EOF
+}
+
+// Close may be called before the end.
+func (s *stream) Close() error {
+	s.life.close(s.id, s.call)
+	return s.pipe.Close()
+}
+
+// stall is how long an input may give no byte.
+const stall = 30 * time.Second
