@@ -44,6 +44,7 @@ func rangesMethod(name, unit string, size func(*Params) (int64, error), total fu
 		if r.at = c.carry.Next; r.at > r.total {
 			return nil, m.conflict("%d units were cut before, but the work now has %d: it became smaller", r.at, r.total)
 		}
+		c.expect = r.parts(r.total - r.at)
 		return r, nil
 	}
 	return m

@@ -1,6 +1,7 @@
 package split
 
 import (
+	"maps"
 	"slices"
 
 	"jjm"
@@ -29,7 +30,9 @@ type counter interface{ count(*Cutting) int64 }
 // all lists the splitters.
 func all() []*method {
 	return append(ownMethods(), eventBasedMethod(), fileBasedMethod(), minFileBasedMethod(), lumiBasedMethod(), eventAwareMethod(),
-		parentlessMethod(), wmbsMergeMethod(), siblingMethod())
+		parentlessMethod(), wmbsMergeMethod(), siblingMethod(),
+		argMethod(), genericMethod(), gaussMethod(), gangaDatasetMethod(), splitByFilesMethod(), lhcbMethod(),
+		jediMethod())
 }
 
 // Get finds a splitter; an unknown one is refused naming the known ones.
@@ -78,6 +81,7 @@ func (m *method) begin(work *Work, params *Params, carry Carry) (*Cutting, error
 		return nil, m.conflict("the carry says that %d units and %d parts were made before", carry.Next, carry.Serial)
 	}
 	c := &Cutting{unit: m.unit, carry: carry}
+	c.carry.Cursors = maps.Clone(carry.Cursors) // the caller's does not change
 	if params.Production {
 		c.run = 1
 	}

@@ -43,6 +43,7 @@ type site struct {
 	dir    string
 	state  string
 	config string
+	owner  jjm.Owner // of daemon and state, if it is another than the test's
 	daemon *exec.Cmd
 	gone   chan struct{} // closed when the daemon has ended
 	log    *os.File
@@ -50,7 +51,7 @@ type site struct {
 
 // local is a configuration of the embedded batch system in which everything is
 // quick.
-const local = `log = "debug"
+const local = `log = "info"
 [engine]
 poll = "1s"
 harvest = "200ms"
@@ -115,10 +116,29 @@ func (s *site) begin(env ...string) {
 	s.daemon = exec.Command(bin.Path(s.t, "jjm-daemon"), "serve", "--config", s.config)
 	s.daemon.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "JJM_STATE=" + s.state}, env...)
 	s.daemon.Dir, s.daemon.Stdout, s.daemon.Stderr = "/", s.log, s.log
-	s.daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	s.daemon.SysProcAttr = s.as()
 	s.must(s.daemon.Start())
 	s.gone = make(chan struct{})
 	go func(d *exec.Cmd, gone chan struct{}) { _ = d.Wait(); close(gone) }(s.daemon, s.gone)
+}
+
+// as gives a process a session of its own and the rights of the owner.
+func (s *site) as() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if s.owner.UID != 0 && os.Geteuid() == 0 {
+		attr.Credential = &syscall.Credential{Uid: uint32(s.owner.UID), Gid: uint32(s.owner.GID)}
+	}
+	return attr
+}
+
+// give makes the site that of another account.
+func (s *site) give(o jjm.Owner) {
+	s.t.Helper()
+	s.owner = o
+	s.must(os.MkdirAll(s.state, 0o755))
+	for _, path := range []string{s.dir, s.state} {
+		s.must(os.Chown(path, o.UID, o.GID))
+	}
 }
 
 // start starts a daemon that answers.
@@ -197,8 +217,12 @@ func (s *site) scripts() string {
 	s.must(os.Symlink(bin.Path(s.t, "jjm-gatekeeper"), filepath.Join(dir, "jjm-gatekeeper")))
 	from, err := filepath.Abs("../../scripts")
 	s.must(err)
-	for _, name := range []string{"jjm-submit", "jjm-lookup", "jjm-kill"} {
-		s.must(os.Symlink(filepath.Join(from, name), filepath.Join(dir, name)))
+	for _, pattern := range []string{"jjm-*", "blahp/jjm_*.sh", "globus2/globus-script-jjm-*"} {
+		found, err := filepath.Glob(filepath.Join(from, pattern))
+		s.must(err)
+		for _, file := range found {
+			s.must(os.Symlink(file, filepath.Join(dir, filepath.Base(file))))
+		}
 	}
 	return dir
 }
@@ -229,4 +253,27 @@ func (s *site) final(h jjm.Handle) wire.Lookup {
 		return gatekeeper.Final(l) && !l.Stale
 	})
 	return l
+}
+
+// allDone waits until n grid jobs are done; one that ends otherwise fails the
+// test.
+func (s *site) allDone(n int) {
+	s.t.Helper()
+	var words map[string]int
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("grid jobs: %v", words)
+		}
+	}()
+	s.await(fmt.Sprintf("%d grid jobs are done", n), func() bool {
+		a, err := s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Limit: 10 * n}})
+		words = map[string]int{}
+		for _, st := range a.Status {
+			words[st.Lookup.Status]++
+			if l := st.Lookup; gatekeeper.Final(l) && l.Status != "done" {
+				s.t.Fatalf("grid job %v: %+v", l.ID, l)
+			}
+		}
+		return err == nil && words["done"] == n
+	})
 }
