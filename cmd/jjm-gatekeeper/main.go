@@ -4,6 +4,8 @@
 //	core      submit, lookup, kill: what scripts/jjm-* show to scripts
 //	globus2   submit, poll, rm, signal: the shell contract of Globus 2
 //	blahp     submit, status, cancel, hold, resume, ping: HTCondor's
+//	gram      submit, poll, cancel: Globus GRAM5's
+//	arc       submit, cancel, scan, info: A-REX's
 //
 // Standard output carries the protocol of the language and nothing else, ever;
 // what is said to people goes to standard error. Every answer comes within a

@@ -137,6 +137,14 @@ func (r *reader) take(name string) string {
 	return value
 }
 
+// list gives one of jjm's own variables as words; nil if it is not there.
+func (r *reader) list(name string) []string {
+	if value := r.take(name); value != "" {
+		return strings.Fields(value)
+	}
+	return nil
+}
+
 // unknown refuses what was not taken.
 func (r *reader) unknown() {
 	for name := range r.ours {
@@ -181,8 +189,8 @@ func (r *reader) demand(job *Job) {
 // spec is a grid job that variables describe.
 func (r *reader) spec(kind string) *jjm.Spec {
 	spec := &jjm.Spec{
-		Type: kind, Name: r.take("NAME"), Mode: r.take("MODE"), Clusters: strings.Fields(r.take("CLUSTERS")), Result: r.take("RESULT"),
-		Outputs: strings.Fields(r.take("OUTPUTS")), Env: r.env, Inputs: r.inputs(""), Request: r.request(), Params: map[string]any{},
+		Type: kind, Name: r.take("NAME"), Mode: r.take("MODE"), Clusters: r.list("CLUSTERS"), Result: r.take("RESULT"),
+		Outputs: r.list("OUTPUTS"), Env: r.env, Inputs: r.inputs(""), Request: r.request(), Params: map[string]any{},
 	}
 	for name, value := range r.ours {
 		if param, ok := strings.CutPrefix(name, "PARAM_"); ok {
@@ -273,7 +281,7 @@ func (r *reader) plain(job *Job) *plain.Job {
 	}
 	p := &plain.Job{
 		Name: r.g["jobname"], Executable: words[0], Arguments: words[1:], Env: r.env, Folder: job.Directory,
-		Inputs: r.inputs(name), Request: r.request(), Clusters: strings.Fields(r.take("CLUSTERS")),
+		Inputs: r.inputs(name), Request: r.request(), Clusters: r.list("CLUSTERS"),
 	}
 	if job.Stdout != "" && job.Stdout == job.Stderr {
 		p.Executable, p.Arguments = "/bin/sh", append([]string{"-c", `exec "$@" 2>&1`, "sh"}, words...)
