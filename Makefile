@@ -23,13 +23,13 @@ demo: build
 # batch systems. Packages that wait rather than work are begun first, and lint
 # takes what they leave of the processors. One build of the programs serves all;
 # accounts without privileges reach it.
-WAITING = ./test/survival ./adapters/condor ./adapters/sge ./adapters/slurm ./adapters/testbed ./adapters/command ./adapters/pbs ./engine
+WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/slurm ./adapters/testbed ./adapters/command ./adapters/pbs ./engine
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
 test-all: build
 	@$(MAKE) --no-print-directory -j2 nice-lint units
 units:
-	@bin=$$(mktemp -d) && chmod 755 $$bin && cp bin/* $$bin && { \
+	@bin=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm* $$bin && { \
 		JJM_BIN=$$bin $(GO) test -count=1 -timeout 20m -vet=off -p 5 -parallel 24 $(WAITING) ./... ; \
 		status=$$? ; rm -rf $$bin ; exit $$status ; }
 nice-lint:
