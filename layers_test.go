@@ -53,8 +53,9 @@ var sameLayer = map[string]bool{
 	"jjm/adapters/adaptertest -> jjm/adapters/conformance": true, // testing.T for the suite
 	"jjm/gatekeeper/demand -> jjm/gatekeeper/plain":        true, // one of the things that a job may be
 	"jjm/gatekeeper/gram -> jjm/gatekeeper/plain":          true,
-	"jjm/gatekeeper/gram -> jjm/gatekeeper/demand":         true,
 	"jjm/gatekeeper/blahp -> jjm/gatekeeper/plain":         true,
+	"jjm/gatekeeper/globus2 -> jjm/gatekeeper/plain":       true,
+	"jjm/gatekeeper/gram -> jjm/gatekeeper/demand":         true,
 	"jjm/gatekeeper/arc -> jjm/gatekeeper/plain":           true,
 	"jjm/gatekeeper/arc -> jjm/gatekeeper/demand":          true,
 }

@@ -12,6 +12,7 @@ import (
 	"jjm"
 	"jjm/gatekeeper"
 	"jjm/gatekeeper/blahp"
+	"jjm/internal/shellwords"
 	"jjm/wire"
 )
 
@@ -268,7 +269,7 @@ func blahConfig(getenv func(string) string) func(string) string {
 	for line := range strings.Lines(string(text)) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
 		if ok && strings.HasPrefix(name, "jjm_") {
-			if words, err := blahp.Words(value); err == nil && len(words) == 1 {
+			if words, err := shellwords.Split(value); err == nil && len(words) == 1 {
 				settings[strings.ToUpper(name)] = words[0]
 			}
 		}

@@ -88,7 +88,7 @@ func (c *cli) help() {
 			p("  %-22s   $ %s\n", "", cmd.example)
 		}
 	}
-	p("\nAn id is 12 (a grid job), 12.3 (one of its local jobs), 12.* (all) or 12.3-7.\n" +
+	p("\nAn id is 12 (a grid job), 12.3 (one of its local jobs), 12.* (all) or 12.3-7;\na gatekeeper's handle may stand for the 12.\n" +
 		"The daemon is found by --socket, $JJM_SOCKET, --state or $JJM_STATE; else in /var/lib/jjm\n" +
 		"if jjm is installed there, else in ~/.local/state/jjm.\n\n" + exitHelp)
 }
@@ -121,9 +121,17 @@ func interruptible() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
-// checkRefs refuses what is no id before the daemon is asked.
+// checkRefs refuses what is neither an id nor a handle before the daemon is asked.
 func checkRefs(refs []string, grid bool) error {
-	r := wire.Request{Verb: "arguments", Refs: refs}
+	plain := make([]string, len(refs))
+	for i, ref := range refs {
+		if plain[i] = ref; strings.HasPrefix(ref, "g") {
+			if _, rest, ok := jjm.CutHandle(ref); ok {
+				plain[i] = "1" + rest
+			}
+		}
+	}
+	r := wire.Request{Verb: "arguments", Refs: plain}
 	if _, err := r.ParsedRefs(grid); err != nil {
 		return &exit{exitUsage, err}
 	}

@@ -94,15 +94,30 @@ func (l *lookup) fromRecords(c *cli, down error) ([]wire.Lookup, error) {
 	dir := l.at(c).RecordsDir()
 	answers := make([]wire.Lookup, len(l.IDs))
 	for i, id := range l.IDs {
-		h, err := head.Read(dir, gridID(id))
+		grid, handle, err := gridOf(dir, id)
+		var h head.Head
+		if err == nil {
+			h, err = head.Read(dir, grid)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w; and its record does not tell: %w", down, &exit{exitUnreachable, err})
 		}
 		answers[i] = lookupOf(h)
+		answers[i].Handle = handle
 	}
 	c.say("jjm lookup: %v", down)
 	c.say("answered from the records in %s: the last known state, of the time after asof=", dir)
 	return answers, nil
+}
+
+// gridOf gives the grid job that an id or a handle means.
+func gridOf(dir, id string) (jjm.GridID, jjm.Handle, error) {
+	h, _, ok := jjm.CutHandle(id)
+	if !ok {
+		return gridID(id), "", nil
+	}
+	grid, err := head.ByHandle(dir, h)
+	return grid, h, err
 }
 
 // lookupOf makes a stale answer of a record.
@@ -133,9 +148,13 @@ func lookupLine(l wire.Lookup) string {
 		stale = 1
 	}
 	n := l.Counts
-	return fmt.Sprintf("%d %s %s gram=%d code=%d exit=%d master=%s expected=%d total=%d new=%d submitting=%d submitted=%d "+
+	id := l.ID.String()
+	if l.ID == 0 && l.Handle != "" {
+		id = string(l.Handle)
+	}
+	return fmt.Sprintf("%s %s %s gram=%d code=%d exit=%d master=%s expected=%d total=%d new=%d submitting=%d submitted=%d "+
 		"running=%d completing=%d completed=%d failed=%d killed=%d held=%d stale=%d asof=%s error=%s tar=%s message=%s\n",
-		l.ID, status, l.GRAM, l.GRAM, l.Code, l.Exit, field(l.Master), n.Expected, n.Total, n.New, n.Submitting, n.Submitted,
+		id, status, l.GRAM, l.GRAM, l.Code, l.Exit, field(l.Master), n.Expected, n.Total, n.New, n.Submitting, n.Submitted,
 		n.Running, n.Completing, n.Completed, n.Failed, n.Killed, n.Held, stale, field(l.AsOf.String()), field(kind),
 		field(l.Tar), message)
 }

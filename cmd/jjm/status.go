@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"strings"
+	"time"
 
 	"jjm"
 	"jjm/wire"
@@ -113,6 +114,28 @@ func (c *cli) printStatus(st wire.Status, ref string) error {
 	return c.localTable(st.Locals)
 }
 
+// originRows tell where a grid job came from.
+func originRows(o *jjm.Origin) [][2]string {
+	var rows [][2]string
+	for i, f := range o.Fields() {
+		rows = append(rows, [2]string{[]string{"from", ""}[min(i, 1)], strings.ReplaceAll(f[0], "_", " ") + " " + f[1]})
+	}
+	return rows
+}
+
+// usageText tells what a grid job used, as far as it is known.
+func usageText(u *jjm.Usage) string {
+	if u == nil {
+		return ""
+	}
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	text := fmt.Sprintf("batch job %s on %s", u.Batch, u.Host)
+	if u.Ended != 0 {
+		text = fmt.Sprintf("wall %v, CPU %v user and %v system, %d MiB at most; first %s", ms(u.WallMS), ms(u.UserMS), ms(u.SysMS), u.MaxRSSKB>>10, text)
+	}
+	return text
+}
+
 func (c *cli) printGrid(st wire.Status) error {
 	l := st.Lookup
 	_, _ = fmt.Fprintf(c.out, "grid job %v: %s\n", l.ID, printable(l.Status))
@@ -129,7 +152,9 @@ func (c *cli) printGrid(st wire.Status) error {
 		{"local jobs", countsText(&l)}, {"progress", phasesText(st.Phases)}, {"cluster", clustersText(st)},
 		{"gatekeeper", gram}, {"master", l.Master}, {"accepted", clock(st.Accepted)}, {"ended", clock(st.Ended)},
 		{"exit", exitCode}, {"output", l.Tar}, {"record", st.Record},
+		{"handle", string(st.Handle)}, {"used", usageText(l.Usage)},
 	}
+	rows = append(rows, originRows(st.Origin)...)
 	rows = append(rows, heldRows(st.Holds)...)
 	for i, trouble := range st.Trouble {
 		rows = append(rows, [2]string{[]string{"trouble", ""}[min(i, 1)], trouble})

@@ -23,11 +23,13 @@ type submit struct {
 	place
 	File, Key          string
 	DryRun, Wait, JSON bool
+	Anew               bool
 }
 
 func (s *submit) flags(fs *flag.FlagSet) {
 	s.place.flags(fs)
 	fs.StringVar(&s.Key, "key", "", "Request `KEY`: the same again is the same grid job.")
+	fs.BoolVar(&s.Anew, "anew-after-cancel", false, "If the grid job of the key was cancelled, make a new one.")
 	fs.BoolVar(&s.DryRun, "dry-run", false, "Decide and explain, and make nothing.")
 	fs.BoolVar(&s.Wait, "wait", false, "Wait for the end, showing progress; exit 0 if it is done.")
 	fs.BoolVar(&s.JSON, "json", false, "Answer as one line of JSON.")
@@ -53,7 +55,7 @@ func (s *submit) run(c *cli) error {
 	ctx, cancel := interruptible()
 	defer cancel()
 	a, err := s.client(c).Do(ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{
-		Name: name, Text: text, BaseDir: base, Key: s.Key, DryRun: s.DryRun}})
+		Name: name, Text: text, BaseDir: base, Key: s.Key, Anew: s.Anew, DryRun: s.DryRun}})
 	if err != nil {
 		return refused(name, err)
 	}

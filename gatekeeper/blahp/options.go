@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"jjm"
+	"jjm/internal/shellwords"
 )
 
 // letters are the options of blahp's own scripts (getopts(1) form:
@@ -72,7 +73,7 @@ func ParseOptions(args []string, folder string) (*Options, error) {
 	if !strings.HasPrefix(o.Folder, "/") {
 		o.bad("-w", "%.80q: want an absolute path", o.Folder)
 	}
-	if o.Arguments, err = Words(strings.Join(rest, " ")); err != nil {
+	if o.Arguments, err = shellwords.Split(strings.Join(rest, " ")); err != nil {
 		o.bad("arguments", "%v", err)
 	}
 	if o.Env == nil && o.classicalEnvs != "" {
@@ -140,7 +141,7 @@ func (o *Options) set(letter byte, value string) {
 	case letter == 'j' && o.Key == "":
 		o.Key = value
 	case letter == 'V':
-		words, err := Words(value)
+		words, err := shellwords.Split(value)
 		if err != nil {
 			o.bad("-V", "%v", err)
 			return
@@ -217,7 +218,7 @@ func Requirements(lines []string) map[string]string {
 		if !ok {
 			continue
 		}
-		words, err := Words(quoted)
+		words, err := shellwords.Split(quoted)
 		if err == nil && len(words) == 1 {
 			out[strings.ToLower(strings.TrimSpace(name))] = words[0]
 		}

@@ -81,7 +81,7 @@ func workloads() []workload {
 			python: 1. / 16_600, faster: 50, memory: much},
 		{name: split.EventAwareLumiBased, shape: "10 sections per file, 8 per part", params: func(p *split.Params) { p.EventsPerJob = 80 },
 			python: 1. / 15_800, faster: 50, memory: much},
-		// Quadratic in the original: 12.9 s for 30000 files, so 43 s for as many again and again up to 100000.
+		// Quadratic in the original: 12.9 s for 30000 files, the most that it was measured with.
 		{name: split.ParentlessMergeBySize, shape: "20 files per merge", params: merge, python: 12.9 / 30_000, faster: 50, memory: little},
 		{name: split.WMBSMergeBySize, shape: "20 files per merge", params: merge, work: withParents},
 		{name: split.SiblingProcessingBased, shape: "5 files per part", params: perJob(5)},

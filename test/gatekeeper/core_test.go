@@ -2,6 +2,7 @@ package gatekeeper_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -50,6 +51,9 @@ func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 		"PROCESSORS=1\nSTARTED=<TIME>\nENDED=<TIME>\nMESSAGE=0 of 1 local jobs completed, 1 failed\n"
 	run("lookup", 0, "REF="+h+"\nHANDLE="+h+"\n"+body+"STALE=0\n"+end, "jjm-lookup", h)
 	run("lookup by id", 0, "REF=1\n"+body+"STALE=0\n"+end, "jjm-lookup", "1")
+	for _, line := range []string{"lookup " + h, "status " + h, "status " + h + ".0", "kill " + h, "history " + h, "record " + h} {
+		s.person(t, line)
+	}
 	run("kill of what is over", 0, "REF=1\nKILL=no-change\n", "jjm-kill", "1")
 	run("unknown", 3, "REF=9\nERROR=gone\nMESSAGE=store: read grid job 9: grid job 9 is not known here\nREF=1\nKILL=no-change\n", "jjm-kill", "9", "1")
 	run("nonsense", 2, "", "jjm-lookup", "1.3", "; rm -rf /")
@@ -64,6 +68,7 @@ func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 	})
 	s.end(syscall.SIGTERM)
 	run("lookup without a daemon", 0, "REF="+h+"\nHANDLE="+h+"\n"+body+"STALE=1\n"+end, "jjm-lookup", h)
+	s.person(t, "lookup "+h)
 	run("unknown without a daemon", 4, "REF=9\nERROR=busy\nMESSAGE=lookup 9: no daemon answers at "+s.state+"/jjm.sock: connect: no such file or directory; "+
 		"and read record of grid job 9: open "+s.state+"/records/9/record.xml: no such file or directory\n", "jjm-lookup", "9")
 	bad := string(jjm.HandleOf(os.Geteuid(), "bad"))
@@ -72,4 +77,19 @@ func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 	s.start()
 	run("what was refused later", 0, "REF="+bad+"\nHANDLE="+bad+"\nSTATUS=broken\nGRAM=4\nCODE=17\nFINAL=1\nEXIT=1\nSTALE=0\nJOBS=0\nCOMPLETED=0\n"+
 		"MESSAGE=refused: j.toml:1: type: unknown job type \"none\": this site knows [montecarlo script]\n", "jjm-lookup", bad)
+}
+
+// person runs a command of people by a handle; they see a grid job by it as by
+// its id.
+func (s *site) person(t *testing.T, line string) {
+	t.Helper()
+	cmd := exec.Command(bin.Path(t, "jjm"), strings.Fields(line)...)
+	cmd.Env = []string{"HOME=" + s.dir, "JJM_STATE=" + s.state}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("jjm %s: %v: %s", line, err, out)
+	}
+	if want := "vo dzero"; strings.HasPrefix(line, "status") && !strings.Contains(line, ".") && !strings.Contains(string(out), want) {
+		t.Errorf("jjm %s does not tell %q: %s", line, want, out)
+	}
 }

@@ -1,15 +1,17 @@
-package blahp
+// Package shellwords cuts text into words as a shell does, and runs nothing: for
+// what gatekeepers write for shells.
+package shellwords
 
 import (
 	"errors"
 	"strings"
 )
 
-// Words cuts a text as a shell does, and expands nothing: blanks part words,
+// Split cuts a text as a shell does, and expands nothing: blanks part words,
 // single quotes keep all, double quotes all but \ before \ " $ ` and a newline,
 // and \ outside of quotes keeps the next character (POSIX Shell Command
 // Language, 2.2).
-func Words(text string) ([]string, error) {
+func Split(text string) ([]string, error) {
 	var out []string
 	var word strings.Builder
 	begun := false

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"syscall"
+	"time"
+
+	"jjm"
+	"jjm/gatekeeper"
+	"jjm/gatekeeper/globus2"
+)
+
+// globus2Patience is how long a submission is tried while nothing can be stored:
+// Globus 2 ends its scripts after 30 s.
+const globus2Patience = 20 * time.Second
+
+// globus2Language answers scripts/globus2/globus-script-jjm-VERB. Whatever
+// happens, the last line is one that a job manager understands, and the exit code
+// is 0: that is where it looks.
+func globus2Language(p *process, verb string, args []string) int {
+	verbs := map[string]func(globus2.Grami) (string, error){
+		"submit": p.globus2Submit, "poll": p.globus2Poll, "rm": p.globus2Remove, "signal": p.globus2Signal,
+	}
+	do := verbs[verb]
+	if do == nil {
+		p.say("globus2: unknown verb %.40q: want submit, poll, rm or signal", verb)
+		return exitUsage
+	}
+	grami, err := readGlobusGrami(args)
+	answer := globus2.Error(globus2.Failed)
+	if err == nil {
+		answer, err = do(grami)
+	}
+	if err != nil {
+		p.say("globus2 %s: %v", verb, err)
+	}
+	_, _ = p.out.WriteString(answer)
+	return exitOK
+}
+
+func readGlobusGrami(args []string) (globus2.Grami, error) {
+	if len(args) != 1 {
+		return nil, jjm.Errorf(jjm.Invalid, "want the path of one file of arguments")
+	}
+	f, err := os.OpenFile(args[0], os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Invalid, "file of arguments: %w", err)
+	}
+	defer f.Close()
+	return globus2.Parse(f)
+}
+
+func (p *process) globus2Submit(g globus2.Grami) (string, error) {
+	asked, err := g.Job()
+	if err != nil {
+		return globus2.Error(globus2.Invalid), err
+	}
+	var job gatekeeper.Job
+	if asked.JobFile != "" {
+		job, err = p.readJob(asked.JobFile)
+	} else {
+		job.BaseDir = asked.Plain.Folder
+		job.Name, job.Text, err = asked.Plain.File()
+	}
+	if err != nil {
+		return globus2.Error(globus2.Invalid), err
+	}
+	memo, err := json.Marshal(asked.Wants)
+	if err != nil {
+		return globus2.Error(globus2.Failed), err
+	}
+	host, _ := os.Hostname() // for people only
+	job.Key, job.Origin = asked.Key, &jjm.Origin{Gatekeeper: "globus2 " + host, Job: g["uniq_id"], Memo: string(memo)}
+	door := p.door()
+	mover := gatekeeper.Deliverer{Door: door}
+	if err := mover.Empty(asked.Wants); err != nil { // both are streamed while the job runs
+		return globus2.Error(globus2.Failed), err
+	}
+	r, err := gatekeeper.Persist(context.Background(), globus2Patience, job, door.Submit)
+	if err != nil {
+		return globus2.Error(globus2.ErrorOf(err)), err
+	}
+	return globus2.Submitted(r.Handle), nil
+}
+
+// globus2Poll tells how the job stands; it is over once its standard output and
+// error are where they are streamed from. What is not known is no news: pending.
+func (p *process) globus2Poll(g globus2.Grami) (string, error) {
+	door := p.door()
+	l := door.Lookup(context.Background(), g["job_id"])[0]
+	err := l.Error.Err()
+	switch jjm.KindOf(err) {
+	case jjm.Gone, jjm.Denied, jjm.Invalid:
+		return globus2.Error(globus2.ErrorOf(err)), err
+	}
+	switch {
+	case err != nil:
+		return globus2.State(jjm.GRAMPending), err
+	case !gatekeeper.Final(l):
+		return globus2.State(l.GRAM), nil
+	}
+	if err := p.bringBack(door, l); err != nil {
+		if jjm.KindOf(err) == jjm.Busy {
+			return globus2.State(jjm.GRAMActive), err
+		}
+		return globus2.Error(globus2.Failed), err
+	}
+	if l.GRAM == jjm.GRAMFailed {
+		return globus2.Error(globus2.Failed), jjm.Errorf(jjm.Conflict, "%s", l.Message)
+	}
+	return globus2.State(l.GRAM), nil
+}
+
+// globus2Remove stores the wish and tells the state as it is: DONE comes from a
+// later poll, once everything is collected.
+func (p *process) globus2Remove(g globus2.Grami) (string, error) {
+	door := p.door()
+	err := door.Kill(context.Background(), g["job_id"])[0].Error.Err()
+	if err != nil && jjm.KindOf(err) != jjm.Gone {
+		return globus2.Error(globus2.CancelFailed), err
+	}
+	l := door.Lookup(context.Background(), g["job_id"])[0]
+	switch {
+	case l.Error != nil && l.Error.Kind == jjm.Gone:
+		return globus2.State(jjm.GRAMDone), nil
+	case l.Error != nil:
+		return globus2.State(jjm.GRAMActive), nil
+	case gatekeeper.Final(l):
+		return globus2.State(jjm.GRAMDone), nil
+	}
+	return globus2.State(l.GRAM), nil
+}
+
+// globus2Signal refuses: jjm suspends no single jobs for gatekeepers.
+func (p *process) globus2Signal(globus2.Grami) (string, error) {
+	return globus2.Error(globus2.NoSignal), jjm.Errorf(jjm.Invalid, "jjm takes no signals for jobs")
+}
