@@ -29,13 +29,13 @@ var bin programs.Programs
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 // await polls until ok.
-func await(t *testing.T, what string, ok func() bool) {
+func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	awaitEvery(t, pollEvery, what, ok)
 }
 
 // awaitEvery is await for questions that cost much.
-func awaitEvery(t *testing.T, every time.Duration, what string, ok func() bool) {
+func awaitEvery(t testing.TB, every time.Duration, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(every) {
 		if time.Now().After(deadline) {
