@@ -9,10 +9,30 @@ BUILD    = $(GO) build -ldflags '$(LDFLAGS)'
 export CGO_ENABLED = 0
 export GOFLAGS += -trimpath
 
-.PHONY: build demo test test-all units test-faults lint nice-lint tools bench fuzz clean
+.PHONY: build demo test test-all units test-faults lint nice-lint tools bench fuzz clean install uninstall check
 
 build:
 	$(BUILD) -o bin/ ./cmd/jjm ./cmd/jjm-gatekeeper ./cmd/jjm-daemon ./cmd/jjm-wrapper
+
+# jjm itself: PREFIX (/usr/local), DESTDIR; scripts/install.list says what goes
+# where. Each gatekeeper's language is a folder of scripts with an install.sh of
+# its own, which takes the same three words. Settings go by the environment.
+export DESTDIR PREFIX SYSCONFDIR STATE LIBEXECDIR PERLDIR DATADIR
+install: build
+	@sh scripts/install.sh install
+uninstall:
+	@sh scripts/install.sh uninstall
+check:
+	@sh scripts/install.sh check
+LANGUAGES = gram blahp arc
+.PHONY: $(foreach do,install uninstall check,$(LANGUAGES:%=$(do)-%))
+install-gram: ; @sh scripts/gram/install.sh install
+install-blahp: ; @sh scripts/blahp/install.sh install
+install-arc: ; @sh scripts/arc/install.sh install
+$(LANGUAGES:%=uninstall-%):
+	@sh scripts/$(@:uninstall-%=%)/install.sh uninstall
+$(LANGUAGES:%=check-%):
+	@sh scripts/$(@:check-%=%)/install.sh check
 
 # The main job, for real: a daemon with the embedded batch system, a
 # Monte-Carlo grid job, its record and its tar, checked byte for byte.
