@@ -60,6 +60,7 @@ nice-lint:
 test-faults: build
 	JJM_FAULTS=whole sh scripts/testbed/with.sh \
 		$(GO) test -count=1 -timeout 100m -v -run 'Survival|Failpoint|Faults' ./test/...
+	JJM_FAULTS=whole $(GO) test -count=1 -timeout 60m -run 'Crash|Property' ./engine
 
 lint:
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
