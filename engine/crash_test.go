@@ -33,6 +33,7 @@ type scenario struct {
 	hidden func(adaptertest.SimJob) bool // from the first 40 listings
 	deeds  []deed
 	wants  map[string]want // by request key
+	spool  bool            // gatekeepers leave something in the spool
 	// also are further checks of the end.
 	also func(*stage)
 	// only names the failpoints that matter here, nil for all: "hold".
@@ -41,7 +42,7 @@ type scenario struct {
 
 // options are those of the scenario's world.
 func (sc scenario) options(c *crasher) options {
-	return options{sim: sc.sim, play: sc.play, hold: sc.hold, config: sc.config, crash: c}
+	return options{sim: sc.sim, play: sc.play, hold: sc.hold, config: sc.config, spool: sc.spool, crash: c}
 }
 
 // concerns reports whether the scenario is to be played with a crash at a
@@ -182,7 +183,8 @@ func scenarios() map[string]scenario {
 			wants: map[string]want{"a": done(6), "b": done(3)},
 		},
 		"left in the spool": {
-			sim: adaptertest.SimConfig{Life: 40 * time.Minute, Slots: 20},
+			spool: true,
+			sim:   adaptertest.SimConfig{Life: 40 * time.Minute, Slots: 20},
 			deeds: []deed{
 				{0, leaveSubmit("a", mc(3), false)},
 				{0, leaveSubmit("b", plain(4), false)},

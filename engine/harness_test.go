@@ -43,6 +43,7 @@ type world struct {
 	logs    *logBook
 	config  engine.Config
 	account *jjm.Owner // that all jobs run as, if there is one
+	spool   string     // what gatekeepers left; "" for none
 	// skew is how far the engine's clock is off, in nanoseconds.
 	skew atomic.Int64
 	// play scripts an attempt; nil lets every one succeed.
@@ -69,6 +70,8 @@ type options struct {
 	crash  *crasher
 	// hold says of an attempt whether the batch system holds it; see SimConfig.
 	hold func(id jjm.AttemptID, held int) (code, text string)
+	// spool has the engine look for what gatekeepers left.
+	spool bool
 	// bare wrappers leave nothing but their results.
 	bare bool
 	// account is the one that all jobs run as; nil: each owner's own.
@@ -145,6 +148,9 @@ func newWorld(t *testing.T, dir string, o options) *world {
 			return all
 		}
 	}
+	if o.spool {
+		w.spool = filepath.Join(dir, "spool")
+	}
 	for _, sub := range []string{"work", "records", "drop", "spool"} {
 		w.must(os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}
@@ -215,7 +221,7 @@ func (w *world) open() {
 		Store: w.store, Records: w.records, Types: handlersall.Registry(),
 		Clusters: w.clusters(w),
 		Work:     filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
-		SpoolDir: filepath.Join(w.dir, "spool"), Caller: account,
+		SpoolDir: w.spool, Caller: account,
 		DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper"),
 		Account: w.account,
 		Now:     w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at,
