@@ -33,6 +33,8 @@ type File struct {
 	Locations []string `json:"locations,omitempty"`
 	// Parents are the LFNs of the files that it was made from (decision R27).
 	Parents []string `json:"parents,omitempty"`
+	// Group keeps files of one name together: JEDI's boundary.
+	Group string `json:"group,omitempty"`
 	// Added is when it came into the dataset.
 	Added Time `json:"added,omitempty"`
 }
@@ -125,6 +127,10 @@ type PartMore struct {
 	// SkipPileup is how many pile-up events to skip, where HasSkip.
 	SkipPileup int64 `json:"skip_pileup,omitempty"`
 	HasSkip    bool  `json:"has_skip,omitempty"`
+	// Seed is the random seed and Sequence the sequence number, where one was
+	// asked for. They go back to their pools when the part's job fails for good.
+	Seed     int64 `json:"seed,omitempty"`
+	Sequence int64 `json:"sequence,omitempty"`
 	// Settings are the values of job fields that the part changes, by path.
 	Settings map[string]any `json:"settings,omitempty"`
 }

@@ -43,6 +43,7 @@ type world struct {
 	logs    *logBook
 	config  engine.Config
 	account *jjm.Owner // that all jobs run as, if there is one
+	spool   string     // what gatekeepers left; "" for none
 	// skew is how far the engine's clock is off, in nanoseconds.
 	skew atomic.Int64
 	// play scripts an attempt; nil lets every one succeed.
@@ -69,6 +70,8 @@ type options struct {
 	crash  *crasher
 	// hold says of an attempt whether the batch system holds it; see SimConfig.
 	hold func(id jjm.AttemptID, held int) (code, text string)
+	// spool has the engine look for what gatekeepers left.
+	spool bool
 	// bare wrappers leave nothing but their results.
 	bare bool
 	// account is the one that all jobs run as; nil: each owner's own.
@@ -86,6 +89,7 @@ func inWorld(t *testing.T, o options, test func(*testing.T, *world)) {
 	t.Helper()
 	present := time.Now()
 	dir := tempDir(t)
+	putFreshStore(t, dir)
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(present))
 		w := newWorld(t, dir, o)
@@ -115,7 +119,7 @@ func newWorld(t *testing.T, dir string, o options) *world {
 	if w.crash == nil {
 		w.crash = &crasher{}
 	}
-	w.config.Harvest = jjm.Duration(2 * time.Second)
+	w.config.Harvest = jjm.Duration(10 * time.Second) // each look costs real time
 	if o.config != nil {
 		o.config(&w.config)
 	}
@@ -144,6 +148,9 @@ func newWorld(t *testing.T, dir string, o options) *world {
 			return all
 		}
 	}
+	if o.spool {
+		w.spool = filepath.Join(dir, "spool")
+	}
 	for _, sub := range []string{"work", "records", "drop", "spool"} {
 		w.must(os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}
@@ -169,7 +176,7 @@ func (w *world) runs() map[jjm.AttemptID]int {
 // after.
 func (w *world) keepTime(ctx context.Context) {
 	for ctx.Err() == nil {
-		d := 5 * time.Second
+		d := 15 * time.Second // what the engine does lets the simulation go on as well
 		for _, a := range w.adapters() {
 			a.Step()
 			if next, ok := a.Next(); ok {
@@ -205,7 +212,7 @@ func (w *world) setSkew(d time.Duration) { w.skew.Store(int64(d)) }
 func (w *world) open() {
 	w.t.Helper()
 	var err error
-	w.store, err = store.Open(filepath.Join(w.dir, "store.db"), store.Options{Now: w.now})
+	w.store, err = store.Open(filepath.Join(w.dir, "store.db"), store.Options{Now: w.now, Scratch: true})
 	w.must(err)
 	w.records, err = xmldb.Open(filepath.Join(w.dir, "records"), xmldb.Options{})
 	w.must(err)
@@ -214,7 +221,7 @@ func (w *world) open() {
 		Store: w.store, Records: w.records, Types: handlersall.Registry(),
 		Clusters: w.clusters(w),
 		Work:     filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
-		SpoolDir: filepath.Join(w.dir, "spool"), Caller: account,
+		SpoolDir: w.spool, Caller: account,
 		DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper"),
 		Account: w.account,
 		Now:     w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at,

@@ -33,7 +33,7 @@ type intake struct {
 // intakeLoop takes in what is left while the daemon runs: it may have been
 // frozen, or too busy to answer.
 func (e *Engine) intakeLoop(ctx context.Context) {
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && e.deps.SpoolDir != "" {
 		e.takeIn(ctx)
 		pause(ctx, intakeEvery)
 	}

@@ -79,7 +79,7 @@ func (w *world) spooled() []os.DirEntry {
 }
 
 func TestIntake_ForeignThingsAreNobodysWish(t *testing.T) {
-	inWorld(t, options{}, func(t *testing.T, w *world) {
+	inWorld(t, options{spool: true}, func(t *testing.T, w *world) {
 		first, err := w.trySubmit(alice, "k", plain(1))
 		w.must(err)
 		id := first.ID

@@ -20,6 +20,8 @@ type Cutting struct {
 	// ahead is a part made to learn whether there are more.
 	ahead *jjm.Part
 	done  []int32
+	// expect is about how many parts a cut without a limit makes, 0 = not known.
+	expect int64
 	// whole says that the parts of a cut must be committed together.
 	whole bool
 
@@ -48,6 +50,8 @@ func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 	}
 	if limits.MaxParts > 0 {
 		parts = make([]jjm.Part, 0, min(limits.MaxParts, 4096))
+	} else {
+		parts = make([]jjm.Part, 0, min(c.expect, MaxParts))
 	}
 	for limits.MaxParts <= 0 || len(parts) < limits.MaxParts {
 		part, ok := c.take()

@@ -50,6 +50,9 @@ func eventBasedMethod() *method {
 		}
 		e.places = places(c, w, p, nil)
 		e.resume(c.carry.Begun)
+		if e.lost == nil {
+			c.expect = m.bound(w, p)
+		}
 		return e, nil
 	}
 	return m
@@ -130,6 +133,22 @@ func first(p *place, w *Work, lfn string) {
 
 func (e *eventBased) name() string { return e.work.Files[e.file()].LFN }
 func (e *eventBased) file() int32  { return e.places[0].files[e.at] }
+
+// count counts the parts of all files.
+func (e *eventBased) count(*Cutting) int64 {
+	var n int64
+	for _, pl := range e.places {
+		for _, i := range pl.files {
+			f := &e.work.Files[i]
+			total := e.events(f)
+			if total == 0 && !madeUp(f.LFN) && e.lost == nil {
+				total = 1
+			}
+			n = saturated(n, ceil(max(total, 0), e.p.EventsPerJob))
+		}
+	}
+	return n
+}
 
 // next makes the part at the present event.
 func (e *eventBased) next(c *Cutting) (jjm.Part, bool) {
@@ -215,7 +234,7 @@ func (e *eventBased) mask(c *Cutting, in *jjm.PartInput, n, remain int64, made b
 		in.Mask.Events = jjm.Span{First: e.event, Count: jjm.ToTheEnd}
 		return
 	}
-	offset := e.done
+	offset := e.work.Skip[e.name()] + e.done
 	if e.lost != nil {
 		offset = max(e.event-e.work.Files[e.file()].FirstEvent, 0)
 	}

@@ -33,6 +33,7 @@ func fileBasedMethod() *method {
 		for _, pl := range f.places {
 			sortByName(w, pl.files)
 		}
+		c.expect = int64(len(w.Files)/f.size + len(f.places))
 		return f, nil
 	}
 	return m
@@ -47,6 +48,7 @@ func minFileBasedMethod() *method {
 		}
 		f.places = places(c, w, p, nil)
 		f.full = !w.Closed
+		c.expect = int64(len(w.Files)/f.size + len(f.places))
 		return f, nil
 	}
 	return m

@@ -105,7 +105,6 @@ func mergeMethod(name string, maxEvents int64) *method {
 	return &method{name: name, unit: jjm.UnitFile,
 		defaults: func(p *Params) {
 			p.MaxMergeSize, p.MinMergeSize, p.MaxMergeEvents = 1_000_000_000, 1<<20, maxEvents
-			p.MergeAcrossRuns, p.MaxWaitTime = true, 12*3600
 		},
 		bound: func(w *Work, _ *Params) int64 { return int64(len(w.Files)) }}
 }

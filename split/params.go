@@ -1,5 +1,7 @@
 package split
 
+import "jjm/split/jedi"
+
 // Params are the settings of all the splitters; docs/SPLITTERS.md says what
 // each reads. Begin with Defaults: zero is a value of its own. The words are
 // those of the systems that the splitters come from.
@@ -67,6 +69,42 @@ type Params struct {
 	MaxMergeEvents  int64 `json:"max_merge_events,omitempty"`
 	MergeAcrossRuns bool  `json:"merge_across_runs,omitempty"`
 	MaxWaitTime     int64 `json:"max_wait_time,omitempty"`
+
+	// Of Ganga's splitters. Args has a list of arguments for each part; Append
+	// adds them to those of the job.
+	Args   []any `json:"args,omitempty"`
+	Append bool  `json:"append,omitempty"`
+	// Attribute and Values, or MultiAttrs, are the job fields that differ.
+	Attribute  string           `json:"attribute,omitempty"`
+	Values     []any            `json:"values,omitempty"`
+	MultiAttrs map[string][]any `json:"multi_attrs,omitempty"`
+	// FilesPerSubjob is GangaDatasetSplitter's and FilesPerSplit SplitByFiles'
+	// number of files of a part; MaxFiles bounds the files, -1 = all. Trim
+	// shortens the last part to that bound.
+	FilesPerSubjob int64 `json:"files_per_subjob,omitempty"`
+	FilesPerSplit  int64 `json:"filesPerJob,omitempty"`
+	MaxFiles       int64 `json:"maxFiles,omitempty"`
+	Trim           bool  `json:"trim,omitempty"`
+	// FileBunchSize files are read together, EventBunchSize events of them go to
+	// a part; 0 = all.
+	FileBunchSize  int64 `json:"file_bunch_size,omitempty"`
+	EventBunchSize int64 `json:"event_bunch_size,omitempty"`
+	// NumberOfJobs parts of EventsPerSubjob events follow FirstEventNumber.
+	EventsPerSubjob  int64 `json:"eventsPerJob,omitempty"`
+	NumberOfJobs     int64 `json:"numberOfJobs,omitempty"`
+	FirstEventNumber int64 `json:"firstEventNumber,omitempty"`
+
+	// Of JEDI's. Task has the split rule and what estimates are made from;
+	// Records says how files are cut into ranges of events. Scouts are the first
+	// jobs of a task.
+	Task    jedi.Task        `json:"task,omitzero"`
+	Records jedi.RecordRules `json:"records,omitzero"`
+	Scouts  bool             `json:"scouts,omitempty"`
+	// ChunksToWait is how many jobs an open dataset waits for.
+	ChunksToWait int64 `json:"chunks_to_wait,omitempty"`
+	// RandomSeed gives each part a seed, from 1 + RandomSeedOffset on.
+	RandomSeed       bool  `json:"random_seed,omitempty"`
+	RandomSeedOffset int64 `json:"random_seed_offset,omitempty"`
 }
 
 // AsEventsPerJob as EventsPerLumi makes sections of the size of a part.

@@ -14,6 +14,11 @@ const ParentlessMergeBySize = "ParentlessMergeBySize"
 
 func parentlessMethod() *method {
 	m := mergeMethod(ParentlessMergeBySize, 100_000_000)
+	sizes := m.defaults
+	m.defaults = func(p *Params) {
+		sizes(p)
+		p.MergeAcrossRuns, p.MaxWaitTime = true, 12*3600
+	}
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
 		k := &parentless{work: w, p: p, force: w.Closed && !w.Pending, storages: firstStorage{}, keys: make([]mergeKey, len(w.Files))}
 		for _, group := range k.groups() {

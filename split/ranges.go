@@ -1,6 +1,10 @@
 package split
 
-import "jjm"
+import (
+	"fmt"
+
+	"jjm"
+)
 
 // The names of jjm's own splitters.
 const (
@@ -36,6 +40,13 @@ func rangesMethod(name, unit string, size func(*Params) (int64, error), total fu
 		}
 		return r.parts(r.total)
 	}
+	m.size = func(w *Work, p *Params) string {
+		r, err := measure(w, p)
+		if err != nil {
+			return ""
+		}
+		return fmt.Sprintf("%d units in parts of %d ", r.total, r.size)
+	}
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
 		r, err := measure(w, p)
 		if err != nil {
@@ -44,6 +55,7 @@ func rangesMethod(name, unit string, size func(*Params) (int64, error), total fu
 		if r.at = c.carry.Next; r.at > r.total {
 			return nil, m.conflict("%d units were cut before, but the work now has %d: it became smaller", r.at, r.total)
 		}
+		c.expect = r.parts(r.total - r.at)
 		return r, nil
 	}
 	return m

@@ -1,6 +1,7 @@
 package split
 
 import (
+	"maps"
 	"slices"
 
 	"jjm"
@@ -19,6 +20,8 @@ type method struct {
 	start func(*Cutting, *Work, *Params) (cutter, error)
 	// bound gives a number that the parts certainly do not exceed, quickly.
 	bound func(*Work, *Params) int64
+	// size, where not nil, tells how much work there is, before "would make".
+	size func(*Work, *Params) string
 }
 
 var _ Splitter = (*method)(nil)
@@ -29,7 +32,9 @@ type counter interface{ count(*Cutting) int64 }
 // all lists the splitters.
 func all() []*method {
 	return append(ownMethods(), eventBasedMethod(), fileBasedMethod(), minFileBasedMethod(), lumiBasedMethod(), eventAwareMethod(),
-		parentlessMethod(), wmbsMergeMethod(), siblingMethod())
+		parentlessMethod(), wmbsMergeMethod(), siblingMethod(),
+		argMethod(), genericMethod(), gaussMethod(), gangaDatasetMethod(), splitByFilesMethod(), lhcbMethod(),
+		jediMethod())
 }
 
 // Get finds a splitter; an unknown one is refused naming the known ones.
@@ -78,6 +83,7 @@ func (m *method) begin(work *Work, params *Params, carry Carry) (*Cutting, error
 		return nil, m.conflict("the carry says that %d units and %d parts were made before", carry.Next, carry.Serial)
 	}
 	c := &Cutting{unit: m.unit, carry: carry}
+	c.carry.Cursors = maps.Clone(carry.Cursors) // the caller's does not change
 	if params.Production {
 		c.run = 1
 	}
@@ -105,7 +111,11 @@ func (m *method) refuse(work Work, params Params) (int64, error) {
 	}
 	n, err := m.tally(&work, &params)
 	if err == nil && n > MaxParts {
-		err = m.invalid("would make %d parts: at most %d", n, MaxParts)
+		size := ""
+		if m.size != nil {
+			size = m.size(&work, &params)
+		}
+		err = m.invalid("%swould make %d parts: at most %d", size, n, MaxParts)
 	}
 	if err != nil {
 		return 0, err

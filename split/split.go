@@ -12,7 +12,10 @@
 // an overlap), and when to cut.
 package split
 
-import "jjm"
+import (
+	"jjm"
+	"jjm/split/jedi"
+)
 
 // Work is what there is to cut. A cut reads it and never changes it.
 type Work struct {
@@ -21,12 +24,18 @@ type Work struct {
 	// Rows are the word lists of work that is a list; one part each.
 	Rows [][]string
 
+	// Args are the arguments that all parts have, for ArgSplitter.
+	Args []string
+
 	// Files are the available ones: no part owns all of them yet. One that was
 	// begun (Carry.Begun) is among them until it is done.
 	Files []jjm.File
 	// Closed says that no more files will come. Pending says that, although
 	// closed, their dataset may not be forced to an end yet ("not injected").
 	Closed, Pending bool
+	// Skip is, by LFN, where in a file its available events begin; FirstEvent and
+	// Events are those of the available ones. Files not named are whole.
+	Skip map[string]int64
 	// Now is the clock.
 	Now jjm.Time
 	// Sites says which clusters can read from a storage; nil = not asked.
@@ -45,6 +54,8 @@ type Work struct {
 	Siblings []SiblingState
 	// Secondary are the other datasets of the step, in order.
 	Secondary []Stream
+	// Queue is the queue that the parts are for, which their size depends on.
+	Queue *jedi.Queue
 }
 
 // Producer is a job that read a parent of a file.
@@ -95,6 +106,9 @@ type Carry struct {
 	Begun *Begun `json:"begun,omitempty"`
 	// Cursors are the positions in secondary datasets, by name.
 	Cursors map[string]int64 `json:"cursors,omitempty"`
+	// Seeds and Sequence are the pools of random seeds and sequence numbers.
+	Seeds    jedi.Numbers `json:"seeds,omitzero"`
+	Sequence jedi.Numbers `json:"sequence,omitzero"`
 }
 
 // Begun is the point at which a limit stopped a cut.

@@ -25,10 +25,14 @@ func TestConformance_Slurm(t *testing.T) {
 			c.Bin, c.Env, c.Queue = bin, bed.Env, "two"
 		})
 	}
+	a := with(t, bed.Bin) // for all checks
+	if err := a.(adapters.Prober).Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
-			Adapter: with(t, bed.Bin), Owner: bed.Owner, Dir: bed.Dir(t),
-			Request: jjm.Request{MemoryMB: 64}, Patience: 2 * time.Minute, Parallel: true, Jobs: 100,
+			Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
+			Request: jjm.Request{MemoryMB: 64}, Patience: 2 * time.Minute, Parallel: true, Jobs: 60, AllExits: true,
 			Requeue: func(t adaptertest.TB, id string) {
 				scontrol(t, bed, "update", "JobId="+id, "Requeue=1")
 				scontrol(t, bed, "requeue", id)

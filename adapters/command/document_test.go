@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"jjm"
 	"jjm/adapters"
@@ -32,11 +33,20 @@ func TestConformance_ExampleOfTheDocument(t *testing.T) {
 	}
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
-			Adapter: with(t, bin), Owner: self(t), Dir: t.TempDir(), Parallel: true, Jobs: 50, NotHere: notTiny(),
+			Adapter: with(t, bin), Owner: self(t), Dir: t.TempDir(), Parallel: true, Patience: 2 * time.Minute, Jobs: 50, AllExits: true, ReservedExits: asSignals(), NotHere: notTiny(),
 			Bin: bin, Commands: []string{"tsub", "tstat", "tdel"}, Submits: "tsub",
 			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return with(t, bin) },
 		}
 	})
+}
+
+// asSignals are the exit codes by which the shell that runs its jobs tells that
+// a signal ended one.
+func asSignals() (codes []int) {
+	for signal := range 64 {
+		codes = append(codes, 129+signal)
+	}
+	return codes
 }
 
 // notTiny says what the document's batch system of three scripts does not do.

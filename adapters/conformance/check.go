@@ -87,6 +87,9 @@ func newSuite(t TB, system System) *suite {
 	s := &suite{TB: t, System: system, began: time.Now()}
 	s.Patience = cmp.Or(s.Patience, defaultPatience)
 	s.Jobs = cmp.Or(s.Jobs, defaultJobs)
+	if s.Pause == 0 && s.Bin != "" {
+		s.Pause = commandPause
+	}
 	s.Pause = cmp.Or(s.Pause, defaultPause)
 	return s
 }
@@ -138,6 +141,7 @@ const (
 	defaultPatience = 30 * time.Second
 	defaultJobs     = 200
 	defaultPause    = 20 * time.Millisecond
+	commandPause    = 200 * time.Millisecond
 )
 
 // atOnce is how many checks run at the same time where they may: they wait

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/adapters"
 )
 
 func endChecks() []Check {
@@ -30,19 +31,23 @@ func endChecks() []Check {
 
 func (s *suite) exitCodes() {
 	codes := []int{0, 1, 42, 255}
-	if s.Jobs >= defaultJobs || s.AllExits {
+	if s.AllExits {
 		codes = codes[:0]
 		for i := range 256 {
 			codes = append(codes, i)
 		}
 	}
 	codes = slices.DeleteFunc(codes, func(code int) bool { return slices.Contains(s.ReservedExits, code) })
-	for part := range slices.Chunk(codes, s.fit(256)) {
-		b := s.shell(len(part), `shift "$JJM_INDEX"; exit "$1"`, strings.Fields(strings.Trim(fmt.Sprint(part), "[]"))...)
-		s.submit(b)
-		for i, r := range s.wait(b) {
-			if problem := wrongExit(r, part[i]); problem != "" {
-				s.Errorf("exit %d: %s: %+v", part[i], problem, r)
+	parts := slices.Collect(slices.Chunk(codes, s.fit(256)))
+	bulks := make([]adapters.Bulk, len(parts))
+	for i, part := range parts {
+		bulks[i] = s.shell(len(part), `shift "$JJM_INDEX"; exit "$1"`, strings.Fields(strings.Trim(fmt.Sprint(part), "[]"))...)
+		s.submit(bulks[i])
+	}
+	for i, part := range parts {
+		for index, r := range s.wait(bulks[i]) {
+			if problem := wrongExit(r, part[index]); problem != "" {
+				s.Errorf("exit %d: %s: %+v", part[index], problem, r)
 			}
 		}
 	}

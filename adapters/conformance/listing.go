@@ -19,7 +19,7 @@ func listingChecks() []Check {
 		{Name: "a hundred jobs in a bulk", test: (*suite).hundred,
 			Proves: "each of a hundred jobs of one bulk runs once"},
 		{Name: "listings are whole while jobs start and end", test: (*suite).whole,
-			Proves: "over hundreds of short jobs, polled all the time, none is listed twice, none is missing once submitted, and no end is taken back"},
+			Proves: "over many short jobs, polled all the time, none is listed twice, none is missing once submitted, and no end is taken back"},
 		{Name: "all methods may be called at once", Bearable: true, test: (*suite).concurrent,
 			Proves: "many bulks submitted, listed and searched for from many goroutines"},
 	}

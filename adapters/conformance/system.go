@@ -11,8 +11,8 @@ import (
 // must be declared in NotHere, with the reason.
 type System struct {
 	// Adapter is the one to test. If it is a Runner the suite runs it, if it is
-	// a Prober the suite lets it probe first, unless Probed says that it has:
-	// where all checks share one adapter.
+	// a Prober the suite lets it probe first, unless Probed says that it has: an
+	// adapter that runs nothing of its own may serve several checks.
 	Adapter adapters.Adapter
 	Probed  bool
 	// Owner is as whom jobs are submitted.
@@ -33,8 +33,8 @@ type System struct {
 	Parallel bool
 	// Jobs is how many jobs a check of many may start; 0 means 200.
 	Jobs int
-	// AllExits lets one bulk of all 256 exit codes be tried even if Jobs is less
-	// than 200; else four codes will do then.
+	// AllExits tries each exit code from 0 to 255, with a job each; without it a
+	// few are tried.
 	AllExits bool
 
 	// Walltime is the shortest limit that the batch system enforces; 0 leaves
@@ -50,10 +50,12 @@ type System struct {
 	// leaves no trace (Grid Engine: qacct has no record of it).
 	ForgetsCancelled bool
 	// ReservedExits are exit codes that the batch system keeps for itself (Grid
-	// Engine: 99 asks for a rerun, 100 puts the job into error).
+	// Engine: 99 asks for a rerun, 100 puts the job into error), or by which it
+	// tells signals.
 	ReservedExits []int
-	// Pause is how long to wait between two listings; 0 means 20 ms. A Watcher
-	// may cut it short.
+	// Pause is how long to wait between two listings; 0 means 20 ms, 200 ms
+	// where Commands are run: twelve checks at once would do little else. A
+	// Watcher may cut it short.
 	Pause time.Duration
 
 	// Requeue lets the batch system run a running job again.

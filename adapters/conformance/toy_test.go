@@ -55,7 +55,7 @@ func toySystem(defect string) func(t TB) System {
 		}
 		return System{
 			Adapter: &toy{CLI: adapters.CLI{Bin: bin}}, Owner: jjm.Owner{UID: os.Getuid()}, Dir: t.TempDir(),
-			Patience: patience, Bin: bin, Commands: []string{"tsub", "tstat", "tdel"}, Submits: "tsub",
+			Patience: patience, Pause: 20 * time.Millisecond, Bin: bin, Commands: []string{"tsub", "tstat", "tdel"}, Submits: "tsub",
 			WithBin: func(_ TB, bin string) adapters.Adapter { return &toy{CLI: adapters.CLI{Bin: bin}, defect: defect} },
 		}
 	}

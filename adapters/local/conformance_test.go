@@ -13,7 +13,7 @@ import (
 func TestConformance(t *testing.T) {
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		a := open(t, t.TempDir(), config(4))
-		s := adaptertest.System{Adapter: a, Owner: self(), Dir: t.TempDir(), Walltime: time.Second}
+		s := adaptertest.System{Adapter: a, Owner: self(), Dir: t.TempDir(), Walltime: time.Second, AllExits: true}
 		s.NotHere = adaptertest.WithoutCommands("the embedded batch system runs no commands")
 		maps.Copy(s.NotHere, map[string]string{
 			"the probe answers":                         "it is this process: there is nobody to ask",

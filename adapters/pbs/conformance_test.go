@@ -38,7 +38,7 @@ const (
 func onFake(t *testing.T, settings ...string) adaptertest.System {
 	b := newBed(t, settings...)
 	s := adaptertest.System{
-		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true,
+		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true, AllExits: true,
 		Other:    &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
 		Walltime: time.Second, MemoryMB: 48, Patience: 2 * time.Minute, // on a busy machine
 		Bin: b.bin, Commands: commandNames, Submits: "qsub",
@@ -73,7 +73,7 @@ func onReal(t *testing.T) adaptertest.System {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	on := func(bin string) *Adapter { return makeAdapter(t, func(c *Config) { c.Bin = bin }) }
 	return adaptertest.System{
-		Adapter: on(bin), Owner: self(t), Dir: dir, Patience: 2 * time.Minute, Parallel: true,
+		Adapter: on(bin), Owner: self(t), Dir: dir, Patience: 2 * time.Minute, Parallel: true, AllExits: true,
 		NotHere: map[string]string{
 			holdCheck:                               openPBSHold,
 			"the jobs of two owners are kept apart": "the test runs as one account",

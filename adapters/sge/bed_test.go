@@ -30,12 +30,16 @@ func onBed(t testing.TB, bed *testbed.Bed, bin string, change ...func(*Config)) 
 
 func TestConformance(t *testing.T) {
 	bed := testbed.Start(t, "sge")
+	a := onBed(t, bed, bed.Bin) // for all checks
+	if err := a.Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
-			Adapter: onBed(t, bed, bed.Bin), Owner: bed.Owner, Dir: bed.Dir(t),
+			Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
 			// On a machine of two cores that other tests load.
 			Patience: 2 * time.Minute,
-			Walltime: 2 * time.Second, Parallel: true,
+			Walltime: 2 * time.Second, Parallel: true, Jobs: 100, AllExits: true,
 			NotHere: map[string]string{
 				"the jobs of two owners are kept apart": "the bed's commands act for one account only",
 				"a lost node is told":                   "the bed has one node",

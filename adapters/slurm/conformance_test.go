@@ -30,7 +30,7 @@ func open(t adaptertest.TB, bed *testbed.Bed, change func(*slurm.Config)) *slurm
 
 func probed(t *testing.T, a *slurm.Adapter) *slurm.Adapter {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := a.Probe(ctx); err != nil {
 		t.Fatal(err)
@@ -56,12 +56,12 @@ func mustAdmin(t adaptertest.TB, bed *testbed.Bed, args ...string) {
 	}
 }
 
-// system is a bed as the suite wants it. The adapter has a partition of its
-// own, one node, which the suite may fill and take away.
-func system(t *testing.T, bed *testbed.Bed, change func(*slurm.Config)) adaptertest.System {
+// system is a bed as the suite wants it. The adapter, one for all checks, has a
+// partition of its own, one node, which the suite may fill and take away.
+func system(t *testing.T, bed *testbed.Bed, a *slurm.Adapter, change func(*slurm.Config)) adaptertest.System {
 	return adaptertest.System{
-		Adapter: open(t, bed, change), Owner: bed.Owner, Dir: bed.Dir(t),
-		Patience: time.Minute, Parallel: true, MemoryMB: 50, NoOOM: true,
+		Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
+		Patience: time.Minute, Parallel: true, Jobs: 100, MemoryMB: 50, NoOOM: true,
 		Requeue: func(t adaptertest.TB, id string) {
 			mustAdmin(t, bed, "update", "JobId="+id, "Requeue=1")
 			mustAdmin(t, bed, "requeue", id)
@@ -102,9 +102,12 @@ func nodeUp(t adaptertest.TB, bed *testbed.Bed, host string) {
 func TestConformance_Sbatch(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")
+	change := func(c *slurm.Config) { c.Queue = "two" }
+	a := probed(t, open(t, bed, change))
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
-		s := system(t, bed, func(c *slurm.Config) { c.Queue = "two" })
+		s := system(t, bed, a, change)
 		s.Submits = "sbatch"
+		s.AllExits = true
 		s.Walltime = time.Minute // Slurm's least; the kill comes within half a minute more
 		return s
 	})
@@ -114,8 +117,10 @@ func TestConformance_Sbatch(t *testing.T) {
 func TestConformance_Rest(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")
+	change := func(c *slurm.Config) { c.Queue, c.Rest = "three", bed.Vars["REST_UNIX"] }
+	a := probed(t, open(t, bed, change))
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
-		s := system(t, bed, func(c *slurm.Config) { c.Queue, c.Rest = "three", bed.Vars["REST_UNIX"] })
+		s := system(t, bed, a, change)
 		s.Commands = nil // it submits with none of them
 		s.NotHere["the walltime limit is enforced"] = "Slurm's least limit is a minute, which the suite with sbatch waits for"
 		maps.Copy(s.NotHere, adaptertest.WithoutCommands("faulty commands are for the suite with sbatch; slurmrestd is no command"))

@@ -28,7 +28,7 @@ func globus2Language(p *process, verb string, args []string) int {
 		p.say("globus2: unknown verb %.40q: want submit, poll, rm or signal", verb)
 		return exitUsage
 	}
-	grami, err := readGrami(args)
+	grami, err := readGlobusGrami(args)
 	answer := globus2.Error(globus2.Failed)
 	if err == nil {
 		answer, err = do(grami)
@@ -40,7 +40,7 @@ func globus2Language(p *process, verb string, args []string) int {
 	return exitOK
 }
 
-func readGrami(args []string) (globus2.Grami, error) {
+func readGlobusGrami(args []string) (globus2.Grami, error) {
 	if len(args) != 1 {
 		return nil, jjm.Errorf(jjm.Invalid, "want the path of one file of arguments")
 	}

@@ -4,6 +4,8 @@
 //	core      submit, lookup, kill: what scripts/jjm-* show to scripts
 //	globus2   submit, poll, rm, signal: the shell contract of Globus 2
 //	blahp     submit, status, cancel, hold, resume, ping: HTCondor's
+//	gram      submit, poll, cancel: Globus GRAM5's
+//	arc       submit, cancel, scan, info: A-REX's
 //
 // Standard output carries the protocol of the language and nothing else, ever;
 // what is said to people goes to standard error. Every answer comes within a
@@ -52,7 +54,7 @@ type language func(p *process, verb string, args []string) int
 
 // main finds the language.
 func (p *process) main(args []string) int {
-	languages := map[string]language{"core": core, "blahp": blahpLanguage, "gram": gramLanguage, "globus2": globus2Language}
+	languages := map[string]language{"arc": arcLanguage, "blahp": blahpLanguage, "core": core, "globus2": globus2Language, "gram": gramLanguage}
 	if len(args) < 2 || languages[args[0]] == nil {
 		p.say("want a language and a verb, such as: core lookup 17; the scripts of jjm call this program")
 		return exitUsage

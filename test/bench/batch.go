@@ -300,35 +300,3 @@ func (b *bench) slurmShort(d *bed) (err error) {
 	b.beside("slurm", fmt.Sprintf("%d times /bin/true to the tar, wrapper included", n), ms(time.Since(began)), "ms", "bare array", ms(bare), throughput)
 	return err
 }
-
-// condor measures submission to a real HTCondor.
-func (b *bench) condor() error {
-	d, err := b.bed("condor")
-	if errors.Is(err, errNoBed) {
-		b.say("  %v", err)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	const n = 1000
-	var bare, jjms, ran []float64
-	for range b.size.rounds {
-		_, took, err := d.run(b, fmt.Sprintf("executable = /bin/true\nhold = true\nqueue %d\n", n), "condor_submit")
-		if err != nil {
-			return err
-		}
-		if _, _, err := d.run(b, "", "condor_rm", "-all"); err != nil {
-			return err
-		}
-		r, err := b.recorded(d, "condor", n, "")
-		if err != nil {
-			return err
-		}
-		bare, jjms, ran = append(bare, ms(took)), append(jjms, ms(r.ids)), append(ran, ms(r.ran))
-	}
-	b.beside("condor", fmt.Sprintf("%d local jobs, until all ids are recorded", n), median(jjms), "ms",
-		fmt.Sprintf("bare queue %d + 0.5 s", n), median(bare)+recordedMore, 1)
-	b.tell("condor", fmt.Sprintf("%d local jobs, released and until the first one runs", n), median(ran), "ms")
-	return nil
-}

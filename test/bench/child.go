@@ -48,6 +48,8 @@ func workers(kind string) (worker, error) {
 		return &historian{}, nil
 	case "tar":
 		return &tarrer{}, nil
+	case "split":
+		return cutter{}, nil
 	}
 	return nil, fmt.Errorf("child %q: not known", kind)
 }

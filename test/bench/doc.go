@@ -1,7 +1,7 @@
 // Bench prints jjm's figures, each beside what it is compared with or beside
 // its target.
 //
-//	make bench                            # everything, about seven minutes
+//	make bench                            # everything, about nine minutes
 //	go run ./test/bench -run lookup,true  # some sections; make build comes first
 //	go run ./test/bench -json             # for programs
 //

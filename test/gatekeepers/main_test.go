@@ -29,9 +29,15 @@ var bin programs.Programs
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 // await polls until ok.
-func await(t *testing.T, what string, ok func() bool) {
+func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(pollEvery) {
+	awaitEvery(t, pollEvery, what, ok)
+}
+
+// awaitEvery is await for questions that cost much.
+func awaitEvery(t testing.TB, every time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(every) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited %v in vain: %s", patience, what)
 		}
@@ -47,4 +53,9 @@ func write(t testing.TB, path, text string, mode os.FileMode) {
 	if err := os.Chmod(path, mode); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"jjm"
+	"jjm/gatekeeper"
+	"jjm/gatekeeper/arc"
+	"jjm/wire"
+)
+
+// arcPatience is how long a submission is tried while nothing can be stored:
+// A-REX fails the job at the first refusal, and waits ten minutes for a script.
+const arcPatience = 3 * time.Minute
+
+// arcLanguage is A-REX's: the verbs of its batch systems' scripts, and info, which
+// scripts/arc/JJMmod.pm asks. A-REX judges by the exit code, and keeps standard
+// error with the job.
+func arcLanguage(p *process, verb string, args []string) int {
+	verbs := map[string]func([]string) error{"submit": p.arcSubmit, "cancel": p.arcCancel, "scan": p.arcScan, "info": p.arcInfo}
+	do := verbs[verb]
+	if do == nil {
+		p.say("arc: unknown verb %.40q: want submit, cancel, scan or info", verb)
+		return exitUsage
+	}
+	if len(args) > 1 && args[0] == "--config" {
+		args = args[2:]
+	}
+	if err := do(args); err != nil {
+		p.say("arc %s: %v", verb, err)
+		return max(codeOf(err), exitNo)
+	}
+	return exitOK
+}
+
+// readGrami reads the description of a job.
+func readGrami(name string) (arc.Job, error) {
+	text, err := readFile(name)
+	if err != nil {
+		return arc.Job{}, jjm.Errorf(jjm.Invalid, "grami: %w", err)
+	}
+	g, err := arc.ParseGrami(string(text))
+	if err != nil {
+		return arc.Job{}, err
+	}
+	return arc.Read(g)
+}
+
+func (p *process) arcSubmit(args []string) error {
+	if len(args) != 1 {
+		return jjm.Errorf(jjm.Invalid, "want the job's grami")
+	}
+	job, err := readGrami(args[0])
+	if err != nil {
+		return err
+	}
+	asked, err := job.Demand.Job(readFile)
+	if err != nil {
+		return err
+	}
+	asked.Key, asked.Origin = "arc-"+job.GridID, arcOrigin(job)
+	r, err := gatekeeper.Persist(context.Background(), arcPatience, asked, p.door().Submit)
+	if err != nil {
+		return err
+	}
+	if job.ID == string(r.Handle) {
+		return nil // A-REX asks again about what it knows
+	}
+	f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "joboption_jobid=%s\n", r.Handle)
+	return errors.Join(err, f.Close())
+}
+
+// arcOrigin says where the job came from, as far as A-REX's own notes tell.
+func arcOrigin(job arc.Job) *jjm.Origin {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	o := &jjm.Origin{Gatekeeper: "arc " + host, Job: job.URL}
+	text, err := readFile(filepath.Join(job.ControlDir, "job."+job.GridID+".local"))
+	if err != nil {
+		return o // it is for people only
+	}
+	for line := range strings.Lines(string(text)) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), "="); name {
+		case "subject":
+			o.Subject = value
+		case "voms":
+			o.VO = value
+		case "clientname":
+			o.SubmitHost = value
+		}
+	}
+	return o
+}
+
+func (p *process) arcCancel(args []string) error {
+	if len(args) != 1 {
+		return jjm.Errorf(jjm.Invalid, "want the job's grami")
+	}
+	job, err := readGrami(args[0])
+	if err != nil && job.GridID == "" {
+		return err
+	}
+	if job.ID == "" {
+		// Its submission was cut off: it may be at jjm all the same.
+		job.ID = string(jjm.HandleOf(os.Geteuid(), "arc-"+job.GridID))
+	}
+	err = p.door().Kill(context.Background(), job.ID)[0].Error.Err()
+	if jjm.KindOf(err) == jjm.Gone {
+		return nil
+	}
+	return err
+}
+
+// arcInfo answers how full the site is and how jobs stand, as lines
+// cluster.NAME=VALUE and job.ID.NAME=VALUE.
+func (p *process) arcInfo(ids []string) error {
+	door := p.door()
+	for at := 0; at < len(ids); at += arcAtOnce {
+		some := ids[at:min(at+arcAtOnce, len(ids))]
+		for i, l := range door.Lookup(context.Background(), some...) {
+			p.arcJobInfo(some[i], l)
+		}
+	}
+	all, err := door.Clusters(context.Background())
+	if err != nil {
+		return err
+	}
+	var slots, running, queued, healthy int
+	for _, c := range all {
+		slots, running = slots+c.Slots, running+c.Running
+		queued += c.Queued + c.Waiting
+		if c.Healthy {
+			healthy = 1
+		}
+	}
+	for _, f := range []struct {
+		name string
+		n    int
+	}{{"slots", slots}, {"running", running}, {"queued", queued}, {"healthy", healthy}} {
+		p.line("cluster."+f.name, strconv.Itoa(f.n))
+	}
+	return nil
+}
+
+// arcAtOnce is how many jobs are looked up in one request.
+const arcAtOnce = 1000
+
+func (p *process) arcJobInfo(id string, l wire.Lookup) {
+	if l.Error != nil {
+		return // no news
+	}
+	status := "Q"
+	switch {
+	case gatekeeper.Final(l):
+		status = "EXECUTED"
+	case l.GRAM == jjm.GRAMActive:
+		status = "R"
+	case l.GRAM == jjm.GRAMSuspended:
+		status = "S"
+	}
+	p.line("job."+id+".status", status)
+	p.line("job."+id+".comment", "LRMS: jjm "+l.Status)
+	if u := l.Usage; u != nil {
+		p.line("job."+id+".node", u.Host)
+		p.line("job."+id+".walltime", number(u.WallMS/1000))
+		p.line("job."+id+".cputime", number((u.UserMS+u.SysMS)/1000))
+		p.line("job."+id+".cpus", number(int64(u.Processors)))
+		p.line("job."+id+".mem", number(u.MaxRSSKB))
+	}
+}
+
+// ownerOf is the account that a file belongs to; root's own are nobody's job.
+func ownerOf(name string) (*jjm.Owner, error) {
+	var st syscall.Stat_t
+	if err := syscall.Lstat(name, &st); err != nil {
+		return nil, &os.PathError{Op: "lstat", Path: name, Err: err}
+	}
+	if st.Uid == 0 {
+		return nil, jjm.Errorf(jjm.Denied, "%s belongs to root: want the user's", name)
+	}
+	return &jjm.Owner{UID: int(st.Uid), GID: int(st.Gid)}, nil
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"jjm"
+	"jjm/gatekeeper"
+	"jjm/gatekeeper/arc"
+	"jjm/run"
+	"jjm/wire"
+)
+
+const (
+	// arcDeliverers is how many jobs' files are brought at once.
+	arcDeliverers = 4
+	// arcScanAgain is the pause of a scan that goes on because it still brings
+	// files: as long as A-REX's own.
+	arcScanAgain = 10 * time.Second
+	// gmKick makes A-REX look at a job at once.
+	gmKick = "/usr/lib/arc/gm-kick"
+)
+
+// arcEntry is a job that A-REX waits for.
+type arcEntry struct {
+	arc.Job
+	control string
+	owner   *jjm.Owner
+}
+
+func (e *arcEntry) file(ending string) string {
+	return filepath.Join(e.control, "job."+e.GridID+ending)
+}
+
+// arcScan tells A-REX what has ended, once the files are in the session folders.
+// All jobs are looked up at once. What cannot be brought now is tried again at
+// the next scan, for as long as A-REX waits for the job: nothing is given up
+// because of time. While files are being brought the scan goes on, so that one
+// large tar holds up nobody else.
+func (p *process) arcScan(dirs []string) error {
+	if len(dirs) == 0 {
+		return jjm.Errorf(jjm.Invalid, "want A-REX's control folder")
+	}
+	s := &scan{p: p, busy: map[string]bool{}, places: make(chan struct{}, arcDeliverers), idle: make(chan struct{}, 1)}
+	for {
+		if err := s.pass(dirs); err != nil {
+			return err
+		}
+		if !s.rest(arcScanAgain) {
+			return nil
+		}
+	}
+}
+
+// scan is one run of scan-jjm-job.
+type scan struct {
+	p      *process
+	mu     sync.Mutex
+	busy   map[string]bool // by A-REX's id: its files are being brought
+	places chan struct{}
+	idle   chan struct{} // signals that busy has become less
+}
+
+// rest waits while files are brought; false when there are none.
+func (s *scan) rest(pause time.Duration) bool {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	for s.working() {
+		select {
+		case <-t.C:
+			return true
+		case <-s.idle:
+		}
+	}
+	return false
+}
+
+func (s *scan) working() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.busy) > 0
+}
+
+// pass looks at every job once.
+func (s *scan) pass(dirs []string) error {
+	var waiting []*arcEntry
+	for _, dir := range dirs {
+		names, err := filepath.Glob(filepath.Join(dir, "processing", "job.*.status"))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			e, err := s.p.arcEntry(dir, name)
+			if err != nil {
+				s.p.say("arc scan: %v", err)
+			}
+			if e != nil {
+				waiting = append(waiting, e)
+			}
+		}
+	}
+	door := s.p.door()
+	for at := 0; at < len(waiting); at += arcAtOnce {
+		some := waiting[at:min(at+arcAtOnce, len(waiting))]
+		ids := make([]string, len(some))
+		for i, e := range some {
+			ids[i] = e.ID
+		}
+		for i, l := range door.Lookup(context.Background(), ids...) {
+			if gatekeeper.Final(l) || jjm.KindOf(l.Error.Err()) == jjm.Gone {
+				s.begin(some[i], l)
+			}
+		}
+	}
+	return nil
+}
+
+// arcEntry reads a job by its status file; nil if A-REX does not wait for it.
+func (p *process) arcEntry(control, status string) (*arcEntry, error) {
+	word, err := os.ReadFile(status)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // it has gone on
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch strings.TrimSpace(strings.TrimPrefix(string(word), "PENDING:")) {
+	case "INLRMS", "CANCELING":
+	default:
+		return nil, nil
+	}
+	id := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(status), "job."), ".status")
+	e := &arcEntry{control: control, Job: arc.Job{GridID: id}}
+	if _, err := os.Stat(e.file(".lrms_done")); err == nil {
+		return nil, nil
+	}
+	if e.owner, err = ownerOf(e.file(".local")); err != nil {
+		return nil, err
+	}
+	if e.Job, err = readGrami(e.file(".grami")); err != nil && e.ID == "" {
+		return nil, fmt.Errorf("job %s: %w", id, err)
+	}
+	if e.GridID = id; e.ID == "" {
+		return nil, nil // it is being submitted
+	}
+	return e, nil
+}
+
+// begin ends a job in the background, when there is a place.
+func (s *scan) begin(e *arcEntry, l wire.Lookup) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy[e.GridID] {
+		return
+	}
+	s.busy[e.GridID] = true
+	go func() {
+		s.places <- struct{}{}
+		if err := s.p.arcEnd(e, l); err != nil {
+			s.p.say("arc scan: job %s: %v", e.GridID, err)
+		}
+		<-s.places
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.busy, e.GridID)
+		select {
+		case s.idle <- struct{}{}:
+		default:
+		}
+	}()
+}
+
+// arcEnd brings the files of a job that is over and tells A-REX. Whoever has the
+// lock does it: a scan of an A-REX that died may still be at it.
+func (p *process) arcEnd(e *arcEntry, l wire.Lookup) error {
+	lock, err := os.Open(e.file(".grami"))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return nil
+	}
+	code, message := arc.Exit(l)
+	if l.Error == nil {
+		switch err := p.arcBring(e, l); {
+		case err == nil:
+		case hopeless(err):
+			code, message = max(code, 1), joined(message, err.Error())
+		default:
+			return err
+		}
+	}
+	if err := e.asOwner(func() error { return overwrite(e.Directory+".diag", arc.Diag(l, code)) }); err != nil {
+		p.say("arc scan: job %s: accounting: %v", e.GridID, err)
+	}
+	if err := replace(e.file(".lrms_done"), arc.Done(code, oneLine(message))); err != nil {
+		return err
+	}
+	_, err = run.Run(context.Background(), run.Cmd{Argv: []string{gmKick, "-j", e.GridID, e.file(".local")}, Env: os.Environ()})
+	return err
+}
+
+func (e *arcEntry) asOwner(fn func() error) error { return gatekeeper.As(e.owner, fn) }
+
+// arcBring puts the job's files in its session folder.
+func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
+	d := gatekeeper.Deliverer{Door: p.door(), Owner: e.owner}
+	absent, err := d.DeliverEach(context.Background(), l, e.Deliveries())
+	if err != nil {
+		return err
+	}
+	for _, a := range absent {
+		p.say("arc scan: job %s: %s: %s", e.GridID, a.To, a.Why)
+	}
+	if !e.Summary() {
+		return nil
+	}
+	return e.asOwner(func() error { return replace(e.Stdout, summary(l)) })
+}
+
+// overwrite puts a text in a file that may be there already, in a folder where
+// nothing can be made.
+func overwrite(name, text string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// replace puts a text in place of a file, in one step.
+func replace(name, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".jjm-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

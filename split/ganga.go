@@ -1,0 +1,161 @@
+package split
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"jjm"
+)
+
+// Ganga's splitters that change fields of a job, and its Monte-Carlo one.
+const (
+	// ArgSplitter gives each part a list of arguments of its own.
+	ArgSplitter = "ArgSplitter"
+	// GenericSplitter gives each part a value of its own for some job field.
+	GenericSplitter = "GenericSplitter"
+	// GaussSplitter makes parts of so many events.
+	GaussSplitter = "GaussSplitter"
+)
+
+// Settable are the job fields that GenericSplitter may set.
+func Settable() []string {
+	return []string{"application.args", "application.env", "backend.queue", "backend.cores", "backend.memory", "backend.walltime"}
+}
+
+func argMethod() *method {
+	m := &method{name: ArgSplitter, unit: jjm.UnitRow, bound: func(_ *Work, p *Params) int64 { return int64(len(p.Args)) }}
+	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
+		rows := make([][]string, len(p.Args))
+		for i, arg := range p.Args {
+			words, err := scalars(arg)
+			if err != nil {
+				return nil, m.invalid("args[%d]: %w", i, err)
+			}
+			if p.Append {
+				words = slices.Concat(w.Args, words)
+			}
+			rows[i] = words
+		}
+		if c.carry.Next > int64(len(rows)) {
+			return nil, m.conflict("%d parts were made before, but args now has %d lists: it became shorter", c.carry.Next, len(rows))
+		}
+		return &ranges{unit: m.unit, work: &Work{Rows: rows}, size: 1, total: int64(len(rows)), at: c.carry.Next}, nil
+	}
+	return m
+}
+
+// scalars writes a list of texts, numbers and truth values as words.
+func scalars(arg any) ([]string, error) {
+	list, ok := arg.([]any)
+	if !ok {
+		return nil, jjm.Errorf(jjm.Invalid, "%.40v is no list: want the list of the arguments of one part", arg)
+	}
+	words := make([]string, len(list))
+	for i, v := range list {
+		switch v.(type) {
+		case string, bool, float64, int, int64, json.Number:
+			words[i] = fmt.Sprint(v)
+		default:
+			return nil, jjm.Errorf(jjm.Invalid, "element %d is a %T: want a text, a number or a truth value", i, v)
+		}
+	}
+	return words, nil
+}
+
+func genericMethod() *method {
+	m := &method{name: GenericSplitter, unit: jjm.UnitRow}
+	m.bound = func(_ *Work, p *Params) int64 {
+		n := len(p.Values)
+		for _, values := range p.MultiAttrs {
+			n = max(n, len(values))
+		}
+		return int64(n)
+	}
+	m.start = func(c *Cutting, _ *Work, p *Params) (cutter, error) {
+		g := &generic{attrs: p.MultiAttrs, at: int(c.carry.Next)}
+		switch {
+		case len(p.MultiAttrs) == 0 && p.Attribute == "" && len(p.Values) > 0:
+			return nil, m.invalid("attribute is missing: want the field that the %d values are for", len(p.Values))
+		case len(p.MultiAttrs) == 0 && p.Attribute != "":
+			g.attrs = map[string][]any{p.Attribute: p.Values}
+		case len(p.MultiAttrs) > 0 && (p.Attribute != "" || len(p.Values) > 0):
+			return nil, m.invalid("attribute and values, and multi_attrs: want one of them")
+		}
+		var err error
+		if g.total, err = g.check(m); err == nil && g.at > g.total {
+			err = m.conflict("%d parts were made before, but there are %d values now", g.at, g.total)
+		}
+		return g, err
+	}
+	return m
+}
+
+// generic sets fields.
+type generic struct {
+	attrs     map[string][]any
+	at, total int
+}
+
+// check gives the common number of values.
+func (g *generic) check(m *method) (int, error) {
+	n, of := -1, ""
+	var paths []string
+	for path := range g.attrs {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		if !slices.Contains(Settable(), path) {
+			return 0, m.invalid("%.60q is no field that a part may set: known are %s", path, strings.Join(Settable(), ", "))
+		}
+		if n >= 0 && len(g.attrs[path]) != n {
+			return 0, m.invalid("multi_attrs has %d values for %s and %d for %s: want as many of each", n, of, len(g.attrs[path]), path)
+		}
+		n, of = len(g.attrs[path]), path
+	}
+	return max(n, 0), nil
+}
+
+func (g *generic) next(c *Cutting) (jjm.Part, bool) {
+	if g.at >= g.total {
+		return jjm.Part{}, false
+	}
+	in := &c.inputs.take(1)[0]
+	settings := make(map[string]any, len(g.attrs))
+	for path, values := range g.attrs {
+		settings[path] = values[g.at]
+	}
+	more(in).Settings = settings
+	g.at++
+	return jjm.Part{Unit: c.unit, Count: 1, Input: in}, true
+}
+
+func (g *generic) begun() *Begun { return nil }
+func (g *generic) left(*Left)    {}
+
+func gaussMethod() *method {
+	size := func(p *Params) (int64, error) {
+		if p.EventsPerSubjob < 1 || p.NumberOfJobs < 0 || p.FirstEventNumber < 0 {
+			return 0, jjm.Errorf(jjm.Invalid, "eventsPerJob is %d, numberOfJobs %d, firstEventNumber %d: want at least 1, 0 and 0",
+				p.EventsPerSubjob, p.NumberOfJobs, p.FirstEventNumber)
+		}
+		return p.EventsPerSubjob, nil
+	}
+	m := rangesMethod(GaussSplitter, jjm.UnitEvent, size, events)
+	work := func(p *Params) *Work {
+		w := &Work{First: p.FirstEventNumber + 1, Events: math.MaxInt64}
+		if p.EventsPerSubjob > 0 && p.NumberOfJobs <= math.MaxInt64/p.EventsPerSubjob {
+			w.Events = p.EventsPerSubjob * p.NumberOfJobs
+		}
+		return w
+	}
+	bound, start, size1 := m.bound, m.start, m.size
+	m.defaults = func(p *Params) { p.EventsPerSubjob, p.NumberOfJobs = 5, 2 }
+	m.bound = func(_ *Work, p *Params) int64 { return bound(work(p), p) }
+	m.size = func(_ *Work, p *Params) string { return size1(work(p), p) }
+	m.start = func(c *Cutting, _ *Work, p *Params) (cutter, error) { return start(c, work(p), p) }
+	return m
+}

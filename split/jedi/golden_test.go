@@ -1,0 +1,364 @@
+package jedi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"jjm/internal/golden"
+)
+
+// The recorded rows of public code and of the reference model.
+
+type rowFile struct {
+	ID        int64  `json:"id"`
+	LFN       string `json:"lfn"`
+	Size      int64  `json:"fsize"`
+	Events    *int64 `json:"nEvents"`
+	Count     *int64 `json:"events"`
+	Start     *int64 `json:"startEvent"`
+	End       *int64 `json:"endEvent"`
+	Boundary  *int64 `json:"boundaryID"`
+	LumiBlock *int64 `json:"lumiBlockNr"`
+}
+
+func (f *rowFile) record() Record {
+	r := File(f.ID, f.LFN, f.Size)
+	r.Events, r.Start, r.End = value(f.Events, value(f.Count, Unknown)), value(f.Start, Unknown), value(f.End, Unknown)
+	r.Boundary, r.LumiBlock = value(f.Boundary, Unknown), value(f.LumiBlock, Unknown)
+	return r
+}
+
+type rowDataset struct {
+	Name       string    `json:"name"`
+	Attributes string    `json:"attributes"`
+	Files      []rowFile `json:"files"`
+}
+
+func (d *rowDataset) dataset() *Dataset {
+	out := &Dataset{Name: d.Name, Attributes: ParseAttributes(d.Name, d.Attributes)}
+	for i := range d.Files {
+		out.Records = append(out.Records, d.Files[i].record())
+	}
+	return out
+}
+
+type rowTask struct {
+	SplitRule     string  `json:"splitRule"`
+	OutDiskCount  float64 `json:"outDiskCount"`
+	OutDiskUnit   string  `json:"outDiskUnit"`
+	WorkDiskCount float64 `json:"workDiskCount"`
+	WorkDiskUnit  string  `json:"workDiskUnit"`
+	CPUTime       float64 `json:"cpuTime"`
+	CPUTimeUnit   string  `json:"cpuTimeUnit"`
+	CPUEfficiency float64 `json:"cpuEfficiency"`
+	BaseWalltime  float64 `json:"baseWalltime"`
+	Walltime      float64 `json:"walltime"`
+	FieldNumToLFN []int   `json:"fieldNumToLFN"`
+}
+
+// bytes gives a count of a unit such as "kB" or "MBPerEvent" in bytes.
+func bytes(count float64, unit string) float64 {
+	for i, name := range []string{"k", "M", "G"} {
+		if len(unit) > 0 && unit[:1] == name {
+			for range i + 1 {
+				count *= 1024
+			}
+		}
+	}
+	return count
+}
+
+func (t *rowTask) task() *Task {
+	out := &Task{Rule: t.SplitRule, OutPerMB: bytes(t.OutDiskCount, t.OutDiskUnit), WorkSize: WorkSize(bytes(t.WorkDiskCount, t.WorkDiskUnit)),
+		CPUTime: t.CPUTime, Walltime: t.Walltime, BaseWall: t.BaseWalltime, Efficiency: t.CPUEfficiency}
+	out.OutPerEvent = len(t.OutDiskUnit) > 2 && t.OutDiskUnit[len(t.OutDiskUnit)-8:] == "PerEvent"
+	switch t.CPUTimeUnit {
+	case "HS06sPerEvent", "HS06sPerEventFixed":
+		out.HS06 = true
+	case "mHS06sPerEvent", "mHS06sPerEventFixed":
+		out.HS06, out.CPUTime = true, t.CPUTime/1000
+	}
+	return out
+}
+
+type rowRead struct {
+	Dataset int     `json:"dataset"`
+	Files   []int64 `json:"files"`
+}
+
+type rowJob []rowRead
+
+func show(j Job) rowJob {
+	var out rowJob
+	for _, n := range j.Order {
+		records := j.Master
+		if n > 0 {
+			records = j.Secondary[n-1]
+		}
+		read := rowRead{Dataset: n + 1}
+		for i := range records {
+			read.Files = append(read.Files, records[i].ID)
+		}
+		out = append(out, read)
+	}
+	return out
+}
+
+type rowChunk struct {
+	Task        rowTask
+	Args        json.RawMessage
+	Master      rowDataset
+	Secondaries []rowDataset
+	Defect      string `json:"upstreamDefect"`
+	Expect      struct {
+		Jobs  []rowJob `json:"subchunks"`
+		Short []bool   `json:"short"`
+		End   any      `json:"end"`
+	}
+}
+
+func (r *rowChunk) chunk() *Chunk {
+	c := &Chunk{Master: r.Master.dataset()}
+	for i := range r.Secondaries {
+		c.Secondary = append(c.Secondary, r.Secondaries[i].dataset())
+	}
+	return c
+}
+
+func TestGolden_Chunks(t *testing.T) {
+	golden.Rows(t, "jedi/inputchunk_subchunks", func(_ string, r rowChunk) string {
+		var rules Rules
+		if err := json.Unmarshal(r.Args, &rules); err != nil {
+			return err.Error()
+		}
+		task := r.Task.task()
+		rules.HS06, rules.BaseWall, rules.Efficiency, rules.OutPerEvent = task.HS06, task.BaseWall, task.Efficiency, task.OutPerEvent
+		diff := r.cut(rules, func(r *Rules) { r.inMB = true })
+		if r.Defect != "" {
+			return diff + r.cap(rules)
+		}
+		return diff + r.cut(rules, func(*Rules) {})
+	})
+}
+
+// cut compares the jobs of the row.
+func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
+	change(&rules)
+	c := r.chunk()
+	var jobs []rowJob
+	var short []bool
+	// A row whose end is not known was stopped after so many jobs.
+	for r.Expect.End != nil || len(jobs) < len(r.Expect.Jobs) {
+		job, ok := c.Next(&rules)
+		if !ok {
+			break
+		}
+		jobs, short = append(jobs, show(job)), append(short, job.Short)
+	}
+	return cmp.Diff(r.Expect.Jobs, jobs, cmpopts.EquateEmpty()) + cmp.Diff(r.Expect.Short, short, cmpopts.EquateEmpty())
+}
+
+// cap demands that the estimate is in bytes where the public code has it in MB:
+// the output bound holds for every job of more than one batch.
+func (r *rowChunk) cap(rules Rules) string {
+	c := r.chunk()
+	for {
+		job, ok := c.Next(&rules)
+		if !ok {
+			return ""
+		}
+		out := 0.0
+		for i := range job.Master {
+			out += job.Master[i].effective() * *rules.OutPerByte
+		}
+		if len(job.Master) > 1 && out > *rules.MaxOut {
+			return fmt.Sprintf("a job of %d files has an output of %.0f bytes: at most %.0f", len(job.Master), out, *rules.MaxOut)
+		}
+	}
+}
+
+type rowSplit struct {
+	Task   rowTask
+	Master rowDataset
+	Second []rowDataset `json:"secondaries"`
+	Scout  bool         `json:"useScout"`
+	Merge  bool         `json:"isMerging"`
+	Sites  json.RawMessage
+	Random struct{ Cycle []float64 }
+	Defect string `json:"upstreamDefect"`
+	Expect struct {
+		Bunches []rowBunch
+	}
+}
+
+type rowBunch struct {
+	Site string
+	Jobs []rowJob
+}
+
+type rowSite struct {
+	MaxDir    *float64 `json:"maxwdir"`
+	MaxTime   float64  `json:"maxtime"`
+	MinTime   float64  `json:"mintime"`
+	Cores     float64  `json:"coreCount"`
+	CorePower float64  `json:"corepower"`
+	Weight    *float64 `json:"weight"`
+	Queued    *int64   `json:"nQueuedJobs"`
+	Assigned  *int64   `json:"nAssignedJobs"`
+	Cap       *int64   `json:"nRunningJobsCap"`
+	DirectIO  bool     `json:"directIO"`
+}
+
+// sites reads the sites in their order, which the draw depends on.
+func sites(text json.RawMessage) ([]*Queue, error) {
+	byName := map[string]rowSite{}
+	if err := json.Unmarshal(text, &byName); err != nil {
+		return nil, err
+	}
+	var out []*Queue
+	dec := json.NewDecoder(strings.NewReader(string(text)))
+	depth := 0
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return out, nil
+		}
+		switch v := token.(type) {
+		case json.Delim:
+			if v == '{' || v == '[' {
+				depth++
+			} else {
+				depth--
+			}
+		case string:
+			if s, ok := byName[v]; ok && depth == 1 {
+				out = append(out, &Queue{Name: v, MaxDirMB: s.MaxDir, MaxTime: s.MaxTime, MinTime: s.MinTime, Cores: s.Cores,
+					CorePower: s.CorePower, Weight: value(s.Weight, 1), Queued: s.Queued, Assigned: s.Assigned, Cap: s.Cap, DirectIO: s.DirectIO})
+			}
+		}
+	}
+}
+
+func TestGolden_Bunches(t *testing.T) {
+	golden.Rows(t, "jedi/jobsplitter_dosplit", func(_ string, r rowSplit) string {
+		queues, err := sites(r.Sites)
+		if err != nil {
+			return err.Error()
+		}
+		chunk := rowChunk{Master: r.Master, Secondaries: r.Second}
+		drawn := 0
+		random := func() float64 {
+			drawn++
+			return r.Random.Cycle[(drawn-1)%len(r.Random.Cycle)]
+		}
+		var got []rowBunch
+		o := Options{Scouts: r.Scout, Merging: r.Merge, inMB: r.Defect != "", Fields: r.Task.FieldNumToLFN}
+		for _, b := range chunk.chunk().Bunches(r.Task.task(), queues, o, random) {
+			one := rowBunch{Site: b.Queue}
+			for _, j := range b.Jobs {
+				one.Jobs = append(one.Jobs, show(j))
+			}
+			got = append(got, one)
+		}
+		return cmp.Diff(r.Expect.Bunches, got, cmpopts.EquateEmpty())
+	})
+}
+
+// known writes a number as the rows do.
+func known(n int64) any {
+	if n == Unknown {
+		return nil
+	}
+	return float64(n)
+}
+
+func TestGolden_Numbers(t *testing.T) {
+	type job struct {
+		Job    int
+		Files  []string
+		Seed   int64  `json:"rndmSeed"`
+		Number *int64 `json:"seqNumber"`
+		Output string
+	}
+	type row struct {
+		Offset   int64 `json:"randomSeedOffset"`
+		Sequence any
+		Steps    [][2]any
+		Expect   []job
+	}
+	golden.Rows(t, "jedi/seeds_and_serials", func(_ string, r row) string {
+		var seeds, sequence Numbers
+		var got []job
+		for _, step := range r.Steps {
+			switch step[0] {
+			case "job":
+				j := job{Job: len(got) + 1, Seed: seeds.Take() + r.Offset}
+				for _, f := range step[1].([]any) {
+					j.Files = append(j.Files, f.(string))
+				}
+				if r.Sequence != nil {
+					n := sequence.Take()
+					j.Number = &n
+				}
+				var err error
+				if j.Output, err = Serial("Out._${SN}", int64(j.Job), 0); err != nil {
+					return err.Error()
+				}
+				got = append(got, j)
+			case "fail":
+				j := got[int(step[1].(float64))-1]
+				seeds.GiveBack(j.Seed - r.Offset)
+				if j.Number != nil {
+					sequence.GiveBack(*j.Number)
+				}
+			}
+		}
+		return cmp.Diff(r.Expect, got)
+	})
+}
+
+func TestGolden_EventRecords(t *testing.T) {
+	type row struct {
+		Files []rowFile
+		Args  struct {
+			NEventsPerJob, NEventsPerRange, NEventsPerFile, TgtNumEventsPerJob int64
+			UseRealNumEvents, SkipShortInput, RespectLB                        bool
+			Attributes                                                         string
+			MaxFileRecords, NMaxFiles                                          int
+			NMaxEvents                                                         int64
+			FirstEventNumber, FirstEvent                                       *int64
+		}
+		Expect struct{ Records [][]any }
+	}
+	golden.Rows(t, "jedi/event_records", func(_ string, r row) string {
+		var files []Record
+		for i := range r.Files {
+			files = append(files, r.Files[i].record())
+		}
+		a := r.Args
+		rules := RecordRules{EventsPerJob: a.NEventsPerJob, EventsPerRange: a.NEventsPerRange, EventsPerFile: a.NEventsPerFile,
+			TargetEvents: a.TgtNumEventsPerJob, RealEvents: a.UseRealNumEvents, SkipShort: a.SkipShortInput, RespectLB: a.RespectLB,
+			Offset: ParseAttributes("", a.Attributes).Offset, MaxRecords: a.MaxFileRecords, MaxFiles: a.NMaxFiles, MaxEvents: a.NMaxEvents, FirstEvent: a.FirstEventNumber}
+		if a.FirstEvent != nil {
+			rules.FirstEvent = a.FirstEvent
+		}
+		records, err := Records(files, rules)
+		if err != nil {
+			if r.Expect.Records == nil {
+				return ""
+			}
+			return err.Error()
+		}
+		var got [][]any
+		for i := range records {
+			n := &records[i]
+			got = append(got, []any{n.LFN, known(n.Start), known(n.End), known(n.Events), known(n.First)})
+		}
+		return cmp.Diff(r.Expect.Records, got)
+	})
+}

@@ -1,0 +1,151 @@
+package jedi
+
+import (
+	"cmp"
+	"slices"
+
+	"jjm"
+)
+
+// MaxRecords is JEDI's bound on the records of a dataset.
+const MaxRecords = 200_000
+
+// RecordRules say how files become records.
+type RecordRules struct {
+	// Into and Block are where an earlier list ended: how many events its last
+	// chunk had by then, and the lumi block; At are the events of the first file
+	// that it had.
+	Into  int64 `json:"-"`
+	Block int64 `json:"-"`
+	At    int64 `json:"-"`
+
+	// EventsPerJob is the size of a chunk of events, which goes on over the end
+	// of a file; EventsPerRange stands in for it, for event services.
+	EventsPerJob   int64 `json:"events_per_job,omitempty"`
+	EventsPerRange int64 `json:"events_per_range,omitempty"`
+	// TargetEvents cuts each file into equal ranges of about that size.
+	TargetEvents int64 `json:"target_events,omitempty"`
+	// EventsPerFile is how many events every file has; RealEvents takes the
+	// number of each. Without either, files stay whole.
+	EventsPerFile int64 `json:"events_per_file,omitempty"`
+	RealEvents    bool  `json:"real_events,omitempty"`
+	// SkipShort cuts files of fewer events than EventsPerFile to a multiple of
+	// EventsPerJob.
+	SkipShort bool `json:"skip_short,omitempty"`
+	// RespectLB begins a chunk with each lumi block.
+	RespectLB bool `json:"respect_lb,omitempty"`
+	// FirstEvent is the number of the first event of all; nil = no numbers.
+	FirstEvent *int64 `json:"first_event,omitempty"`
+	// Offset skips files, by LFN.
+	Offset int `json:"offset,omitempty"`
+	// MaxFiles and MaxEvents end the list; 0 = not.
+	MaxFiles  int   `json:"max_files,omitempty"`
+	MaxEvents int64 `json:"max_events,omitempty"`
+	// MaxRecords refuses more; 0 = MaxRecords of JEDI.
+	MaxRecords int `json:"max_records,omitempty"`
+}
+
+// recorder makes records.
+type recorder struct {
+	rules  RecordRules
+	size   int64 // of a chunk
+	remain int64 // of the present chunk
+	block  int64
+	number int64 // of the next event
+	out    []Record
+}
+
+// Records cuts whole files, sorted by LFN, into ranges of events: a chunk begins
+// where the last one ended, in whatever file that was, so that its parts in
+// several files have its size together. A file without a known number of events
+// is one record.
+func Records(files []Record, rules RecordRules) ([]Record, error) {
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b Record) int { return cmp.Compare(a.LFN, b.LFN) })
+	files = files[min(max(rules.Offset, 0), len(files)):]
+	if rules.MaxRecords == 0 {
+		rules.MaxRecords = MaxRecords
+	}
+	r := recorder{rules: rules, size: cmp.Or(max(rules.EventsPerJob, 0), max(rules.EventsPerRange, 0)), block: Unknown}
+	if r.remain = r.size - rules.Into; rules.Into > 0 || rules.At > 0 {
+		r.block = rules.Block
+	}
+	if rules.FirstEvent != nil {
+		r.number = *rules.FirstEvent
+	}
+	var events int64
+	for i := range files {
+		if rules.MaxFiles > 0 && i >= rules.MaxFiles {
+			break
+		}
+		f := files[i]
+		if !r.count(&f) {
+			continue
+		}
+		at := int64(0)
+		if i == 0 {
+			at = rules.At
+		}
+		if r.file(f, at); len(r.out) > rules.MaxRecords {
+			return nil, jjm.Errorf(jjm.Invalid, "records: %d files make more than %d records: take larger chunks of events, or fewer files",
+				len(files), rules.MaxRecords)
+		}
+		if f.Events != Unknown {
+			events += f.Events
+		}
+		if rules.MaxEvents > 0 && events >= rules.MaxEvents {
+			break
+		}
+	}
+	return r.out, nil
+}
+
+// count sets how many events of a file are used; false: none.
+func (r *recorder) count(f *Record) bool {
+	switch {
+	case r.rules.SkipShort && f.Events != Unknown && f.Events < r.rules.EventsPerFile:
+		f.Events -= f.Events % max(r.size, 1)
+		return f.Events > 0
+	case r.rules.EventsPerFile > 0:
+		f.Events = r.rules.EventsPerFile
+	}
+	return true
+}
+
+// file makes the records of a file, from an event on.
+func (r *recorder) file(f Record, from int64) {
+	if r.size <= 0 && r.rules.TargetEvents <= 0 || f.Events == Unknown || f.Events <= 0 ||
+		r.rules.EventsPerFile <= 0 && !r.rules.RealEvents {
+		r.add(f, r.rules.EventsPerFile > 0)
+		return
+	}
+	if target := r.rules.TargetEvents; target > 0 {
+		pieces := up(f.Events, target)
+		r.size = up(f.Events, pieces)
+		r.remain = r.size
+	}
+	if r.rules.RespectLB && (r.block == Unknown || r.block != f.LumiBlock) {
+		r.block, r.remain = f.LumiBlock, r.size
+	}
+	for made, at := 0, from; at < f.Events && made < r.rules.MaxRecords; made++ {
+		n := min(r.remain, f.Events-at)
+		one := f
+		one.Start, one.End, one.Into = at, at+n-1, r.size-r.remain
+		r.add(one, true)
+		at += n
+		if r.remain -= n; r.remain == 0 {
+			r.remain = r.size
+		}
+	}
+}
+
+func up(n, by int64) int64 { return n/by + min(n%by, 1) }
+
+// add adds a record and numbers its events.
+func (r *recorder) add(one Record, counted bool) {
+	if r.rules.FirstEvent != nil && counted {
+		one.First = r.number
+		r.number += one.span()
+	}
+	r.out = append(r.out, one)
+}

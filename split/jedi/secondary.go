@@ -1,0 +1,151 @@
+package jedi
+
+// many takes all the secondary files that belong to what a job has.
+const many = 10000
+
+// secondaries takes what goes with the master records of this round.
+func (f *fill) secondaries() {
+	firstSecondary := true
+	for n, d := range f.Secondary {
+		if d.NoSplit {
+			if f.first {
+				f.everything(n, d)
+			}
+			continue
+		}
+		if d.PerJob > 0 && !f.first {
+			continue
+		}
+		f.along(n, d, firstSecondary)
+		firstSecondary = false
+	}
+}
+
+// everything gives all files of a dataset to the job.
+func (f *fill) everything(n int, d *Dataset) {
+	for i := range d.Records {
+		f.use(n + 1)
+		f.now.total++
+		f.add(&f.now, n, &d.Records[i])
+	}
+	d.Used += len(d.Records)
+	f.got[n] = append(f.got[n], d.Records...)
+}
+
+// add adds a secondary record to a load.
+func (f *fill) add(l *load, n int, r *Record) {
+	out := 0.0
+	if f.r.OutPerByte != nil {
+		out = float64(r.Size) * *f.r.OutPerByte
+	}
+	f.grow(l, n+1, float64(r.Size), out)
+}
+
+// along gives the job the files of a dataset that go with the master records.
+func (f *fill) along(n int, d *Dataset, firstSecondary bool) {
+	want := d.PerJob
+	if want == 0 {
+		want = d.with(f.now.files) - f.secFiles[n]
+		if d.Events > 0 && f.now.events > 0 || f.split() && f.r.Boundary.InSplit != 3 {
+			want = many
+		}
+	}
+	if d.Reusable && int64(d.Used)+want > int64(len(d.Records)) {
+		d.Used = 0
+	}
+	batch := d.next(want)
+	for i := range batch {
+		r := &batch[i]
+		if f.boundary != Unknown && f.split() && f.boundary != r.Boundary && !f.bounded[r.Boundary] {
+			return
+		}
+		if d.Events > 0 && f.now.events > 0 && float64(f.now.secEvents[n])/float64(f.now.events) >= d.Events {
+			return
+		}
+		f.use(n + 1)
+		f.got[n] = append(f.got[n], *r)
+		f.add(&f.now, n, r)
+		d.Used++
+		f.secFiles[n]++
+		f.now.total++
+		f.events(&f.now, n, r, firstSecondary && !f.ranges)
+	}
+}
+
+// events counts the events of a secondary record; for lack of ranges in the
+// master, those of the first dataset are the job's.
+func (f *fill) events(l *load, n int, r *Record, jobs bool) {
+	if jobs && f.bounds.events >= 0 && (r.ranged() || r.Events != Unknown) {
+		l.events += r.span()
+	}
+	if r.Events != Unknown {
+		l.secEvents[n] += r.Events
+	}
+}
+
+// nextPasses tries the next batch and says whether it would pass a bound.
+func (f *fill) nextPasses() bool {
+	l := f.now.clone()
+	bounded := map[int64]bool{}
+	last, ranges := f.tryMaster(&l, bounded)
+	f.trySecondaries(&l, last, bounded, ranges)
+	reserve := false
+	if size, out := f.bounds.size, l.largest(); size >= 0 && out < reserveOut {
+		reserve = size-reserveOut < l.size-out
+	}
+	return reserve || !l.within(&f.bounds)
+}
+
+// tryMaster adds the next batch of master records; it gives the last one that
+// was looked at, and whether there were ranges.
+func (f *fill) tryMaster(l *load, bounded map[int64]bool) (last *Record, ranges bool) {
+	start := f.nextStart
+	batch := f.Master.next(f.bounds.batch)
+	for i := range batch {
+		last = &batch[i]
+		if f.bounds.events >= 0 && last.ranged() {
+			ranges = true
+			l.events += last.span()
+			if start != Unknown && start != last.Start {
+				return last, ranges
+			}
+			start = last.End + 1
+		}
+		if f.apart(last) || f.another(last) || f.r.Fields != nil && fields(last.LFN, f.r.Fields) != f.fields {
+			return last, ranges
+		}
+		f.measure(l, last, false)
+		if f.split() {
+			bounded[last.Boundary] = true
+		}
+	}
+	return last, ranges
+}
+
+// trySecondaries adds what would go with them.
+func (f *fill) trySecondaries(l *load, last *Record, bounded map[int64]bool, ranges bool) {
+	firstSecondary := true
+	for n, d := range f.Secondary {
+		if d.NoSplit || d.PerJob > 0 {
+			continue
+		}
+		if f.apart(last) {
+			return
+		}
+		batch := d.next(d.with(l.files) - f.secFiles[n])
+		for i := range batch {
+			last = &batch[i]
+			if f.split() && f.boundary != Unknown && f.boundary != last.Boundary &&
+				!f.bounded[last.Boundary] && !bounded[last.Boundary] {
+				break
+			}
+			if d.Events > 0 && l.events > 0 && float64(l.secEvents[n])/float64(l.events) >= d.Events {
+				break
+			}
+			l.total++
+			f.add(l, n, last)
+			f.events(l, n, last, firstSecondary && !ranges)
+		}
+		firstSecondary = false
+	}
+}

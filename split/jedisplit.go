@@ -1,0 +1,301 @@
+package split
+
+import (
+	"slices"
+
+	"jjm"
+	"jjm/split/jedi"
+)
+
+// JEDI is the splitter of the package jedi: files, or ranges of their events,
+// fill a part until a bound of the task or of the queue would be passed.
+const JEDI = "JEDI"
+
+func jediMethod() *method {
+	m := &method{name: JEDI, unit: jjm.UnitFile}
+	m.defaults = func(p *Params) { p.ChunksToWait = 20 }
+	m.bound = func(w *Work, p *Params) int64 {
+		size := p.Records.EventsPerJob
+		for _, n := range []int64{p.Records.EventsPerRange, p.Records.TargetEvents} {
+			if n > 0 && (size <= 0 || n < size) {
+				size = n
+			}
+		}
+		var n int64
+		for i := range w.Files {
+			n = saturated(n, 1)
+			if size > 0 {
+				n = saturated(n, max(w.Files[i].Events, p.Records.EventsPerFile, 0)/size)
+			}
+		}
+		return n
+	}
+	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
+		if n := m.bound(w, p); n > MaxParts { // its records alone would fill the memory
+			return nil, m.invalid("would make as many as %d parts: at most %d", n, MaxParts)
+		}
+		k := &jediCut{work: w, p: p, files: sortedFiles(w)}
+		if err := k.records(c.carry.Begun); err != nil {
+			return nil, m.invalid("%w", err)
+		}
+		if k.ranged {
+			c.unit = jjm.UnitRange
+		}
+		k.streams(c.carry.Cursors)
+		queue := w.Queue
+		if queue == nil {
+			queue = &jedi.Queue{}
+		}
+		k.rules = p.Task.Rules(queue, jedi.Options{Scouts: p.Scouts})
+		if p.Records.EventsPerJob > 0 && k.rules.EventsPerJob == nil {
+			k.rules.EventsPerJob = &p.Records.EventsPerJob
+		}
+		if k.waits(c.carry.Begun) {
+			k.chunk.Master.Records = nil
+		}
+		return k, nil
+	}
+	return m
+}
+
+// jediCut takes jobs from a chunk.
+type jediCut struct {
+	work     *Work
+	p        *Params
+	files    []int32 // by LFN: the order of the records
+	ranged   bool
+	chunk    jedi.Chunk
+	rules    jedi.Rules
+	sequence bool
+	waiting  int
+}
+
+func sortedFiles(w *Work) []int32 {
+	files := make([]int32, len(w.Files))
+	for i := range files {
+		files[i] = int32(i)
+	}
+	sortByName(w, files)
+	return files
+}
+
+// records makes the records of the master dataset, from where a limit stopped.
+func (k *jediCut) records(b *Begun) error {
+	groups := map[string]int64{}
+	list := make([]jedi.Record, len(k.files))
+	for n, i := range k.files {
+		f := &k.work.Files[i]
+		r := jedi.File(int64(i), f.LFN, f.Size)
+		if f.Events >= 0 {
+			r.Events = f.Events
+		}
+		if len(f.Lumis) > 0 {
+			r.LumiBlock = int64(f.Lumis[0].Run)<<32 | int64(f.Lumis[0].First)
+		}
+		if f.Group != "" {
+			if _, ok := groups[f.Group]; !ok {
+				groups[f.Group] = int64(len(groups))
+			}
+			r.Boundary = groups[f.Group]
+		}
+		list[n] = r
+	}
+	rules := k.p.Records
+	if rules.MaxRecords == 0 {
+		rules.MaxRecords = MaxParts
+	}
+	if b != nil {
+		rules.Into, rules.Block, rules.Offset = b.Walk.Event, b.Walk.Lumi, 0
+		if len(list) > 0 && list[0].LFN == b.File {
+			rules.At = b.Done
+		}
+	}
+	records, err := jedi.Records(list, rules)
+	k.chunk.Master = &jedi.Dataset{Records: records}
+	k.ranged = slices.ContainsFunc(records, func(r jedi.Record) bool { return r.Start != jedi.Unknown })
+	k.ranged = k.ranged || rules.EventsPerJob > 0 || rules.EventsPerRange > 0 || rules.TargetEvents > 0
+	return err
+}
+
+// streams makes the secondary datasets, from their cursors on.
+func (k *jediCut) streams(cursors map[string]int64) {
+	for _, s := range k.work.Secondary {
+		if s.Dataset.Name == jedi.Sequence && len(s.Files) == 0 {
+			k.sequence = true
+			continue
+		}
+		d := &jedi.Dataset{Name: s.Dataset.Name, Attributes: jedi.ParseAttributes(s.Dataset.Name, s.Dataset.Attributes)}
+		for i := range s.Files {
+			r := jedi.File(int64(i), s.Files[i].LFN, s.Files[i].Size)
+			if s.Files[i].Events > 0 {
+				r.Events = s.Files[i].Events
+			}
+			d.Records = append(d.Records, r)
+		}
+		d.Records = d.Records[min(d.Offset, len(d.Records)):]
+		d.Used = int(min(max(cursors[d.Name], 0), int64(len(d.Records))))
+		k.chunk.Secondary = append(k.chunk.Secondary, d)
+	}
+}
+
+// waits says whether an open dataset has too little yet: a number of jobs is
+// waited for, and only whole ones of a number of files or events are made.
+func (k *jediCut) waits(b *Begun) bool {
+	if k.work.Closed || b != nil {
+		return false
+	}
+	master := k.chunk.Master
+	jobs := max(k.p.ChunksToWait, 1)
+	switch {
+	case k.rules.FilesPerJob != nil:
+		per := int(jobs * *k.rules.FilesPerJob)
+		k.keep(len(master.Records) / per * per)
+		return len(master.Records) == 0
+	case k.rules.EventsPerJob != nil && k.ranged:
+		k.keepEvents(jobs * *k.rules.EventsPerJob)
+		return len(master.Records) == 0
+	}
+	try := jedi.Chunk{Master: &jedi.Dataset{Records: master.Records}}
+	for _, d := range k.chunk.Secondary {
+		other := *d
+		try.Secondary = append(try.Secondary, &other)
+	}
+	for range jobs {
+		if _, ok := try.Next(&k.rules); !ok {
+			k.waiting = len(k.files)
+			return true
+		}
+	}
+	return false
+}
+
+// keep leaves the first n records.
+func (k *jediCut) keep(n int) {
+	k.waiting = len(k.chunk.Master.Records) - n
+	k.chunk.Master.Records = k.chunk.Master.Records[:n]
+}
+
+// keepEvents leaves records of a multiple of so many events.
+func (k *jediCut) keepEvents(per int64) {
+	var total, sum int64
+	for _, r := range k.chunk.Master.Records {
+		total += events1(&r)
+	}
+	for n, r := range k.chunk.Master.Records {
+		if sum += events1(&r); sum > total/per*per {
+			k.keep(n)
+			return
+		}
+	}
+}
+
+// events1 is how many events a record has; one that is not known counts as one.
+func events1(r *jedi.Record) int64 {
+	if r.Start == jedi.Unknown {
+		return 1
+	}
+	return r.End - r.Start + 1
+}
+
+func (k *jediCut) next(c *Cutting) (jjm.Part, bool) {
+	job, ok := k.chunk.Next(&k.rules)
+	if !ok || len(job.Master) == 0 {
+		return jjm.Part{}, false
+	}
+	part := jjm.Part{Unit: c.unit, Input: &c.inputs.take(1)[0]}
+	in := part.Input
+	for i := range job.Master {
+		part.Count += k.add(in, &job.Master[i])
+		if r := &job.Master[i]; r.Start == jedi.Unknown || r.End == r.Events-1 {
+			c.finish(int32(r.ID))
+		}
+	}
+	if k.ranged {
+		in.Mask.Events = mask(job.Master)
+	}
+	in.Estimate.Seconds = job.Seconds
+	k.along(c, in, job)
+	return part, true
+}
+
+// add adds a record to what a part reads and owns; it gives the units of it.
+func (k *jediCut) add(in *jjm.PartInput, r *jedi.Record) int64 {
+	if n := len(in.Files); n == 0 || in.Files[n-1] != r.LFN {
+		in.Files = append(in.Files, r.LFN)
+	}
+	if !k.ranged {
+		return 1
+	}
+	one := jjm.EventRange{File: int32(len(in.Files) - 1), Count: jjm.ToTheEnd}
+	if r.Start != jedi.Unknown {
+		one.First, one.Count = r.Start, r.End-r.Start+1
+	}
+	if n := len(in.Events); n > 0 && in.Events[n-1].File == one.File && in.Events[n-1].First+in.Events[n-1].Count == one.First {
+		in.Events[n-1].Count += one.Count
+	} else {
+		in.Events = append(in.Events, one)
+	}
+	return events1(r)
+}
+
+// mask is what the application is told: how many events to skip, and how many
+// to process.
+func mask(records []jedi.Record) jjm.Span {
+	s := jjm.Span{}
+	if records[0].Start != jedi.Unknown {
+		s.First = records[0].Start
+	}
+	for i := range records {
+		if records[i].Start == jedi.Unknown {
+			return jjm.Span{First: s.First, Count: jjm.ToTheEnd}
+		}
+		s.Count += events1(&records[i])
+	}
+	return s
+}
+
+// along adds the secondary files, and the numbers of the part.
+func (k *jediCut) along(c *Cutting, in *jjm.PartInput, job jedi.Job) {
+	for n, records := range job.Secondary {
+		d := k.chunk.Secondary[n]
+		if len(records) > 0 {
+			s := jjm.StreamFiles{Dataset: d.Name}
+			for i := range records {
+				s.Files = append(s.Files, records[i].LFN)
+			}
+			more(in).Secondary = append(more(in).Secondary, s)
+		}
+		if c.carry.Cursors == nil {
+			c.carry.Cursors = map[string]int64{}
+		}
+		c.carry.Cursors[d.Name] = int64(d.Used)
+	}
+	if k.p.RandomSeed {
+		more(in).Seed = c.carry.Seeds.Take() + k.p.RandomSeedOffset
+	}
+	if k.sequence {
+		more(in).Sequence = c.carry.Sequence.Take()
+	}
+}
+
+func (k *jediCut) begun() *Begun {
+	d := k.chunk.Master
+	if !d.Unused() {
+		return nil
+	}
+	r := &d.Records[d.Used]
+	b := &Begun{File: r.LFN, Walk: Walk{Event: r.Into, Lumi: r.LumiBlock}}
+	if r.Start != jedi.Unknown {
+		b.Done = r.Start
+	}
+	if d.Used > 0 {
+		b.Walk.Lumi = d.Records[d.Used-1].LumiBlock
+	}
+	return b
+}
+
+func (k *jediCut) left(l *Left) {
+	if l.Waiting = k.waiting; k.waiting > 0 {
+		l.Why = "jobs wait until there is input for a number of them, or for the dataset to close"
+	}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"jjm"
+	"jjm/split"
+)
+
+// splitArgs are work for a splitter: Files files, as the workload named Work
+// has them.
+type splitArgs struct {
+	Work  string
+	Files int
+}
+
+// splitCost is what cutting costs: CPU for one cut, and the peak memory of the
+// process that holds work and parts.
+type splitCost struct {
+	CPU    time.Duration
+	Parts  int
+	PeakMB float64
+}
+
+// cutter is a child that cuts.
+type cutter struct{}
+
+func (cutter) close() error { return nil }
+
+func (cutter) answer(_ context.Context, do string, arg func(into any) error) (any, error) {
+	var args splitArgs
+	if err := arg(&args); err != nil {
+		return nil, err
+	}
+	if do != "cut" {
+		return nil, fmt.Errorf("a cutter cannot %q", do)
+	}
+	for _, w := range workloads() {
+		if w.name == args.Work {
+			var cost splitCost
+			err := profiled("split-"+w.name, func() (err error) {
+				cost, err = w.cost(args.Files)
+				return err
+			})
+			return cost, err
+		}
+	}
+	return nil, fmt.Errorf("workload %q: not known", args.Work)
+}
+
+// workload is files for a splitter.
+type workload struct {
+	name   string // of the splitter
+	shape  string
+	params func(*split.Params)
+	work   func(*split.Work, int)
+	// python is what the original needs for a file at 1e5 files, in seconds of
+	// one core; faster how many times faster this one is to be. memory is a
+	// tenth of the original's, in MB. 0 = not known.
+	python float64
+	faster float64
+	memory float64
+}
+
+// workloads are those that the originals were measured with. Theirs took 0.5 GB
+// for whole files and up to 2.3 GB for events and sections.
+func workloads() []workload {
+	const little, much = 50, 230
+	perJob := func(n int64) func(*split.Params) { return func(p *split.Params) { p.FilesPerJob = n } }
+	merge := func(p *split.Params) { p.MinMergeSize, p.MaxMergeSize = 10_000_000, 40_000_000 }
+	return []workload{
+		{name: split.FileBased, shape: "5 files per part", params: perJob(5), python: 1. / 171_000, faster: 10, memory: little},
+		{name: split.MinFileBased, shape: "5 files per part", params: perJob(5), python: 1. / 164_000, faster: 10, memory: little},
+		{name: split.EventBased, shape: "4 parts per file", params: func(p *split.Params) { p.EventsPerJob = 25 },
+			python: 1. / 9_000, faster: 50, memory: much},
+		{name: split.LumiBased, shape: "10 sections per file, 8 per part", params: func(p *split.Params) { p.LumisPerJob = 8 },
+			python: 1. / 16_600, faster: 50, memory: much},
+		{name: split.EventAwareLumiBased, shape: "10 sections per file, 8 per part", params: func(p *split.Params) { p.EventsPerJob = 80 },
+			python: 1. / 15_800, faster: 50, memory: much},
+		// Quadratic in the original: 12.9 s for 30000 files, the most that it was measured with.
+		{name: split.ParentlessMergeBySize, shape: "20 files per merge", params: merge, python: 12.9 / 30_000, faster: 50, memory: little},
+		{name: split.WMBSMergeBySize, shape: "20 files per merge", params: merge, work: withParents},
+		{name: split.SiblingProcessingBased, shape: "5 files per part", params: perJob(5)},
+		{name: split.GangaDatasetSplitter, shape: "5 files per part", params: func(p *split.Params) { p.FilesPerSubjob = 5 }},
+		{name: split.LHCbDataSplitter, shape: "5 files per bunch, 4 parts", params: func(p *split.Params) { p.FileBunchSize, p.EventBunchSize = 5, 125 }},
+		{name: split.JEDI, shape: "5 files per part, 10 secondary ones", params: func(p *split.Params) { p.Task.Rule = "NF=5" }, work: withSecondary},
+		{name: split.JEDI + " by size", shape: "1 GB and output per part", params: func(p *split.Params) { p.Task.Rule, p.Task.OutPerMB = "NG=1", 25<<20 }},
+	}
+}
+
+// files makes a closed dataset of files of 100 events and 10 sections.
+func files(n int) split.Work {
+	w := split.Work{Closed: true, Now: 1, Files: make([]jjm.File, n)}
+	at := []string{"T1_XX_Disk"}
+	lumis := make([]jjm.LumiRange, n)
+	for i := range w.Files {
+		first := uint32(i%100*10 + 1)
+		lumis[i] = jjm.LumiRange{Run: uint32(1 + i/100), First: first, Last: first + 9}
+		w.Files[i] = jjm.File{LFN: fmt.Sprintf("/store/data/bench/%06d.root", (i*7919)%n), Size: 2_000_000, Events: 100,
+			Lumis: lumis[i : i+1 : i+1], Locations: at}
+	}
+	return w
+}
+
+// withParents gives every ten files a parent that a job has read.
+func withParents(w *split.Work, n int) {
+	w.Producers = make(map[string][]split.Producer, n/10)
+	for i := range w.Files {
+		parent := fmt.Sprintf("/store/parent/%d", i/10)
+		w.Files[i].Parents = []string{parent}
+		w.Producers[parent] = []split.Producer{{Group: int64(i / 1000), Success: true}}
+	}
+}
+
+// withSecondary adds a dataset that is used again and again.
+func withSecondary(w *split.Work, _ int) {
+	s := split.Stream{Dataset: jjm.Dataset{Name: "minbias", Attributes: "ratio=2,repeat"}, Files: make([]jjm.File, 1000)}
+	for i := range s.Files {
+		s.Files[i] = jjm.File{LFN: fmt.Sprintf("/store/minbias/%d", i), Size: 1000}
+	}
+	w.Secondary = []split.Stream{s}
+}
+
+// cost cuts the work, once to see how much memory it takes with all its parts,
+// and then often enough for the clock.
+func (l *workload) cost(n int) (splitCost, error) {
+	work := files(n)
+	if l.work != nil {
+		l.work(&work, n)
+	}
+	name := l.splitter()
+	params, err := split.Defaults(name)
+	if err != nil {
+		return splitCost{}, err
+	}
+	l.params(&params)
+	s, err := split.Get(name)
+	if err != nil {
+		return splitCost{}, err
+	}
+	var cost splitCost
+	cut := func() error {
+		parts, _, _, err := s.Cut(work, split.Limits{}, params, split.Carry{})
+		cost.Parts = len(parts)
+		return err
+	}
+	if err := cut(); err != nil {
+		return splitCost{}, err
+	}
+	if cost.PeakMB, err = peakMB("self"); err != nil {
+		return splitCost{}, err
+	}
+	rounds := max(1, min(200, 300_000/n))
+	runtime.GC()
+	before := processCPU()
+	for range rounds {
+		if err := cut(); err != nil {
+			return splitCost{}, err
+		}
+	}
+	cost.CPU = (processCPU() - before) / time.Duration(rounds)
+	return cost, nil
+}
+
+// splitter is the name without what follows it.
+func (l *workload) splitter() string {
+	for _, name := range split.Names() {
+		if l.name == name {
+			return name
+		}
+	}
+	return split.JEDI
+}
+
+// split measures every splitter of files at every size. The last size but one is
+// held against the original; the last one against that, to see that it is
+// linear.
+func (b *bench) split() error {
+	var errs []error
+	for _, l := range workloads() {
+		errs = append(errs, b.splitOne(&l))
+	}
+	return errors.Join(errs...)
+}
+
+func (b *bench) splitOne(l *workload) error {
+	var last float64 // CPU per file
+	for i, n := range b.size.split {
+		cost, err := b.cut(l.name, n)
+		if err != nil {
+			return err
+		}
+		what := fmt.Sprintf("%s, %s, %d files: ", l.name, l.shape, n)
+		perFile := float64(cost.CPU.Nanoseconds()) / float64(n)
+		switch i {
+		case len(b.size.split) - 2:
+			if l.python > 0 {
+				b.beside("split", what+"CPU per file", perFile, "ns", "the original", l.python*1e9, 1/l.faster)
+			} else {
+				b.tell("split", what+"CPU per file", perFile, "ns")
+			}
+			b.tell("split", what+"files per second", 1e9/perFile, "")
+			b.tell("split", what+"parts per second", 1e9/perFile*float64(cost.Parts)/float64(n), "")
+			b.tell("split", what+"CPU per part", perFile*float64(n)/float64(cost.Parts), "ns")
+			if l.memory > 0 {
+				b.target("split", what+"peak memory, work and parts", cost.PeakMB, "MB", l.memory)
+			} else {
+				b.tell("split", what+"peak memory, work and parts", cost.PeakMB, "MB")
+			}
+		case len(b.size.split) - 1:
+			b.beside("split", what+"CPU per file", perFile, "ns", fmt.Sprintf("%d files", b.size.split[i-1]), last, 2)
+			b.tell("split", what+"peak memory, work and parts", cost.PeakMB, "MB")
+		default:
+			b.tell("split", what+"CPU per file", perFile, "ns")
+		}
+		last = perFile
+	}
+	return nil
+}
+
+// cut lets a child of its own cut, so that memory is that of one workload.
+func (b *bench) cut(name string, n int) (splitCost, error) {
+	var cost splitCost
+	c, err := b.child("split")
+	if err != nil {
+		return cost, err
+	}
+	err = c.ask("cut", splitArgs{Work: name, Files: n}, &cost)
+	_, closing := c.close()
+	return cost, errors.Join(err, closing)
+}

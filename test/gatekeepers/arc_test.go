@@ -1,0 +1,262 @@
+package gatekeepers_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm/adapters/testbed"
+	"jjm/wire"
+)
+
+// arcSite is a site behind an ARC CE.
+type arcSite struct {
+	*site
+	bed        *testbed.Bed
+	one, other *person
+}
+
+// TestARC drives a real A-REX through its REST interface.
+func TestARC(t *testing.T) {
+	bed := testbed.StartAlone(t, "arc")
+	slurm := testbed.Start(t, "slurm")
+	t.Cleanup(func() { bed.Do(t, "clean") })
+	a := &arcSite{bed: bed, one: personOf(t, bed, bed.Vars["OWNER"], bed.Vars["PROXY"]),
+		other: personOf(t, bed, bed.Vars["OTHER"], bed.Vars["OTHER_PROXY"])}
+	a.site = openSite(t, bed.Vars["JJM"], a.one.owner, localCluster+bedCluster(slurm, "slurm"))
+	a.start()
+	t.Run("jobs", func(t *testing.T) {
+		for name, scenario := range map[string]func(*testing.T, *arcSite){
+			"plain":             arcPlain,
+			"job file on Slurm": arcJobFile,
+			"failing":           arcFailing,
+			"refused":           arcRefused,
+			"killed":            arcKilled,
+			"second user":       arcSecondUser,
+			"fifty at once":     arcFifty,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				scenario(t, a)
+			})
+		}
+	})
+	t.Run("restarts", func(t *testing.T) { arcRestarts(t, a) }) // no client gets an answer meanwhile
+}
+
+// submit hands a job over and gives its URL. A person's client keeps a list of
+// jobs: each test has one of its own.
+func (a *arcSite) submit(t *testing.T, p *person, dir, xrsl string) string {
+	t.Helper()
+	file := filepath.Join(dir, "job.xrsl")
+	write(t, file, xrsl, 0o644)
+	s := p.run(t, "arcsub", "-j", filepath.Join(dir, "jobs.dat"), "-C", a.bed.Vars["URL"], "-T", "arcrest", "-Q", "NONE", file)
+	_, url, ok := strings.Cut(s.out, "with jobid: ")
+	if !ok {
+		t.Fatalf("arcsub: exit %d\n%s%s", s.exit, s.out, s.err)
+	}
+	return strings.TrimSpace(url)
+}
+
+// end waits until A-REX says one of the states of a job, and gives what it said.
+func (a *arcSite) end(t *testing.T, p *person, dir, url string, states ...string) string {
+	t.Helper()
+	await(t, "A-REX is through with it", func() bool {
+		return exists(filepath.Join(a.bed.Vars["CONTROL"], "finished", "job."+filepath.Base(url)+".status"))
+	})
+	var text string
+	awaitEvery(t, time.Second, fmt.Sprintf("the job is %v", states), func() bool {
+		text = p.run(t, "arcstat", "-j", filepath.Join(dir, "jobs.dat"), url).out
+		for _, s := range states {
+			if strings.Contains(text, "State: "+s) {
+				return true
+			}
+		}
+		return false
+	})
+	return text
+}
+
+// get fetches what the job left; it gives the folder.
+func (a *arcSite) get(t *testing.T, p *person, dir, url string) string {
+	t.Helper()
+	to := p.folderFor(t, filepath.Join(dir, "got"))
+	s := p.run(t, "arcget", "-k", "-j", filepath.Join(dir, "jobs.dat"), "-D", to, url)
+	found, _ := filepath.Glob(filepath.Join(to, "*"))
+	if s.exit != 0 || len(found) != 1 {
+		t.Fatalf("arcget: exit %d\n%s%s", s.exit, s.out, s.err)
+	}
+	return found[0]
+}
+
+func wantFile(t *testing.T, name, content string) {
+	t.Helper()
+	if text, err := os.ReadFile(name); err != nil || string(text) != content {
+		t.Errorf("%s holds %q, %v; want %q", filepath.Base(name), text, err, content)
+	}
+}
+
+// jobOf finds the grid job of a URL.
+func (a *arcSite) jobOf(t *testing.T, url string) wire.Status {
+	t.Helper()
+	var found []wire.Status
+	await(t, "jjm knows "+url, func() bool {
+		found = a.byKey("arc-" + filepath.Base(url))
+		return len(found) > 0
+	})
+	if len(found) > 1 {
+		t.Fatalf("%s is %d grid jobs", url, len(found))
+	}
+	return found[0]
+}
+
+// An ordinary job: a program and a file that are uploaded, arguments that a shell
+// would not leave alone, standard input, a file that is taken away.
+func arcPlain(t *testing.T, a *arcSite) {
+	dir := a.one.folder(t)
+	write(t, filepath.Join(dir, "run.sh"), "#!/bin/sh\ncat; printf '%s|' \"$@\" \"$LABEL\"; cat in.dat > out.dat; echo oops >&2\n", 0o755)
+	write(t, filepath.Join(dir, "in.dat"), "some data\n", 0o644)
+	url := a.submit(t, a.one, dir, fmt.Sprintf(`&(executable="run.sh")(executables="run.sh")(arguments="a b" "c'd" "$HOME" "f""g")(stdin="in.dat")`+
+		`(inputfiles=("run.sh" "%[1]s/run.sh")("in.dat" "%[1]s/in.dat"))(outputfiles=("out.dat" ""))(stdout="out.txt")(stderr="err.txt")`+
+		`(environment=("LABEL" "it's"))(jobname="an ordinary job")(walltime="10 minutes")(memory="64")(count="2")`, dir))
+	text := a.end(t, a.one, dir, url, "Finished", "Failed")
+	if !strings.Contains(text, "Exit Code: 0") {
+		t.Errorf("arcstat:\n%s", text)
+	}
+	got := a.get(t, a.one, dir, url)
+	wantFile(t, filepath.Join(got, "out.txt"), "some data\na b|c'd|$HOME|f\"g|it's|")
+	wantFile(t, filepath.Join(got, "err.txt"), "oops\n")
+	wantFile(t, filepath.Join(got, "out.dat"), "some data\n")
+	a.wantAccounting(t, url)
+}
+
+// wantAccounting reads what jjm left for A-REX's accounting.
+func (a *arcSite) wantAccounting(t *testing.T, url string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".diag"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"exitcode=0", "WallTime=", "UserTime=", "KernelTime=", "Processors=2", "LRMSStartTime=2", "LRMSEndTime=2"} {
+		if !strings.Contains(string(text), "\n"+key) && !strings.HasPrefix(string(text), key) {
+			t.Errorf("the .diag file has no %s:\n%s", key, text)
+		}
+	}
+}
+
+func arcJobFile(t *testing.T, a *arcSite) {
+	dir := a.one.folder(t)
+	write(t, filepath.Join(dir, "job.toml"), "type = \"script\"\nname = \"three\"\ncluster = \"slurm\"\noutputs = [\"part.*\"]\n[params]\n"+
+		"command = [\"/bin/sh\", \"-c\", \"echo part $1 | tee part.$1\", \"sh\", \"{serial}\"]\ncount = 3\n", 0o644)
+	url := a.submit(t, a.one, dir, fmt.Sprintf(`&(executable="/bin/true")(environment=("JJM_JOB_FILE" "job.toml"))(inputfiles=("job.toml" "%s/job.toml"))`+
+		`(outputfiles=("jjm-output.tar" ""))(stdout="out.txt")`, dir))
+	a.end(t, a.one, dir, url, "Finished", "Failed")
+	got := a.get(t, a.one, dir, url)
+	wantTar(t, filepath.Join(got, "jjm-output.tar"), map[string]string{"part.1": "part 1\n", "part.3": "part 3\n", ".1.stdout": "part 2\n"})
+	if text, _ := os.ReadFile(filepath.Join(got, "out.txt")); !strings.HasSuffix(string(text), ": done: 3 of 3 local jobs completed\n") {
+		t.Errorf("the summary is %q", text)
+	}
+}
+
+// A failing grid job described by variables: its exit code, message and tar.
+func arcFailing(t *testing.T, a *arcSite) {
+	dir := a.one.folder(t)
+	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "script")("JJM_PARAM_command" '["/bin/sh","-c","echo before; exit 3"]'))`+
+		`(outputfiles=("jjm-output.tar" ""))(stdout="out.txt")`)
+	text := a.end(t, a.one, dir, url, "Finished", "Failed")
+	if !strings.Contains(text, "State: Failed") || !strings.Contains(text, "Exit Code: 3") || !strings.Contains(text, "failed") {
+		t.Errorf("arcstat:\n%s", text)
+	}
+	wantTar(t, filepath.Join(a.get(t, a.one, dir, url), "jjm-output.tar"), map[string]string{".0.stdout": "before\n"})
+}
+
+func arcRefused(t *testing.T, a *arcSite) {
+	dir := a.one.folder(t)
+	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "nosuch"))(stdout="out.txt")`)
+	a.end(t, a.one, dir, url, "Failed")
+	text, err := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".errors"))
+	if err != nil || !strings.Contains(string(text), "nosuch") {
+		t.Errorf("A-REX keeps no reason: %v\n%s", err, text)
+	}
+	if jobs := a.byKey("arc-" + filepath.Base(url)); len(jobs) != 0 {
+		t.Errorf("something was made of it: %+v", jobs)
+	}
+}
+
+// A kill leaves the tar of what there was.
+func arcKilled(t *testing.T, a *arcSite) {
+	dir := a.one.folder(t)
+	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "script")("JJM_PARAM_command" '["/bin/sh","-c","echo begun; sleep 600"]'))`+
+		`(outputfiles=("jjm-output.tar" ""))(stdout="out.txt")`)
+	job := a.jobOf(t, url)
+	await(t, "it runs", func() bool { return a.status(job).Status == "running" })
+	if s := a.one.run(t, "arckill", "--keep", "-j", filepath.Join(dir, "jobs.dat"), url); s.exit != 0 {
+		t.Fatalf("arckill: exit %d\n%s%s", s.exit, s.out, s.err)
+	}
+	a.end(t, a.one, dir, url, "Killed", "Failed", "Finished")
+	if l := a.status(job); l.Status != "aborted" {
+		t.Errorf("the grid job is %s", l.Status)
+	}
+	wantTar(t, filepath.Join(a.get(t, a.one, dir, url), "jjm-output.tar"), map[string]string{".0.stdout": "begun\n"})
+}
+
+func (a *arcSite) status(s wire.Status) wire.Lookup {
+	return a.ask(wire.Request{Verb: wire.VerbLookup, Refs: []string{s.Lookup.ID.String()}}).Lookup[0]
+}
+
+// The second user's job is theirs, and so are its files.
+func arcSecondUser(t *testing.T, a *arcSite) {
+	dir := a.other.folder(t)
+	url := a.submit(t, a.other, dir, `&(executable="/bin/echo")(arguments="second")(stdout="out.txt")`)
+	a.end(t, a.other, dir, url, "Finished", "Failed")
+	wantFile(t, filepath.Join(a.get(t, a.other, dir, url), "out.txt"), "second\n")
+	if job := a.jobOf(t, url); job.Owner != a.other.owner.User {
+		t.Errorf("the grid job is %s's", job.Owner)
+	}
+}
+
+// A-REX is killed while jjm has a job, jjm's daemon too.
+func arcRestarts(t *testing.T, a *arcSite) {
+	dir := a.one.folder(t)
+	url := a.submit(t, a.one, dir, `&(executable="/bin/sh")(arguments="-c" "sleep 3; echo survived")(stdout="out.txt")`)
+	job := a.jobOf(t, url)
+	a.bed.Do(t, "kill")
+	a.restart()
+	await(t, "the job is over", func() bool { return final(a.status(job).Status) })
+	a.bed.Do(t, "start")
+	a.end(t, a.one, dir, url, "Finished", "Failed")
+	wantFile(t, filepath.Join(a.get(t, a.one, dir, url), "out.txt"), "survived\n")
+	a.jobOf(t, url)
+}
+
+// Fifty jobs at once, all done, none twice. They are submitted one by one: the
+// client's submission of several files does not work with this interface (ARC
+// 6.17).
+func arcFifty(t *testing.T, a *arcSite) {
+	const clients, each = 5, 10
+	urls := make(chan string, clients*each)
+	t.Run("submit", func(t *testing.T) {
+		for i := range clients {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				dir := a.one.folder(t)
+				for j := range each {
+					urls <- a.submit(t, a.one, dir, fmt.Sprintf(`&(executable="/bin/echo")(arguments="%d.%d")(stdout="out.txt")`, i, j))
+				}
+			})
+		}
+	})
+	close(urls)
+	for url := range urls {
+		a.jobOf(t, url)
+		diag := filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".diag")
+		await(t, url+" is over", func() bool {
+			text, err := os.ReadFile(diag)
+			return err == nil && strings.Contains(string(text), "exitcode=0")
+		})
+	}
+}

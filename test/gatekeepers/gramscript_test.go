@@ -1,0 +1,301 @@
+package gatekeepers_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"jjm/adapters/testbed"
+	"jjm/internal/needs"
+	"jjm/wire"
+)
+
+// TestGRAMScript is the first tier: what a job manager asks, and every byte of
+// the answers. The bed is only needed for what it installs.
+func TestGRAMScript(t *testing.T) {
+	bed := testbed.Start(t, "gram")
+	owner := account(t, bed.Vars["OWNER"])
+	for name, scenario := range map[string]func(*testing.T, *site, *scripts){
+		"answers":        scriptAnswers,
+		"bad programs":   scriptBadPrograms,
+		"two hundred":    scriptTwoHundred,
+		"frozen cluster": scriptFrozen,
+		"full disk":      scriptFullDisk,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, err := os.MkdirTemp("", "jjm-gk-*")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			if err := os.Chmod(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			s := openSite(t, dir, owner, localCluster)
+			scenario(t, s, newScripts(t, owner, dir, bin.Dir(t), s.state()))
+		})
+	}
+}
+
+// Each verb's whole answer, through the life of jobs that end well, fail, and are
+// killed.
+func scriptAnswers(t *testing.T, s *site, g *scripts) {
+	s.start()
+	p := g.start(t)
+
+	good := g.job(t, "1.1")
+	good.attr["executable"], good.attr["arguments"] = "'/bin/echo'", quoted("it's", `a\b`, "c d")
+	id := p.submit(good)
+	for _, name := range []string{"stdout", "stderr"} {
+		if !exists(filepath.Join(good.dir, name)) {
+			t.Errorf("%s is not there from the start", name)
+		}
+	}
+	if again := p.submit(good); again != id {
+		t.Errorf("the same job again is %s, was %s", again, id)
+	}
+	if got := p.end(good); !slices.Equal(got, []string{"JOB_STATE:8"}) {
+		t.Errorf("the end: %q", got)
+	}
+	wantFile(t, filepath.Join(good.dir, "stdout"), "it's a\\b c d\n")
+	p.wantLines("poll", good, "JOB_STATE:8")
+	p.wantLines("cancel", good)
+
+	bad := g.job(t, "1.2")
+	back := filepath.Join(bad.dir, "back.tar")
+	bad.attr["executable"], bad.attr["jjmtype"] = "'/dev/null'", "'script'"
+	bad.attr["jjmparams"] = "[" + quoted("command", "/bin/sh", "-c", "echo before; exit 3") + "]"
+	bad.attr["filestageout"] = "[" + quoted("jjm-output.tar", "file://"+back) + "]"
+	p.submit(bad)
+	end := p.end(bad)
+	if len(end) != 3 || end[0] != "ERROR:17" || !strings.HasPrefix(end[1], "GT3_FAILURE_MESSAGE:") || !strings.HasSuffix(end[1], "exit code 3") ||
+		end[2] != "STAGED_OUT:jjm-output.tar file://"+back {
+		t.Errorf("the end of a failed job: %q", end)
+	}
+	wantTar(t, back, map[string]string{".0.stdout": "before\n"})
+
+	long := g.job(t, "1.3")
+	long.attr["executable"], long.attr["arguments"] = "'/bin/sleep'", "'600'"
+	p.submit(long)
+	await(t, "it runs", func() bool { return slices.Equal(p.ask("poll", long), []string{"JOB_STATE:2"}) })
+	long.attr["signal"] = "'1'"
+	p.wantLines("signal", long)
+	long.attr["signal"] = "'2'"
+	p.wantLines("signal", long, "ERROR:27")
+	p.wantLines("cancel", long)
+	if got := p.end(long); !slices.Equal(got, []string{"JOB_STATE:8"}) {
+		t.Errorf("the end of a killed job: %q", got)
+	}
+
+	wrong := g.job(t, "1.4")
+	wrong.attr["maxcputime"] = "'5'"
+	if got := p.ask("submit", wrong); len(got) != 2 || got[0] != "ERROR:17" || !strings.Contains(got[1], "max_cpu_time") {
+		t.Errorf("what cannot be: %q", got)
+	}
+	wrong.attr["jobid"] = quoted("g" + strings.Repeat("a", 24))
+	delete(wrong.attr, "maxcputime")
+	if got := p.ask("poll", wrong); len(got) != 2 || got[0] != "ERROR:17" {
+		t.Errorf("a job that jjm does not know: %q", got)
+	}
+}
+
+// Whatever a program in jjm's place does, the stream stays whole: trouble with a
+// poll is no news, and the next job is not touched.
+func scriptBadPrograms(t *testing.T, s *site, g *scripts) {
+	for name, c := range map[string]struct {
+		program string
+		poll    []string
+		submit  string // the first line
+	}{
+		"silent":      {"exit 0", nil, "ERROR:126"},
+		"blank lines": {`printf '\n\n'; echo JOB_ID=g1; printf '\n'; echo JOB_STATE=2`, []string{"JOB_STATE:2"}, "JOB_ID:g1"},
+		"garbage":     {`head -c 100000 /dev/urandom; echo; echo GRAM_SCRIPT_ERROR:25; echo JOB_STATE=99`, nil, "ERROR:126"},
+		"dies":        {"kill -9 $$", nil, "ERROR:126"},
+		"no program":  {"", nil, "ERROR:126"},
+		"says much":   {`yes x | head -c 10000000 >&2; echo JOB_STATE=1`, []string{"JOB_STATE:1"}, "ERROR:126"},
+		"other words": {`echo "JOB_ID=a b"; echo "JOB_STATE=2; rm"; echo "ERROR=x"`, nil, "ERROR:126"},
+		// It holds its output open beyond its end, and so does not answer in time.
+		"leaves a child": {`sleep 600 & exit 0`, nil, "ERROR:126"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(g.dir, strings.ReplaceAll(name, " ", "-"))
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if c.program != "" {
+				write(t, filepath.Join(dir, "jjm-gatekeeper"), "#!/bin/sh\ncat >/dev/null\n"+c.program+"\n", 0o755)
+			}
+			own := newScripts(t, g.owner, dir, dir, "")
+			p := own.start(t)
+			j := own.job(t, "2.1")
+			if got := p.ask("submit", j); len(got) == 0 || got[0] != c.submit {
+				t.Errorf("submit: %q, want %s first", got, c.submit)
+			}
+			j.attr["jobid"] = "'g1'"
+			p.wantLines("poll", j, c.poll...)
+		})
+	}
+}
+
+// Two hundred jobs through five scripts, as a job manager has them, while the
+// daemon is killed, stays away, and comes back: each is accepted, and each is one
+// grid job.
+func scriptTwoHundred(t *testing.T, s *site, g *scripts) {
+	const all, perls = 200, 5
+	s.start()
+	jobs := make(chan int)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	ids := map[string]int{}
+	for range perls {
+		p := g.start(t)
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range jobs {
+				j := g.job(t, fmt.Sprintf("3.%d", i))
+				lines := p.ask("submit", j)
+				if len(lines) != 2 || !strings.HasPrefix(lines[0], "JOB_ID:") {
+					t.Errorf("submit %d: %q", i, lines)
+					continue
+				}
+				mu.Lock()
+				ids[lines[0]] = i
+				mu.Unlock()
+			}
+		}()
+	}
+	for i := range all {
+		switch i {
+		case 50:
+			s.stop(syscall.SIGKILL)
+		case 100:
+			s.start()
+		case 150:
+			s.restart()
+		}
+		jobs <- i
+	}
+	close(jobs)
+	wg.Wait()
+	if len(ids) != all {
+		t.Errorf("%d ids for %d jobs", len(ids), all)
+	}
+	await(t, "all jobs are done", func() bool { return !s.alive() && len(s.list()) >= all })
+	if n := len(s.list()); n != all {
+		t.Errorf("%d grid jobs for %d submissions", n, all)
+	}
+	for _, j := range s.list() {
+		if j.Lookup.Status != "done" {
+			t.Errorf("%s: %s %s", j.Key, j.Lookup.Status, j.Lookup.Message)
+		}
+	}
+}
+
+// A batch system whose commands hang does not make the gatekeeper wait.
+func scriptFrozen(t *testing.T, s *site, g *scripts) {
+	frozen := s.path("frozen")
+	if err := os.Mkdir(frozen, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sbatch", "squeue", "scancel", "scontrol", "sinfo", "sacct"} {
+		write(t, filepath.Join(frozen, name), "#!/bin/sh\nexec sleep 600\n", 0o755)
+	}
+	config, err := os.ReadFile(s.path("jjm.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s.path("jjm.toml"), strings.Replace(string(config), localCluster, fmt.Sprintf("[[cluster]]\nname = \"frozen\"\nkind = \"slurm\"\nbin = %q\n", frozen), 1), 0o644)
+	s.start()
+	p := g.start(t)
+	j := g.job(t, "4.1")
+	p.submit(j)
+	p.wantLines("poll", j, "JOB_STATE:1")
+	p.wantLines("cancel", j)
+	j2 := g.job(t, "4.2")
+	p.submit(j2)
+	p.wantLines("poll", j2, "JOB_STATE:1")
+}
+
+// On a full disk what is known is still told, what cannot be stored is refused
+// with a message, and nothing is half made.
+func scriptFullDisk(t *testing.T, s *site, g *scripts) {
+	needs.Tmpfs(t, s.state(), fmt.Sprintf("size=8m,uid=%d,gid=%d,mode=755", s.owner.UID, s.owner.GID))
+	t.Cleanup(func() { s.stop(syscall.SIGTERM) }) // before the file system goes
+	s.start()
+	p := g.start(t)
+	done := g.job(t, "5.1")
+	p.submit(done)
+	p.end(done)
+	ballast := filepath.Join(s.state(), "ballast")
+	fill(t, ballast)
+	p.wantLines("poll", done, "JOB_STATE:8")
+	late := g.job(t, "5.2")
+	if got := p.ask("submit", late); len(got) != 2 || got[0] != "ERROR:3" || !strings.HasPrefix(got[1], "GT3_FAILURE_MESSAGE:") {
+		t.Errorf("submit on a full disk: %q", got)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	p.submit(late)
+	if got := p.end(late); !slices.Equal(got, []string{"JOB_STATE:8"}) {
+		t.Errorf("after the disk was full: %q", got)
+	}
+	if jobs := s.byKey("gram-5.2"); len(jobs) != 1 {
+		t.Errorf("%d grid jobs", len(jobs))
+	}
+}
+
+// fill writes until there is no more room.
+func fill(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+}
+
+// TestGRAMPersonal is the second tier: a gatekeeper that an ordinary account
+// starts for itself, in front of a daemon of its own.
+func TestGRAMPersonal(t *testing.T) {
+	bed := testbed.StartAlone(t, "gram")
+	t.Cleanup(func() { bed.Do(t, "clean") })
+	p := personOf(t, bed, bed.Vars["OTHER"], bed.Vars["OTHER_PROXY"])
+	s := openSite(t, bed.Vars["JJM"], p.owner, localCluster)
+	s.start()
+	gatekeeper := p.run(t, "globus-personal-gatekeeper", "-start", "-jmtype", "jjm")
+	_, contact, ok := strings.Cut(gatekeeper.out, "GRAM contact: ")
+	if !ok {
+		t.Fatalf("exit %d\n%s%s", gatekeeper.exit, gatekeeper.out, gatekeeper.err)
+	}
+	contact = strings.TrimSpace(contact)
+	t.Cleanup(func() { p.run(t, "globus-personal-gatekeeper", "-killall") })
+	want(t, p.run(t, "globusrun", "-s", "-r", contact, `&(executable=/bin/sh)(arguments=-c "id -un; echo oops >&2")`), 0, p.owner.User+"\n", "oops")
+	dir := p.folder(t)
+	tar := filepath.Join(dir, "back.tar")
+	rsl := `&(jjm_type=script)(jjm_params=(command "/bin/echo" "{serial}")(count 2))` + withTar(tar)
+	if r := p.run(t, "globusrun", "-s", "-r", contact, rsl); r.exit != 0 {
+		t.Errorf("grid job: exit %d\n%s%s", r.exit, r.out, r.err)
+	}
+	wantTar(t, tar, map[string]string{".0.stdout": "1\n", ".1.stdout": "2\n"})
+	if _, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbPing}); err != nil {
+		t.Error(err)
+	}
+}

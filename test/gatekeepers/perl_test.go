@@ -1,0 +1,172 @@
+package gatekeepers_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"jjm"
+)
+
+// script is one of the long-lived Perl processes that a job manager asks: the
+// first tier. Its input and output are what a job manager's are.
+type script struct {
+	t    testing.TB
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	errs string // the file of its standard error
+}
+
+// scripts are what they have in common.
+type scripts struct {
+	owner jjm.Owner
+	dir   string // for jobs' folders
+	conf  string // globus-jjm.conf
+}
+
+// newScripts makes jobs' folders and a configuration for the programs and the
+// state of a site.
+func newScripts(t testing.TB, owner jjm.Owner, dir, programs, state string) *scripts {
+	t.Helper()
+	s := &scripts{owner: owner, dir: dir, conf: filepath.Join(dir, "globus-jjm.conf")}
+	write(t, s.conf, fmt.Sprintf("programs=%q\nstate=%q\n", programs, state), 0o644)
+	return s
+}
+
+// start starts a Perl process of jjm's module.
+func (s *scripts) start(t testing.TB) *script {
+	t.Helper()
+	errs, err := os.CreateTemp(s.dir, "stderr-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errs.Close()
+	p := &script{t: t, errs: errs.Name()}
+	p.cmd = exec.Command("/usr/share/globus/globus-job-manager-script.pl", "-m", "jjm", "-c", "interactive")
+	p.cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + s.dir, "LOGNAME=" + s.owner.User, "JJM_GRAM_CONF=" + s.conf}
+	p.cmd.Dir, p.cmd.Stderr = "/", errs
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential(s.owner)}
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.in.Close()
+		_ = p.cmd.Wait()
+	})
+	return p
+}
+
+// gramJob is a job as its job manager keeps it.
+type gramJob struct {
+	dir  string
+	attr map[string]string // the Perl of each attribute's values
+}
+
+// job makes a job with an id of the job manager's.
+func (s *scripts) job(t testing.TB, id string) *gramJob {
+	t.Helper()
+	j := &gramJob{dir: filepath.Join(s.dir, id)}
+	for _, err := range []error{os.MkdirAll(j.dir, 0o755), os.Chown(j.dir, s.owner.UID, s.owner.GID)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.attr = map[string]string{
+		"uniqid": quoted(id), "jobdir": quoted(j.dir), "directory": quoted(j.dir), "executable": "'/bin/true'", "count": "'1'",
+		"stdin": "'/dev/null'", "stdout": quoted(j.dir + "/stdout"), "stderr": quoted(j.dir + "/stderr"), "jobtype": "'multiple'",
+		"savejobdescription": "'no'", "environment": "['HOME', " + quoted(s.dir) + "], ['GLOBUS_GASS_CACHE_DEFAULT', '/nonexistent']",
+	}
+	return j
+}
+
+// quoted gives words as Perl.
+func quoted(words ...string) string {
+	var out []string
+	for _, w := range words {
+		out = append(out, "'"+strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(w)+"'")
+	}
+	return strings.Join(out, ", ")
+}
+
+// ask runs a verb and gives the lines of its answer, sorted and without those for
+// the log. An answer ends with one blank line, or it is none.
+func (p *script) ask(verb string, j *gramJob) []string {
+	p.t.Helper()
+	var text strings.Builder
+	text.WriteString(verb + "\n$description = {\n")
+	for name, perl := range j.attr {
+		fmt.Fprintf(&text, "'%s' => [ %s ],\n", name, perl)
+	}
+	text.WriteString("};\n\n")
+	if _, err := io.WriteString(p.in, text.String()); err != nil {
+		p.t.Fatalf("%s: %v", verb, err)
+	}
+	var lines []string
+	for {
+		line, err := p.out.ReadString('\n')
+		if err != nil {
+			said, _ := os.ReadFile(p.errs)
+			p.t.Fatalf("%s: the script ended after %q: %v\n%s", verb, lines, err, said)
+		}
+		if line == "\n" {
+			break
+		}
+		if !strings.HasPrefix(line, "GRAM_SCRIPT_") {
+			p.t.Fatalf("%s: a line that is not GRAM's: %q", verb, line)
+		}
+		if !strings.HasPrefix(line, "GRAM_SCRIPT_LOG:") {
+			lines = append(lines, strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "GRAM_SCRIPT_"))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// wantLines asks and compares the whole answer.
+func (p *script) wantLines(verb string, j *gramJob, want ...string) {
+	p.t.Helper()
+	if got := p.ask(verb, j); !slices.Equal(got, want) {
+		said, _ := os.ReadFile(p.errs)
+		p.t.Errorf("%s: %q, want %q\n%s", verb, got, want, said)
+	}
+}
+
+// submit submits a job that must be accepted, and gives its id.
+func (p *script) submit(j *gramJob) string {
+	p.t.Helper()
+	lines := p.ask("submit", j)
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "JOB_ID:g") || lines[1] != "JOB_STATE:1" {
+		said, _ := os.ReadFile(p.errs)
+		p.t.Fatalf("submit: %q, want an id and the state 1\n%s", lines, said)
+	}
+	id := strings.TrimPrefix(lines[0], "JOB_ID:")
+	j.attr["jobid"] = quoted(id)
+	return id
+}
+
+// end polls until the job is no longer pending or active, and gives that answer.
+func (p *script) end(j *gramJob) []string {
+	p.t.Helper()
+	var lines []string
+	await(p.t, "the job "+j.dir+" is over", func() bool {
+		lines = p.ask("poll", j)
+		return len(lines) > 0 && !slices.Contains([]string{"JOB_STATE:1", "JOB_STATE:2"}, lines[0])
+	})
+	return lines
+}
