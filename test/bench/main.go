@@ -47,6 +47,7 @@ func sections() []section {
 		{"split", (*bench).split},
 		{"slurm", (*bench).slurm},
 		{"condor", (*bench).condor},
+		{"gatekeepers", (*bench).gatekeepers},
 	}
 }
 
@@ -159,7 +160,7 @@ func (b *bench) prepare(bin, dir, profile string) (err error) {
 	if b.bin, err = filepath.Abs(bin); err != nil {
 		return err
 	}
-	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper"} {
+	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper", "jjm-gatekeeper"} {
 		if _, err := os.Stat(filepath.Join(b.bin, name)); err != nil {
 			return fmt.Errorf("%w: run make build first", err)
 		}
