@@ -9,10 +9,30 @@ BUILD    = $(GO) build -ldflags '$(LDFLAGS)'
 export CGO_ENABLED = 0
 export GOFLAGS += -trimpath
 
-.PHONY: build demo test test-all units test-faults lint nice-lint tools bench fuzz clean
+.PHONY: build demo test test-all units test-faults lint nice-lint tools bench fuzz clean install uninstall check
 
 build:
 	$(BUILD) -o bin/ ./cmd/jjm ./cmd/jjm-gatekeeper ./cmd/jjm-daemon ./cmd/jjm-wrapper
+
+# jjm itself: PREFIX (/usr/local), DESTDIR; scripts/install.list says what goes
+# where. Each gatekeeper's language is a folder of scripts with an install.sh of
+# its own, which takes the same three words. Settings go by the environment.
+export DESTDIR PREFIX SYSCONFDIR STATE LIBEXECDIR PERLDIR DATADIR
+install: build
+	@sh scripts/install.sh install
+uninstall:
+	@sh scripts/install.sh uninstall
+check:
+	@sh scripts/install.sh check
+LANGUAGES = gram blahp arc
+.PHONY: $(foreach do,install uninstall check,$(LANGUAGES:%=$(do)-%))
+install-gram: ; @sh scripts/gram/install.sh install
+install-blahp: ; @sh scripts/blahp/install.sh install
+install-arc: ; @sh scripts/arc/install.sh install
+$(LANGUAGES:%=uninstall-%):
+	@sh scripts/$(@:uninstall-%=%)/install.sh uninstall
+$(LANGUAGES:%=check-%):
+	@sh scripts/$(@:check-%=%)/install.sh check
 
 # The main job, for real: a daemon with the embedded batch system, a
 # Monte-Carlo grid job, its record and its tar, checked byte for byte.
@@ -23,13 +43,13 @@ demo: build
 # batch systems. Packages that wait rather than work are begun first, and lint
 # takes what they leave of the processors. One build of the programs serves all;
 # accounts without privileges reach it.
-WAITING = ./test/survival ./adapters/condor ./adapters/sge ./adapters/slurm ./adapters/testbed ./adapters/command ./adapters/pbs ./engine
+WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/slurm ./adapters/testbed ./adapters/command ./adapters/pbs ./engine
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
 test-all: build
 	@$(MAKE) --no-print-directory -j2 nice-lint units
 units:
-	@bin=$$(mktemp -d) && chmod 755 $$bin && cp bin/* $$bin && { \
+	@bin=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm* $$bin && { \
 		JJM_BIN=$$bin $(GO) test -count=1 -timeout 20m -vet=off -p 5 -parallel 24 $(WAITING) ./... ; \
 		status=$$? ; rm -rf $$bin ; exit $$status ; }
 nice-lint:
@@ -40,6 +60,7 @@ nice-lint:
 test-faults: build
 	JJM_FAULTS=whole sh scripts/testbed/with.sh \
 		$(GO) test -count=1 -timeout 100m -v -run 'Survival|Failpoint|Faults' ./test/...
+	JJM_FAULTS=whole $(GO) test -count=1 -timeout 60m -run 'Crash|Property' ./engine
 
 lint:
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \

@@ -33,6 +33,9 @@ type Spec struct {
 	// Outputs are glob patterns, relative to the job's directory, of files to
 	// collect besides standard output, standard error and the GBS log file.
 	Outputs []string `json:"outputs,omitempty"`
+	// Credentials are the kinds that the jobs want, of those given with the
+	// submission: ProxyKind, TokenKind.
+	Credentials []string `json:"credentials,omitempty"`
 	// Params are the job type's own settings.
 	Params map[string]any `json:"params,omitempty"`
 }

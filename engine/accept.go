@@ -28,6 +28,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 		e.takeIn(ctx) // the cancel that allows the key anew may wait there
 	}
 	problems = append(problems, req.Origin.Problems()...)
+	problems = append(problems, checkCredentials(spec, req.Credentials)...)
 	site := e.site(jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}, req.BaseDir)
 	h, fit, more := e.examine(spec, site)
 	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {
@@ -68,6 +69,10 @@ func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler
 // accept stores the grid job in one transaction and publishes its record.
 func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, req wire.Submit, fit choice) (wire.Submitted, error) {
 	var out wire.Submitted
+	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
+	if _, err := e.putCredentials(owner, &spec, req.Credentials); err != nil {
+		return wire.Submitted{}, fmt.Errorf("accept grid job: %w", err)
+	}
 	err := e.change(ctx, "accept", func(c *change) error {
 		id, found, err := e.holder(c, caller.UID, spec)
 		if err != nil {
@@ -84,7 +89,7 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 			return err
 		}
 		job := jjm.GridJob{
-			Owner: jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User},
+			Owner: owner,
 			Spec:  spec, BaseDir: req.BaseDir, Accepted: c.now, Changed: c.now, Origin: req.Origin,
 		}
 		if err := c.tx.InsertGrid(&job); err != nil {
@@ -99,6 +104,7 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 		return nil
 	})
 	if err != nil {
+		e.dropCredentials(owner, &spec, 0)
 		return wire.Submitted{}, fmt.Errorf("accept grid job: %w", err)
 	}
 	if !out.Existed {

@@ -286,6 +286,8 @@ func (e *Engine) retire(ctx context.Context, id jjm.GridID) time.Duration {
 		return 5 * time.Second // forgotten now, it would stay behind for ever
 	}
 	e.sweep(id)
+	job := e.jobOf(id)
+	e.dropCredentials(job.Owner, &job.Spec, id)
 	if e.crash("retire.swept") != nil {
 		return 0
 	}

@@ -86,6 +86,7 @@ func inWorld(t *testing.T, o options, test func(*testing.T, *world)) {
 	t.Helper()
 	present := time.Now()
 	dir := tempDir(t)
+	putFreshStore(t, dir)
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(present))
 		w := newWorld(t, dir, o)
@@ -115,7 +116,7 @@ func newWorld(t *testing.T, dir string, o options) *world {
 	if w.crash == nil {
 		w.crash = &crasher{}
 	}
-	w.config.Harvest = jjm.Duration(2 * time.Second)
+	w.config.Harvest = jjm.Duration(10 * time.Second) // each look costs real time
 	if o.config != nil {
 		o.config(&w.config)
 	}
@@ -169,7 +170,7 @@ func (w *world) runs() map[jjm.AttemptID]int {
 // after.
 func (w *world) keepTime(ctx context.Context) {
 	for ctx.Err() == nil {
-		d := 5 * time.Second
+		d := 15 * time.Second // what the engine does lets the simulation go on as well
 		for _, a := range w.adapters() {
 			a.Step()
 			if next, ok := a.Next(); ok {
@@ -205,7 +206,7 @@ func (w *world) setSkew(d time.Duration) { w.skew.Store(int64(d)) }
 func (w *world) open() {
 	w.t.Helper()
 	var err error
-	w.store, err = store.Open(filepath.Join(w.dir, "store.db"), store.Options{Now: w.now})
+	w.store, err = store.Open(filepath.Join(w.dir, "store.db"), store.Options{Now: w.now, Scratch: true})
 	w.must(err)
 	w.records, err = xmldb.Open(filepath.Join(w.dir, "records"), xmldb.Options{})
 	w.must(err)

@@ -69,7 +69,7 @@ func (e *Engine) pack(ctx context.Context, job *jjm.GridJob, h handlers.Handler,
 		return err
 	}
 	return ar.WriteJob(sandbox.Job{
-		Grid: job.ID, Package: pkg, Files: files,
+		Grid: job.ID, Package: pkg, Files: files, Credentials: credentialsOf(job),
 		Env: job.Spec.Env, Outputs: job.Spec.Outputs,
 		Result: job.Spec.Result, Mode: mode(job.Spec),
 		Grace: e.conf().Grace, Heartbeat: e.conf().Heartbeat, MaxOutputBytes: e.conf().MaxOutputBytes,

@@ -2,8 +2,11 @@ package engine_test
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -120,7 +123,35 @@ func (c *chaos) play(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return c.plays[(int(id.N)+int(id.Grid)+5*int(id.Attempt))%len(c.plays)]
 }
 
+// lives is how many lives of a site are drawn unless -rapid.checks says how many:
+// the whole campaign draws ten times as many.
+const lives = 30
+
+// drawLives sets the number of cases of rapid.
+func drawLives(t *testing.T) {
+	f := flag.Lookup("rapid.checks")
+	if f == nil {
+		t.Fatal("rapid has no flag rapid.checks any more")
+	}
+	before := f.Value.String()
+	if before != f.DefValue {
+		return // somebody asks for a number
+	}
+	n := lives
+	if whole() {
+		n *= 10
+	}
+	if err := f.Value.Set(strconv.Itoa(n)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(before) })
+}
+
+// whole reports whether the whole campaign is asked for: make test-faults.
+func whole() bool { return os.Getenv("JJM_FAULTS") == "whole" }
+
 func TestProperty_WhateverHappensNothingIsLostOrDoubled(t *testing.T) {
+	drawLives(t)
 	points := failpoints(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		c := drawChaos(rt, points)

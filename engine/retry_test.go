@@ -25,7 +25,7 @@ func TestRetry_LimitsOfGBSByClass(t *testing.T) {
 		"late, asked for":            {mc(1), adaptertest.Play{Keyword: "RETRY", Data: "x", Life: time.Hour}, jjm.Failed, jjm.ByLimit, 6},
 		"late, not asked for":        {mc(1), adaptertest.Play{Keyword: "-", Exit: 1, Life: time.Hour}, jjm.Failed, jjm.ByLimit, 2},
 		"never starts":               {mc(1), adaptertest.Play{NoClaim: true, Exit: 1}, jjm.Failed, jjm.ByLimit, 21},
-		"no result":                  {mc(1), adaptertest.Play{NoResult: true, Exit: 1, Life: time.Hour}, jjm.Failed, jjm.ByLimit, 21}, // by its log, which has one entry
+		"no result":                  {mc(1), adaptertest.Play{NoResult: true, Exit: 1, Life: 10 * time.Minute}, jjm.Failed, jjm.ByLimit, 21}, // by its log, which has one entry
 		"no memory":                  {mc(1), adaptertest.Play{State: jjm.BatchOOM, Life: time.Hour}, jjm.Failed, jjm.ByLimit, 2},
 		"no time":                    {mc(1), adaptertest.Play{State: jjm.BatchTimeout, Life: time.Hour}, jjm.Failed, jjm.ByLimit, 2},
 		"says FAILED":                {mc(1), adaptertest.Play{Keyword: "FAILED", Data: "bad data"}, jjm.Failed, jjm.ByApp, 1},
@@ -39,7 +39,9 @@ func TestRetry_LimitsOfGBSByClass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			slow := func(c *engineConfig) { c.Harvest, c.Poll = jjm.Duration(10*time.Second), jjm.Duration(30*time.Second) }
+			slow := func(c *engineConfig) { // it is about their number, not about the time between them
+				c.Harvest, c.Poll, c.Backoff = jjm.Duration(time.Minute), jjm.Duration(2*time.Minute), jjm.Duration(time.Second)
+			}
 			inWorld(t, options{play: always(test.play), config: slow}, func(t *testing.T, w *world) {
 				id := w.submit(alice, test.job)
 				w.until(80*time.Hour, "over or held", func() bool {

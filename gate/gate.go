@@ -82,6 +82,9 @@ type Service interface {
 	// Order stores an order and gives what it changed; nil lists the orders in
 	// force. To give one is Denied to who is no administrator.
 	Order(ctx context.Context, c Caller, o *wire.Order) ([]jjm.Order, error)
+	// Renew gives the jobs of a grid job newer credentials, and tells of which
+	// kinds they were newer.
+	Renew(ctx context.Context, c Caller, id jjm.GridID, given []jjm.Credential) ([]string, error)
 	// Ban keeps somebody out, or with Lift lets them in again; nil lists the
 	// bans in force. All of it is Denied to who is no administrator.
 	Ban(ctx context.Context, c Caller, b *wire.Ban) (wire.Banned, error)

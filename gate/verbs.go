@@ -67,7 +67,7 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 		killed, err := c.kill(ctx, req)
 		return wire.Answer{Kill: killed}, err
 	}
-	refs, err := c.refs(ctx, req, slices.Contains([]string{wire.VerbRecord, wire.VerbLog}, req.Verb))
+	refs, err := c.refs(ctx, req, slices.Contains([]string{wire.VerbRecord, wire.VerbLog, wire.VerbRenew}, req.Verb))
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -92,6 +92,8 @@ func (c *session) askAbout(ctx context.Context, req *wire.Request, refs []jjm.Re
 			ref = refs[0]
 		}
 		a.History, err = c.service.History(ctx, c.caller, ref, req.Limit)
+	case wire.VerbRenew:
+		a.Renewed, err = c.service.Renew(ctx, c.caller, refs[0].Grid, req.Credentials)
 	case wire.VerbLog:
 		a.Log, err = c.service.Log(ctx, c.caller, refs[0].Grid)
 	default:

@@ -76,6 +76,7 @@ func check(f *file) jjm.Problems {
 	defaults(f)
 	c.inputs(f.Inputs)
 	c.outputs(f.Outputs)
+	c.credentials(f.Credentials)
 	return c.problems
 }
 
@@ -330,4 +331,14 @@ func climbs(pattern string) bool {
 		}
 	}
 	return false
+}
+
+// credentials checks the kinds of credentials that the jobs want.
+func (c *checker) credentials(kinds []string) {
+	for i, kind := range kinds {
+		if _, known := jjm.CredentialKinds()[kind]; !known {
+			c.problem(fmt.Sprintf("credentials[%d]", i), "%.40q: want %q or %q", kind, jjm.ProxyKind, jjm.TokenKind)
+		}
+	}
+	c.unique("credentials[%d]", kinds)
 }

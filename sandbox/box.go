@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -50,6 +51,7 @@ func (a *Area) WriteBox(tag jjm.Tag, grids []jjm.GridID) (Box, error) {
 			return Box{}, err
 		}
 		files = append(files, gridDir(grid)+"/job.json")
+		files = slices.AppendSeq(files, maps.Values(job.Credentials))
 		if dir := filepath.Join(a.root, "packages", job.Package); job.Package != "" && !slices.Contains(box.Packages, dir) {
 			box.Packages = append(box.Packages, dir)
 		}
@@ -103,7 +105,8 @@ func (a *Area) Unbox(tag jjm.Tag, box io.Reader) error {
 		}
 	}
 	err := eachFile(box, func(h *tar.Header, r io.Reader) error {
-		if h.Name != assignFile(tag) && !(strings.HasPrefix(h.Name, "jobs/") && path.Base(h.Name) == "job.json") {
+		if h.Name != assignFile(tag) && !(strings.HasPrefix(h.Name, "jobs/") && path.Base(h.Name) == "job.json") &&
+			!strings.HasPrefix(h.Name, "credentials/") {
 			return jjm.Errorf(jjm.Invalid, "%.100q does not belong in a box", h.Name)
 		}
 		return a.putFile(h, r, quick)

@@ -13,6 +13,9 @@ type Job struct {
 	// the names in it.
 	Package string   `json:"package,omitempty"`
 	Files   []string `json:"files,omitempty"`
+	// Credentials are files below the area by the variables that lead the
+	// application to them.
+	Credentials map[string]string `json:"credentials,omitempty"`
 	// Env is added to the environment of the application.
 	Env map[string]string `json:"env,omitempty"`
 	// Outputs are glob patterns below the job's directory.

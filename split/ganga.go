@@ -152,9 +152,10 @@ func gaussMethod() *method {
 		}
 		return w
 	}
-	bound, start := m.bound, m.start
+	bound, start, size1 := m.bound, m.start, m.size
 	m.defaults = func(p *Params) { p.EventsPerSubjob, p.NumberOfJobs = 5, 2 }
 	m.bound = func(_ *Work, p *Params) int64 { return bound(work(p), p) }
+	m.size = func(_ *Work, p *Params) string { return size1(work(p), p) }
 	m.start = func(c *Cutting, _ *Work, p *Params) (cutter, error) { return start(c, work(p), p) }
 	return m
 }

@@ -1,6 +1,10 @@
 package split
 
-import "jjm"
+import (
+	"fmt"
+
+	"jjm"
+)
 
 // The names of jjm's own splitters.
 const (
@@ -35,6 +39,13 @@ func rangesMethod(name, unit string, size func(*Params) (int64, error), total fu
 			return 0 // start says so
 		}
 		return r.parts(r.total)
+	}
+	m.size = func(w *Work, p *Params) string {
+		r, err := measure(w, p)
+		if err != nil {
+			return ""
+		}
+		return fmt.Sprintf("%d units in parts of %d ", r.total, r.size)
 	}
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
 		r, err := measure(w, p)

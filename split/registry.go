@@ -20,6 +20,8 @@ type method struct {
 	start func(*Cutting, *Work, *Params) (cutter, error)
 	// bound gives a number that the parts certainly do not exceed, quickly.
 	bound func(*Work, *Params) int64
+	// size, where not nil, tells how much work there is, before "would make".
+	size func(*Work, *Params) string
 }
 
 var _ Splitter = (*method)(nil)
@@ -109,7 +111,11 @@ func (m *method) refuse(work Work, params Params) (int64, error) {
 	}
 	n, err := m.tally(&work, &params)
 	if err == nil && n > MaxParts {
-		err = m.invalid("would make %d parts: at most %d", n, MaxParts)
+		size := ""
+		if m.size != nil {
+			size = m.size(&work, &params)
+		}
+		err = m.invalid("%swould make %d parts: at most %d", size, n, MaxParts)
 	}
 	if err != nil {
 		return 0, err

@@ -33,6 +33,7 @@ type mode int
 
 const (
 	writing  mode = iota
+	scratch       // writes, and leaves it to the system when that comes to disk
 	reading       // reads beside a writer of this process
 	readOnly      // reads a store of another process
 )
@@ -47,12 +48,12 @@ func dial(path string, m mode) (*conn, error) {
 	q := url.Values{"_error_rc": {"1"}, "_dqs": {"0"}, "_busy_timeout": {strconv.Itoa(busyMillis)}, "mode": {"rw"}}
 	pragmas := []string{"foreign_keys=1", "recursive_triggers=1", "temp_store=memory"}
 	switch m {
-	case writing:
+	case writing, scratch:
 		// A WAL of 4 000 pages (16 MiB) before a checkpoint spares fsyncs of
 		// the database file; 64 MiB is what is left of it on disk after a
 		// large transaction.
-		pragmas = append(pragmas, "synchronous=full", "wal_autocheckpoint=4000",
-			"journal_size_limit=67108864", "cache_size=-32768")
+		pragmas = append(pragmas, "synchronous="+map[mode]string{writing: "full", scratch: "off"}[m],
+			"wal_autocheckpoint=4000", "journal_size_limit=67108864", "cache_size=-32768")
 	case reading:
 		pragmas = append(pragmas, "query_only=1", "cache_size=-8192")
 	case readOnly:

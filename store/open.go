@@ -72,7 +72,7 @@ func (s *Store) openWriter() error {
 	if err != nil {
 		return err
 	}
-	if s.writer, err = dial(s.path, writing); err != nil {
+	if s.writer, err = dial(s.path, s.o.writeMode()); err != nil {
 		return err
 	}
 	version, err := s.identify(s.writer)

@@ -34,6 +34,17 @@ type Options struct {
 	// ReadOnly opens a store that exists, also beside a daemon that writes it,
 	// and never changes it.
 	ReadOnly bool
+	// Scratch does not wait for the disk: what was committed survives the end of
+	// the process and not that of the machine. It is for tests of other things.
+	Scratch bool
+}
+
+// writeMode is how the writing connection is opened.
+func (o Options) writeMode() mode {
+	if o.Scratch {
+		return scratch
+	}
+	return writing
 }
 
 // Store is an open store. All methods may be called from many goroutines.
@@ -148,7 +159,7 @@ func (s *Store) begin(ctx context.Context) (*conn, error) {
 	}
 	err := ctx.Err()
 	if err == nil && s.writer == nil {
-		s.writer, err = dial(s.path, writing)
+		s.writer, err = dial(s.path, s.o.writeMode())
 	}
 	if err == nil {
 		_, err = s.writer.exec("BEGIN IMMEDIATE", nil)

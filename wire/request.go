@@ -29,7 +29,7 @@ const (
 // Verbs lists the verbs, in the order in which they are documented.
 func Verbs() []string {
 	return []string{VerbPing, VerbSubmit, VerbLookup, VerbKill, VerbRelease, VerbStatus, VerbList, VerbWait,
-		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan}
+		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan, VerbRenew}
 }
 
 // DecodeRequest reads a request line and checks its form: UTF-8, one JSON
@@ -74,7 +74,7 @@ func decodeError(err error) error {
 // members lists the JSON names a request may hold, at any depth.
 func members() []string {
 	var names []string
-	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order](), reflect.TypeFor[Ban](), reflect.TypeFor[jjm.Origin]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order](), reflect.TypeFor[Ban](), reflect.TypeFor[jjm.Credential](), reflect.TypeFor[jjm.Origin]()} {
 		for f := range t.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !slices.Contains(names, name) {
@@ -113,6 +113,12 @@ func (r *Request) check() error {
 		if err := r.Order.check(); err != nil {
 			return err
 		}
+	}
+	if ps := jjm.CheckCredentials(r.Credentials); len(ps) > 0 {
+		return fmt.Errorf("%s: %w", r.Verb, ps.Err())
+	}
+	if r.Verb == VerbRenew && len(r.Credentials) == 0 {
+		return jjm.Errorf(jjm.Invalid, "renew: member credentials is missing: want [{\"kind\",\"secret\"}]")
 	}
 	if r.Verb == VerbBan {
 		if err := r.Ban.check(); err != nil {
@@ -153,7 +159,7 @@ func (r *Request) checkRefs() error {
 		if !r.Orders && len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "history: %d refs: want exactly one id, or orders", len(r.Refs))
 		}
-	case VerbRecord, VerbOutput, VerbCat, VerbLog:
+	case VerbRecord, VerbOutput, VerbCat, VerbLog, VerbRenew:
 		if len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "%s: %d refs: want exactly one id", r.Verb, len(r.Refs))
 		}
@@ -173,6 +179,9 @@ func (s *Submit) check() error {
 		return jjm.Errorf(jjm.Invalid, "submit.name %.80q: want a file name", s.Name)
 	case len(s.Key) > maxWord:
 		return jjm.Errorf(jjm.Invalid, "submit.key: %d bytes: at most %d", len(s.Key), maxWord)
+	}
+	if ps := jjm.CheckCredentials(s.Credentials); len(ps) > 0 {
+		return fmt.Errorf("submit: %w", ps.Err())
 	}
 	if ps := s.Origin.Problems(); len(ps) > 0 {
 		return fmt.Errorf("submit: %w", ps.Err())

@@ -24,19 +24,20 @@ const MaxRequest = 8 << 20
 
 // Request is what a client sends. Exactly the member named by Verb is read.
 type Request struct {
-	Verb    string   `json:"verb"`
-	Submit  *Submit  `json:"submit,omitempty"`
-	Refs    []string `json:"refs,omitempty"` // lookup, kill, release, status, wait, record, output, cat, history, log
-	List    *List    `json:"list,omitempty"`
-	Path    string   `json:"path,omitempty"`    // record: an XPath-like query, "" = whole
-	Partial bool     `json:"partial,omitempty"` // output: what there is, of an unfinished job
-	File    string   `json:"file,omitempty"`    // cat: stdout, stderr, script, glf
-	Follow  bool     `json:"follow,omitempty"`  // cat
-	Limit   int      `json:"limit,omitempty"`   // history
-	Orders  bool     `json:"orders,omitempty"`  // history: of administrators' orders, instead of a job's; without refs
-	Order   *Order   `json:"order,omitempty"`   // order; without it the orders in force are listed
-	Cluster string   `json:"cluster,omitempty"` // reset
-	Ban     *Ban     `json:"ban,omitempty"`     // ban; without it the bans in force are listed
+	Verb        string           `json:"verb"`
+	Submit      *Submit          `json:"submit,omitempty"`
+	Refs        []string         `json:"refs,omitempty"` // lookup, kill, release, status, wait, record, output, cat, history, log
+	List        *List            `json:"list,omitempty"`
+	Path        string           `json:"path,omitempty"`        // record: an XPath-like query, "" = whole
+	Partial     bool             `json:"partial,omitempty"`     // output: what there is, of an unfinished job
+	File        string           `json:"file,omitempty"`        // cat: stdout, stderr, script, glf
+	Follow      bool             `json:"follow,omitempty"`      // cat
+	Limit       int              `json:"limit,omitempty"`       // history
+	Orders      bool             `json:"orders,omitempty"`      // history: of administrators' orders, instead of a job's; without refs
+	Order       *Order           `json:"order,omitempty"`       // order; without it the orders in force are listed
+	Cluster     string           `json:"cluster,omitempty"`     // reset
+	Ban         *Ban             `json:"ban,omitempty"`         // ban; without it the bans in force are listed
+	Credentials []jjm.Credential `json:"credentials,omitempty"` // renew
 }
 
 // The verbs.
@@ -59,6 +60,7 @@ const (
 	VerbOrder    = "order"
 	VerbReset    = "reset"
 	VerbBan      = "ban"
+	VerbRenew    = "renew"
 )
 
 // Submit hands over a job file.
@@ -76,6 +78,9 @@ type Submit struct {
 	Anew bool `json:"anew_after_cancel,omitempty"`
 	// Origin is where the grid job comes from, as a gatekeeper tells it.
 	Origin *jjm.Origin `json:"origin,omitempty"`
+	// Credentials are for the jobs, if the job file asks for them. One that is
+	// newer than what a grid job that is there already has takes its place.
+	Credentials []jjm.Credential `json:"credentials,omitempty"`
 	// DryRun decides and explains, and makes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -125,6 +130,8 @@ type Answer struct {
 	// orders in force.
 	Orders []jjm.Order `json:"orders,omitempty"`
 	Banned *Banned     `json:"banned,omitempty"`
+	// Renewed answers renew: the kinds that were newer.
+	Renewed []string `json:"renewed,omitempty"`
 }
 
 // Error is an error as the socket carries it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -96,7 +97,7 @@ func (d daemon) act(ctx context.Context, a *local.Adapter) error {
 			return err
 		}
 	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		l, err := a.List(ctx, self(), time.Time{})
 		if err != nil {
 			return err
@@ -149,13 +150,24 @@ func start(t *testing.T, d daemon) (dead bool) {
 	return out.Signal == 9
 }
 
-// The jobs of the crash tests tell of each run, and how they end. The second
-// one leaves an end record as jjm's wrapper does.
+// The jobs of the crash tests tell of each run, by its process, and how they
+// end. The second one leaves an end record as jjm's wrapper does.
 const (
-	plainJob    = `echo x >> ran.$JJM_INDEX; sleep $0; exit 3`
-	recordedJob = `echo x >> ran.$JJM_INDEX; sleep $0
+	plainJob    = `echo $$ >> ran.$JJM_INDEX; sleep $0; exit 3`
+	recordedJob = `echo $$ >> ran.$JJM_INDEX; sleep $0
 		echo "exit=3 user_ms=10 sys_ms=5 rss_kb=77" > $JJM_SPOOL_END.new; mv $JJM_SPOOL_END.new $JJM_SPOOL_END; exit 3`
 )
+
+// isGone reports whether the process has ended whose number a job wrote.
+func isGone(t *testing.T, b adapters.Bulk, name string) bool {
+	t.Helper()
+	pid, err := os.ReadFile(filepath.Join(b.Dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "stat"))
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}
 
 func TestCrash_NoJobIsLostAndNoEndIsWrong(t *testing.T) {
 	const (
@@ -192,7 +204,7 @@ func TestCrash_NoJobIsLostAndNoEndIsWrong(t *testing.T) {
 			killed(t, daemon{State: state, Slots: 2, Submit: []adapters.Bulk{b}, Point: tt.point, Nth: 1})
 			if tt.sleep == short && tt.point != "local.spooled" && tt.point != "local.marked" {
 				waitFor(t, "the job's run", func() bool { return lines(t, b, "ran.0") == 1 })
-				time.Sleep(100 * time.Millisecond) // and its end, of which there may be no trace
+				waitFor(t, "its end", func() bool { return isGone(t, b, "ran.0") })
 			}
 
 			a := open(t, state, config(2))

@@ -33,6 +33,9 @@ func (a *attempt) environment(inherited []string) []string {
 			env[name] = value
 		}
 	}
+	for name, file := range a.job.Credentials {
+		env[name] = filepath.Join(a.area.Root(), file)
+	}
 	list := make([]string, 0, len(env))
 	for name, value := range env {
 		list = append(list, name+"="+value)

@@ -50,7 +50,7 @@ type group struct {
 // groups lists the commands: one file each, one line here.
 func groups() []group {
 	return []group{
-		{"For gatekeepers", []command{submitCommand(), lookupCommand(), killCommand()}},
+		{"For gatekeepers", []command{submitCommand(), lookupCommand(), killCommand(), renewCommand()}},
 		{"For people", []command{
 			statusCommand(), listCommand(), waitCommand(), releaseCommand(), outputCommand(), catCommand(),
 			recordCommand(), historyCommand(), logCommand(), jobTypesCommand(), clustersCommand(), versionCommand(),

@@ -21,6 +21,7 @@ const maxJobFile = 4 << 20
 // submit hands over a grid job and prints its id.
 type submit struct {
 	place
+	secrets
 	File, Key          string
 	DryRun, Wait, JSON bool
 	Anew               bool
@@ -28,6 +29,7 @@ type submit struct {
 
 func (s *submit) flags(fs *flag.FlagSet) {
 	s.place.flags(fs)
+	s.secrets.flags(fs)
 	fs.StringVar(&s.Key, "key", "", "Request `KEY`: the same again is the same grid job.")
 	fs.BoolVar(&s.Anew, "anew-after-cancel", false, "If the grid job of the key was cancelled, make a new one.")
 	fs.BoolVar(&s.DryRun, "dry-run", false, "Decide and explain, and make nothing.")
@@ -52,10 +54,14 @@ func (s *submit) run(c *cli) error {
 	if err != nil {
 		return err
 	}
+	given, err := s.secrets.read()
+	if err != nil {
+		return err
+	}
 	ctx, cancel := interruptible()
 	defer cancel()
 	a, err := s.client(c).Do(ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{
-		Name: name, Text: text, BaseDir: base, Key: s.Key, Anew: s.Anew, DryRun: s.DryRun}})
+		Name: name, Text: text, BaseDir: base, Key: s.Key, Anew: s.Anew, DryRun: s.DryRun, Credentials: given}})
 	if err != nil {
 		return refused(name, err)
 	}

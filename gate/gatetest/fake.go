@@ -555,3 +555,18 @@ func (f *Fake) Ban(ctx context.Context, c gate.Caller, b *wire.Ban) (wire.Banned
 	out.Bans = []jjm.Ban{given}
 	return out, nil
 }
+
+// Renew remembers nothing; every credential is newer.
+func (f *Fake) Renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []jjm.Credential) ([]string, error) {
+	if err := f.hook(ctx, wire.VerbRenew); err != nil {
+		return nil, err
+	}
+	if _, err := f.get(c, id); err != nil {
+		return nil, err
+	}
+	var kinds []string
+	for _, one := range given {
+		kinds = append(kinds, one.Kind)
+	}
+	return kinds, nil
+}

@@ -392,7 +392,8 @@ well() { [ -z "$(trouble)" ]; }
 
 up() {
 	if alone slurm; then
-		if well && no_strays; then return 0; fi
+		# A controller that was killed gives ids anew, which nodes may refuse.
+		if [ ! -e "$bed/killed-slurmctld" ] && well && no_strays; then return 0; fi
 		wipe
 	elif well; then
 		return 0
@@ -466,8 +467,11 @@ heal() {
 	done
 	within 30 controller_up || fail "slurmctld does not answer"
 	end_forgotten
+	# Nodes tell anew what they run: slurmctld ends what they do not.
+	scontrol reconfigure >/dev/null 2>&1 || :
 	# A node that lost its connection comes back by itself.
 	bad_nodes | while read -r node _ reason; do
+		case $reason in Duplicate*) forget_ids "$node" ;; esac
 		echo "resuming node $node ($reason)"
 		scontrol update nodename="$node" state=resume >/dev/null 2>&1 || :
 	done
@@ -478,6 +482,13 @@ heal() {
 		scontrol release "$job" || :
 	done
 	within 30 well || { trouble >&2 && fail "cannot heal that"; }
+}
+
+# forget_ids makes a node accept ids that it has seen before.
+forget_ids() {
+	end TERM "$1"
+	rm -f "$bed/spool/$1"/cred_state*
+	start "$1"
 }
 
 # end_forgotten ends the jobs that nodes still run and the controller does not
@@ -563,7 +574,10 @@ lose | keep)
 	;;
 freeze) kill -STOP "$(pid "${2:?which daemon}")" ;;
 thaw) kill -CONT "$(pid "${2:?which daemon}")" ;;
-kill) end KILL "${2:?which daemon}" ;;
+kill)
+	[ "${2:?which daemon}" != slurmctld ] || touch "$bed/killed-slurmctld"
+	end KILL "$2"
+	;;
 stop) end TERM "${2:?which daemon}" ;;
 start) start "${2:?which daemon}" ;;
 *) fail "usage: slurm.sh up | down [--wipe] | status | env | heal | lose|keep history | freeze|thaw|kill|stop|start DAEMON" ;;

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 const (
 	patience  = 2 * time.Minute
-	pollEvery = 25 * time.Millisecond
+	pollEvery = 100 * time.Millisecond
 )
 
 // person is an account.

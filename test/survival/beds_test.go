@@ -138,10 +138,11 @@ func onFakePBS(t *testing.T) (string, int) {
 	return section("pbs", fmt.Sprintf("bin = %q\nenv = {FAKEPBS_DIR = %q}\n", dir, spool)), uid
 }
 
-// bedSite makes a site whose only cluster is the one given.
-func bedSite(t *testing.T, section string, uid int) *site {
+// bedSite makes a site whose only cluster is the one given, with a limit of
+// early retries.
+func bedSite(t *testing.T, section string, uid, retry int) *site {
 	t.Helper()
-	s := newSite(t, settings{cluster: section, uid: uid})
+	s := newSite(t, settings{cluster: section, uid: uid, retry: retry})
 	s.patience = bedPatience
 	return s
 }
@@ -153,7 +154,7 @@ func TestBeds_AGridJobRunsToItsTar(t *testing.T) {
 		t.Run(p.kind, func(t *testing.T) {
 			t.Parallel()
 			section, uid := p.start(t)
-			s := bedSite(t, section, uid)
+			s := bedSite(t, section, uid, 1)
 			s.startReady()
 			for _, glf := range []bool{true, false} {
 				d := design{jobs: 20, glf: glf, mix: "yes", key: fmt.Sprintf("glf-%v", glf)}
@@ -175,7 +176,7 @@ func TestBeds_AKillLeavesNothingRunning(t *testing.T) {
 		t.Run(p.kind, func(t *testing.T) {
 			t.Parallel()
 			section, uid := p.start(t)
-			s := bedSite(t, section, uid)
+			s := bedSite(t, section, uid, 1)
 			s.startReady()
 			d := design{jobs: 150, seconds: 600, key: "once", killed: true}
 			id := s.goDrive(t.Context(), driveOnly, d).wait(t)

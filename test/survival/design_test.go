@@ -30,11 +30,11 @@ ms=$(( 10 + first * 7919 % 90 ))
 [ $((job % 10)) -ne 9 ] || "$JJM_PROGRESS" simulate 1 "$events"
 pause() { sleep $((ms / 1000)).$(printf %03d $((ms % 1000))); }
 case $MIX:$((job % 10)) in
-yes:5) if [ "$attempt" = 0 ]; then pause; book retry; report RETRY again; exit 0; fi ;;
+yes:5 | most:5) if [ "$attempt" = 0 ]; then pause; book retry; report RETRY again; exit 0; fi ;;
 held:5) if [ "$attempt" = 0 ]; then pause; book held; report HOLD "look at me"; exit 0; fi ;;
 yes:6) pause; book exit7; exit 7 ;;
-yes:7) pause; book failed; report FAILED "by design"; exit 0 ;;
-yes:8) sleep 600; book overslept; exit 0 ;;
+yes:7 | most:7) pause; book failed; report FAILED "by design"; exit 0 ;;
+yes:8 | most:8) sleep 600; book overslept; exit 0 ;;
 slow:*) ms=$((1000 + job * 2000)) ;;
 hang:*) if [ "$attempt" = 0 ]; then sleep 600; exit 0; fi ;;
 esac
@@ -55,7 +55,8 @@ type design struct {
 	// glf: the type montecarlo, which reports by GBS log file; else script,
 	// which reports by its exit code.
 	glf bool
-	// mix is the MIX of the application: "yes" for all kinds of ends, "hang"
+	// mix is the MIX of the application: "yes" for all kinds of ends, "most" for
+	// all but exit codes that are retried up to the limit of retries, "hang"
 	// for first attempts that hang, "held" for some that ask for HOLD, "slow" for successes that take longer from
 	// one to the next, "" for successes only.
 	mix     string
@@ -129,9 +130,10 @@ func (d design) of(n int32) want {
 		w = want{states: []jjm.State{jjm.Failed}}
 	case d.mix == "hang":
 		w.attempts = 2
-	case d.mix != "yes" && (d.mix != "held" || kind != 5):
+	case !d.mixed() && (d.mix != "held" || kind != 5):
 	case kind == 5:
 		w.attempts = 2
+	case kind == 6 && d.mix == "most":
 	case kind == 6:
 		w.states = []jjm.State{jjm.Failed}
 		if d.glf {
@@ -148,10 +150,13 @@ func (d design) of(n int32) want {
 	return w
 }
 
+// mixed reports whether local jobs end in different ways.
+func (d design) mixed() bool { return d.mix == "yes" || d.mix == "most" }
+
 // sleepers are the local jobs that go on until they are killed.
 func (d design) sleepers() []int32 {
 	var ns []int32
-	for n := int32(8); int(n) < d.jobs && d.mix == "yes"; n += 10 {
+	for n := int32(8); int(n) < d.jobs && d.mixed(); n += 10 {
 		ns = append(ns, n)
 	}
 	return ns
@@ -164,7 +169,7 @@ func (d design) status() []jjm.GridStatus {
 		return []jjm.GridStatus{jjm.Aborted}
 	case d.refused:
 		return []jjm.GridStatus{jjm.GridFailed}
-	case d.mix == "yes":
+	case d.mixed():
 		return []jjm.GridStatus{jjm.Finished}
 	}
 	return []jjm.GridStatus{jjm.Done}

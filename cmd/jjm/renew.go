@@ -1,0 +1,97 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"jjm"
+	"jjm/wire"
+)
+
+// secrets are the flags that name files of credentials.
+type secrets struct{ Proxy, Token string }
+
+func (s *secrets) flags(fs *flag.FlagSet) {
+	fs.StringVar(&s.Proxy, "proxy", "", "The jobs may use the proxy certificate in this `FILE`.")
+	fs.StringVar(&s.Token, "token", "", "The jobs may use the bearer token in this `FILE`.")
+}
+
+// maxSecretFile is the longest file of a credential, in bytes.
+const maxSecretFile = 512 << 10
+
+// read gives the credentials; an error names the file, never what is in it.
+func (s secrets) read() ([]jjm.Credential, error) {
+	var all []jjm.Credential
+	for _, c := range []struct{ kind, file string }{{jjm.ProxyKind, s.Proxy}, {jjm.TokenKind, s.Token}} {
+		if c.file == "" {
+			continue
+		}
+		f, err := os.Open(c.file)
+		if err != nil {
+			return nil, usage("--%s: %w", c.kind, err)
+		}
+		text, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
+		_ = f.Close()
+		if err != nil {
+			return nil, usage("--%s: %w", c.kind, err)
+		}
+		if len(strings.TrimSpace(string(text))) == 0 || len(text) > maxSecretFile {
+			return nil, usage("--%s %s: want a file of 1 to %d bytes", c.kind, c.file, maxSecretFile)
+		}
+		all = append(all, jjm.Credential{Kind: c.kind, Secret: jjm.Secret(text)})
+	}
+	return all, nil
+}
+
+// renew gives a grid job newer credentials.
+type renew struct {
+	place
+	secrets
+	ID string
+}
+
+func (r *renew) flags(fs *flag.FlagSet) {
+	r.place.flags(fs)
+	r.secrets.flags(fs)
+}
+
+func (r *renew) take(words []string) { r.ID = words[0] }
+
+func renewCommand() command {
+	return command{
+		name: "renew", args: "ID", min: 1, max: 1, summary: "Give the jobs of a grid job a newer proxy or token",
+		detail: "The file that the jobs have is replaced, also for those that run. It prints ID renewed KIND, or ID no-change: one that " +
+			"ends earlier than what the jobs have is not taken. A submission again, with the same key, renews too.",
+		example: "jjm renew 17 --proxy /tmp/x509up_u1000",
+		make:    func() verb { return &renew{} },
+	}
+}
+
+func (r *renew) run(c *cli) error {
+	if err := checkRefs([]string{r.ID}, true); err != nil {
+		return err
+	}
+	given, err := r.secrets.read()
+	if err != nil {
+		return err
+	}
+	if len(given) == 0 {
+		return usage("want --proxy FILE or --token FILE; see jjm renew --help")
+	}
+	a, err := r.ask(c, wire.Request{Verb: wire.VerbRenew, Refs: []string{r.ID}, Credentials: given})
+	if err != nil {
+		return err
+	}
+	if len(a.Renewed) == 0 {
+		_, err = fmt.Fprintf(c.out, "%s no-change\n", field(r.ID))
+	}
+	for _, kind := range a.Renewed {
+		if _, err := fmt.Fprintf(c.out, "%s renewed %s\n", field(r.ID), field(kind)); err != nil {
+			return err
+		}
+	}
+	return err
+}

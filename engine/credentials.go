@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"jjm"
+	"jjm/sandbox"
+	"jjm/wire"
+)
+
+// The credentials of a grid job lie in its owner's work area under its handle,
+// private to the account that its jobs run as. They are nowhere else: neither in
+// the store, the journal and the record nor in the log.
+
+// checkCredentials finds what a job asks for and was not given. A request key is
+// needed, for a renewal names it. What was given is checked elsewhere.
+func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) {
+	for i, kind := range spec.Credentials {
+		if !slices.ContainsFunc(given, func(c jjm.Credential) bool { return c.Kind == kind }) {
+			ps = append(ps, jjm.Problem{Field: fmt.Sprintf("credentials[%d]", i),
+				Text: fmt.Sprintf("the job asks for a %[1]s, and none came with it: jjm submit --%[1]s FILE", kind)})
+		}
+	}
+	if len(spec.Credentials) > 0 && spec.Key == "" {
+		ps = append(ps, jjm.Problem{Field: "key", Text: "is missing: a job that asks for credentials has a request key, by which they are renewed"})
+	}
+	return ps
+}
+
+// putCredentials stores, of what the jobs ask for, what is newer than what is
+// there, and tells which kinds it was. It comes before the grid job is stored, so
+// that no job starts without them.
+func (e *Engine) putCredentials(owner jjm.Owner, spec *jjm.Spec, given []jjm.Credential) (kinds []string, err error) {
+	h := jjm.HandleOf(owner.UID, spec.Key)
+	for _, c := range given {
+		if !slices.Contains(spec.Credentials, c.Kind) {
+			continue
+		}
+		ar, err := e.areas.of(owner)
+		if err != nil {
+			return kinds, err
+		}
+		stored, err := ar.PutCredential(h, c)
+		if err != nil {
+			return kinds, fmt.Errorf("store the %s: %w", c.Kind, err)
+		}
+		if stored {
+			end, _ := sandbox.Expiry(c.Kind, string(c.Secret))
+			e.log.Info("credential stored", "kind", c.Kind, "owner", owner.User, "handle", h, "until", end)
+			kinds = append(kinds, c.Kind)
+		}
+	}
+	return kinds, nil
+}
+
+// dropCredentials removes those of a grid job that is over or never came to be,
+// unless another live one has the same key.
+func (e *Engine) dropCredentials(owner jjm.Owner, spec *jjm.Spec, over jjm.GridID) {
+	if len(spec.Credentials) == 0 || e.keyLives(owner, spec.Key, over) {
+		return
+	}
+	ar, err := e.areas.of(owner)
+	if err == nil {
+		err = ar.RemoveCredentials(jjm.HandleOf(owner.UID, spec.Key))
+	}
+	if err != nil {
+		e.log.Warn("credentials of a grid job that is over stay", "owner", owner.User, "error", err)
+	}
+}
+
+// keyLives reports whether a live grid job, other than the one given, has a
+// request key of an owner.
+func (e *Engine) keyLives(owner jjm.Owner, key string, but jjm.GridID) bool {
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	for id, g := range e.grids {
+		if id != but && g.job.Spec.Key == key && g.job.Owner.UID == owner.UID && !g.job.Status.Final() {
+			return true
+		}
+	}
+	return false
+}
+
+// Renew gives the jobs of a grid job newer credentials, in the place of those
+// that they have. It tells which kinds were newer.
+func (e *Engine) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) ([]string, error) {
+	job, err := e.find(ctx, caller, id)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case job.Status.Final():
+		return nil, jjm.Errorf(jjm.Conflict, "grid job %s is %s: its credentials are not needed any more", id, job.Status)
+	case len(job.Spec.Credentials) == 0:
+		return nil, jjm.Errorf(jjm.Conflict, "the jobs of grid job %s did not ask for credentials", id)
+	}
+	if ps := jjm.CheckCredentials(given); len(ps) > 0 {
+		return nil, ps.Err()
+	}
+	return e.putCredentials(job.Owner, &job.Spec, given)
+}
+
+// credentialsOf are the files that the jobs of a grid job find through their
+// environment, below the area, by the names of the variables.
+func credentialsOf(job *jjm.GridJob) map[string]string {
+	if len(job.Spec.Credentials) == 0 {
+		return nil
+	}
+	files := map[string]string{}
+	for _, kind := range job.Spec.Credentials {
+		files[jjm.CredentialKinds()[kind]] = sandbox.CredentialPath(jjm.HandleOf(job.Owner.UID, job.Spec.Key), kind)
+	}
+	return files
+}

@@ -1,0 +1,115 @@
+package sandbox
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"jjm"
+)
+
+// maxCredential bounds what is read of a stored credential.
+const maxCredential = 1 << 20
+
+// CredentialPath is the path, below the area, of a credential of the grid job
+// with a handle.
+func CredentialPath(h jjm.Handle, kind string) string {
+	return credentialDir(h) + "/" + kind
+}
+
+func credentialDir(h jjm.Handle) string { return "credentials/" + string(h) }
+
+// PutCredential stores a credential, mode 0600, whole or not at all, in the place
+// of an older one: jobs that run find the new one under the same path. One that
+// ends before the one that is there is not newer, and changes nothing.
+func (a *Area) PutCredential(h jjm.Handle, c jjm.Credential) (stored bool, err error) {
+	if _, ok := jjm.ParseHandle(string(h)); !ok {
+		return false, jjm.Errorf(jjm.Invalid, "sandbox: credential of %.40q: want a handle", h)
+	}
+	if ps := jjm.CheckCredentials([]jjm.Credential{c}); len(ps) > 0 {
+		return false, ps.Err()
+	}
+	name := CredentialPath(h, c.Kind)
+	old, err := a.readBounded(name, maxCredential)
+	if err == nil && !newer(c.Kind, string(c.Secret), string(old)) {
+		return false, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, wrap(err, "read %s", name)
+	}
+	if err := a.fs.MkdirAll(credentialDir(h), dirMode); err != nil {
+		return false, wrap(err, "make the folder of %s", name)
+	}
+	err = a.replace(name, fileMode, syncNamed, func(f *os.File) error {
+		_, err := f.WriteString(string(c.Secret))
+		return err
+	})
+	return err == nil, wrap(err, "write %s", name)
+}
+
+// RemoveCredentials removes the credentials of a grid job. There being none is a
+// success.
+func (a *Area) RemoveCredentials(h jjm.Handle) error {
+	if _, ok := jjm.ParseHandle(string(h)); !ok {
+		return jjm.Errorf(jjm.Invalid, "sandbox: credentials of %.40q: want a handle", h)
+	}
+	return wrap(a.fs.RemoveAll(credentialDir(h)), "remove the credentials of %s", h)
+}
+
+// newer reports whether a credential is to take the place of another: the same
+// is not, nor is one that ends earlier. Of one whose end is not known nothing is
+// known: the later comer is taken.
+func newer(kind, fresh, old string) bool {
+	if fresh == old {
+		return false
+	}
+	a, known := Expiry(kind, fresh)
+	b, before := Expiry(kind, old)
+	return !known || !before || !a.Before(b)
+}
+
+// Expiry tells when a credential ends: a proxy with the first of its
+// certificates to end, a JSON Web Token by its exp (RFC 7519, section 4.1.4).
+// Nothing is verified: that is for those who are shown it.
+func Expiry(kind, secret string) (end time.Time, known bool) {
+	if kind == jjm.TokenKind {
+		return tokenEnd(secret)
+	}
+	for rest := []byte(secret); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return end, known
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && (!known || cert.NotAfter.Before(end)) {
+			end, known = cert.NotAfter, true
+		}
+	}
+}
+
+func tokenEnd(token string) (time.Time, bool) {
+	parts := strings.Split(strings.TrimSpace(token), ".")
+	if len(parts) != 3 {
+		return time.Time{}, false
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return time.Time{}, false
+	}
+	var claims struct {
+		Exp float64 `json:"exp"`
+	}
+	if json.Unmarshal(text, &claims) != nil || claims.Exp <= 0 || claims.Exp > 1<<40 {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(claims.Exp), 0), true
+}

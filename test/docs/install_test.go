@@ -1,0 +1,167 @@
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// makeIn runs a make target with everything installed below dir. What is built
+// already is not built again.
+func makeIn(t *testing.T, dir string, target string) (string, error) {
+	t.Helper()
+	cmd := exec.Command("make", "-s", "--no-print-directory", target, "BUILD=true", "BIN="+bin.Dir(t), "DESTDIR="+dir, "PREFIX=/usr")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "BIN="+bin.Dir(t))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// files lists what is below a folder.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			all = append(all, strings.TrimPrefix(path, dir))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func must(t *testing.T, out string, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return out
+}
+
+// What was installed works where it is, is checked, and goes away again but for
+// what an administrator wrote.
+func TestInstall_WorksIsCheckedAndGoesAway(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out, err := makeIn(t, dir, "install")
+	printed := strings.Fields(must(t, out, err))
+	got := files(t, dir)
+	for i := range printed {
+		printed[i] = strings.TrimPrefix(printed[i], dir)
+	}
+	slices.Sort(printed)
+	slices.Sort(got)
+	if !slices.Equal(printed, got) || len(got) < 20 {
+		t.Errorf("it says that it installed\n%s\nand installed\n%s", strings.Join(printed, "\n"), strings.Join(got, "\n"))
+	}
+	out, err = makeIn(t, dir, "check")
+	must(t, out, err)
+	unit, err := os.ReadFile(dir + "/usr/lib/systemd/system/jjm.service")
+	if err != nil || !strings.Contains(string(unit), "ExecStart=/usr/bin/jjm serve --config /etc/jjm/jjm.toml") {
+		t.Errorf("the unit: %v\n%s", err, unit)
+	}
+	installedWorks(t, dir)
+
+	// A changed configuration outlives an upgrade, and its end.
+	conf := dir + "/etc/jjm/jjm.toml"
+	if err := os.WriteFile(conf, []byte("log = \"debug\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(dir + "/usr/libexec/jjm/jjm-wrapper"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err = makeIn(t, dir, "check"); err == nil || !strings.Contains(out, "jjm-wrapper is missing") {
+		t.Errorf("a missing program: %v\n%s", err, out)
+	}
+	out, err = makeIn(t, dir, "install")
+	must(t, out, err)
+	out, err = makeIn(t, dir, "check")
+	must(t, out, err)
+	out, err = makeIn(t, dir, "uninstall")
+	must(t, out, err)
+	if left := files(t, dir); !slices.Equal(left, []string{"/etc/jjm/jjm.toml"}) {
+		t.Errorf("left: %v", left)
+	}
+	if text, err := os.ReadFile(conf); err != nil || string(text) != "log = \"debug\"\n" {
+		t.Errorf("the configuration became %q, %v", text, err)
+	}
+	if err := os.Remove(conf); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // an untouched one goes too; and that nothing is there is no error
+		out, err = makeIn(t, dir, "install")
+		must(t, out, err)
+		out, err = makeIn(t, dir, "uninstall")
+		must(t, out, err)
+		out, err = makeIn(t, dir, "uninstall")
+		if left := files(t, dir); must(t, out, err) != "" || len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+}
+
+// installedWorks runs a grid job with the installed programs: they find each
+// other.
+func installedWorks(t *testing.T, dir string) {
+	t.Helper()
+	home, err := os.MkdirTemp("", "jjmi") // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	env := []string{"PATH=" + filepath.Join(dir, "usr/bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "JJM_STATE=" + home + "/s"}
+	serve(t, home, env)
+	job := filepath.Join(home, "job.toml")
+	if err := os.WriteFile(job, []byte("type = \"script\"\n[params]\ncommand = [\"/bin/echo\", \"hello\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(dir+"/usr/bin/jjm", "submit", "--wait", job)
+	cmd.Env = env
+	cmd.WaitDelay = time.Second
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("a grid job: %v\n%s", err, out)
+	}
+	core := exec.Command(dir+"/usr/bin/jjm-lookup", "1")
+	core.Env = env
+	if out, err := core.CombinedOutput(); err != nil || !strings.Contains(string(out), "=") {
+		t.Errorf("jjm-lookup: %v\n%s", err, out)
+	}
+}
+
+// Each gatekeeper's scripts install below DESTDIR alone, are missed by name, and
+// go away.
+func TestInstall_Languages(t *testing.T) {
+	t.Parallel()
+	for _, lang := range []string{"gram", "blahp", "arc"} {
+		t.Run(lang, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if out, err := makeIn(t, dir, "check-"+lang); err == nil || !strings.Contains(out, "is missing") {
+				t.Errorf("nothing is installed, and the check says %v\n%s", err, out)
+			}
+			for range 2 {
+				out, err := makeIn(t, dir, "install-"+lang)
+				must(t, out, err)
+			}
+			if got := files(t, dir); len(got) < 4 {
+				t.Errorf("installed: %v", got)
+			}
+			out, err := makeIn(t, dir, "uninstall-"+lang)
+			must(t, out, err)
+			if left := files(t, dir); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+	if out, err := makeIn(t, t.TempDir(), "check-blahp"); err == nil {
+		t.Errorf("check-blahp: %s", out)
+	}
+}
