@@ -48,6 +48,7 @@ func sections() []section {
 		{"slurm", (*bench).slurm},
 		{"condor", (*bench).condor},
 		{"blahp", (*bench).blahp},
+		{"gatekeepers", (*bench).gatekeepers},
 	}
 }
 
@@ -161,7 +162,7 @@ func (b *bench) prepare(bin, dir, profile string) (err error) {
 	if b.bin, err = filepath.Abs(bin); err != nil {
 		return err
 	}
-	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper"} {
+	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper", "jjm-gatekeeper"} {
 		if _, err := os.Stat(filepath.Join(b.bin, name)); err != nil {
 			return fmt.Errorf("%w: run make build first", err)
 		}
