@@ -105,12 +105,16 @@ func (s *suite) all(do ...func()) {
 	wg.Wait()
 }
 
+// answerTime is what a call through faulty commands may take at least: one that
+// is cut off for a busy machine shows nothing of the fault.
+const answerTime = time.Minute
+
 // limited is the context of one call through faulty commands.
 func (s *suite) limited(f fault) (context.Context, context.CancelFunc) {
 	if f.hangs {
 		return context.WithTimeout(s.Context(), deadline)
 	}
-	return context.WithTimeout(s.Context(), s.Patience)
+	return context.WithTimeout(s.Context(), max(s.Patience, answerTime))
 }
 
 // trouble wants an error of kind Busy that a person can use.
