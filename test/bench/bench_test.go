@@ -25,7 +25,7 @@ var bin programs.Programs
 
 // alone are the sections that need no real batch system.
 func alone() []string {
-	return slices.DeleteFunc(names(), func(name string) bool { return name == "slurm" || name == "condor" || name == "blahp" })
+	return slices.DeleteFunc(names(), func(name string) bool { return slices.Contains([]string{"slurm", "condor", "blahp", "gatekeepers"}, name) })
 }
 
 // tiny is a run of seconds, whose figures mean nothing.
