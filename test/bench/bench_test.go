@@ -25,7 +25,9 @@ var bin programs.Programs
 
 // alone are the sections that need no real batch system.
 func alone() []string {
-	return slices.DeleteFunc(names(), func(name string) bool { return slices.Contains([]string{"slurm", "condor", "blahp", "gatekeepers"}, name) })
+	return slices.DeleteFunc(names(), func(name string) bool {
+		return slices.Contains([]string{"slurm", "condor", "blahp", "gatekeepers"}, name)
+	})
 }
 
 // tiny is a run of seconds, whose figures mean nothing.
