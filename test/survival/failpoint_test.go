@@ -39,7 +39,7 @@ type scenario struct {
 // mixed is the scenario of most failpoints: all kinds of ends, kills of running
 // and of waiting local jobs.
 func mixed(glf bool) scenario {
-	return scenario{design: design{jobs: 30, glf: glf, mix: "yes"}}
+	return scenario{design: design{jobs: 20, glf: glf, mix: "yes"}}
 }
 
 // TestFailpoint_DaemonKilledThere kills a daemon at every failpoint and looks

@@ -47,13 +47,13 @@ func scenarios() map[string]scenario {
 	changes("watch", mixed, 4)
 	changes("verdict", mixed, 6)
 	changes("kill", func(glf bool) scenario {
-		return scenario{design: design{jobs: 30, glf: glf, mix: "yes", killed: true}, drive: driveKilled}
+		return scenario{design: design{jobs: 20, glf: glf, mix: "yes", killed: true}, drive: driveKilled}
 	})
 	changes("order", func(glf bool) scenario {
-		return scenario{design: design{jobs: 30, glf: glf}, drive: driveOrdered}
+		return scenario{design: design{jobs: 20, glf: glf}, drive: driveOrdered}
 	})
 	changes("ban", func(glf bool) scenario {
-		return scenario{design: design{jobs: 30, glf: glf}, drive: driveBanned}
+		return scenario{design: design{jobs: 20, glf: glf}, drive: driveBanned}
 	})
 	changes("release-held", func(glf bool) scenario {
 		return scenario{design: design{jobs: 20, glf: glf, mix: "held"}, drive: driveReleased}
@@ -62,7 +62,7 @@ func scenarios() map[string]scenario {
 		return scenario{set: settings{slots: 1}, design: design{jobs: 2, glf: true, mix: "slow"}, drive: driveDoubled}
 	})
 	changes("refuse", func(glf bool) scenario {
-		return scenario{design: design{jobs: 30, glf: glf, request: `queue = "long"`, refused: true}, drive: driveOnly}
+		return scenario{design: design{jobs: 20, glf: glf, request: `queue = "long"`, refused: true}, drive: driveOnly}
 	})
 	changes("submit-again", func(glf bool) scenario { return awaySpool(mixed(glf)) })
 	changes("doubt", func(glf bool) scenario { return blindSpool(mixed(glf)) })
