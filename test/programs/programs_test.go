@@ -14,7 +14,7 @@ var bin programs.Programs
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 func TestPath_NamesProgramsThatRun(t *testing.T) {
-	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper"} {
+	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper", "jjm-gatekeeper"} {
 		path := bin.Path(t, name)
 		if info, err := os.Stat(path); err != nil || info.Mode()&0o111 == 0 || !filepath.IsAbs(path) {
 			t.Errorf("%s: %v, %v", path, info, err)
@@ -28,7 +28,7 @@ func TestPath_NamesProgramsThatRun(t *testing.T) {
 func TestDir_TakesTheFolderGiven(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("JJM_BIN", dir)
-	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper"} {
+	for _, name := range []string{"jjm", "jjm-daemon", "jjm-wrapper", "jjm-gatekeeper"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
 			t.Fatal(err)
 		}
