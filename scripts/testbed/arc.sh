@@ -22,7 +22,6 @@ set -eu
 
 base=${JJM_TESTBED:-/var/lib/jjm-testbed}
 bed=$base/arc
-net=jjm-arc
 users="jjmgrid1 jjmgrid2"
 port=8443
 
@@ -35,6 +34,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
 # shellcheck source=scripts/testbed/authority.sh
 . "$here/authority.sh"
+net=$(net_of arc)
 
 
 # pid SERVICE prints the process id of arex or ws, if it lives.

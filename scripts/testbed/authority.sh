@@ -92,6 +92,15 @@ make_account() {
 
 home_of() { getent passwd "$1" | cut -d: -f6; }
 
+# net_of NAME is the network namespace of a bed. Beds in a folder of their own have
+# one of their own.
+net_of() {
+	case ${JJM_TESTBED:-/var/lib/jjm-testbed} in
+	/var/lib/jjm-testbed) echo "jjm-$1" ;;
+	*) echo "jjm-$1-$(echo "$JJM_TESTBED" | cksum | cut -d' ' -f1)" ;;
+	esac
+}
+
 # ---- the network namespace ---------------------------------------------------
 
 # make_net NAME makes a network namespace with nothing but a loopback interface:
@@ -109,24 +118,27 @@ in_net() {
 }
 
 # empty_net NAME [PID...] ends every process in the namespace but those named:
-# only the bed and who came to it live there.
+# only the bed and who came to it live there. Each is looked at again at the
+# moment it is killed: process ids are soon another's where much runs.
 empty_net() {
 	[ -e "/run/netns/$1" ] || return 0
-	net=$1 tries=0
+	space=$(stat -L -c %i "/run/netns/$1") tries=0
 	shift
 	while :; do
 		left=""
-		for p in $(ip netns pids "$net" 2>/dev/null); do
+		for p in $(living_in "$space"); do
 			case " $* " in *" $p "*) continue ;; esac
-			ended "$p" || left="$left $p"
+			left="$left $p"
+			signal=TERM
+			[ $tries -lt 10 ] || signal=KILL
+			[ "$(readlink "/proc/$p/ns/net")" != "net:[$space]" ] || kill -$signal "$p" 2>/dev/null || :
 		done
 		[ -n "$left" ] || return 0
-		signal=TERM
-		[ $tries -lt 10 ] || signal=KILL
-		# shellcheck disable=SC2086 # a list
-		kill -$signal $left 2>/dev/null || :
 		tries=$((tries + 1))
 		[ $tries -lt 100 ] || { say "processes$left do not end"; return 1; }
 		sleep 0.05
 	done
 }
+
+# living_in INODE prints the processes in a namespace. A zombie is in none.
+living_in() { find /proc/[0-9]*/ns/net -prune -lname "net:\\[$1\\]" 2>/dev/null | cut -d/ -f3; }

@@ -21,7 +21,6 @@ set -eu
 
 base=${JJM_TESTBED:-/var/lib/jjm-testbed}
 bed=$base/gram
-net=jjm-gram
 users="jjmgrid1 jjmgrid2"
 port=2119
 
@@ -34,6 +33,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
 # shellcheck source=scripts/testbed/authority.sh
 . "$here/authority.sh"
+net=$(net_of gram)
 
 
 # pid prints the process id of the gatekeeper, if it lives.

@@ -22,6 +22,7 @@ type arcSite struct {
 
 // TestARC drives a real A-REX through its REST interface.
 func TestARC(t *testing.T) {
+	t.Parallel() // the other gatekeeper has another bed
 	bed := testbed.StartAlone(t, "arc")
 	slurm := testbed.Start(t, "slurm")
 	t.Cleanup(func() { bed.Do(t, "clean") })
@@ -29,21 +30,14 @@ func TestARC(t *testing.T) {
 		other: personOf(t, bed, bed.Vars["OTHER"], bed.Vars["OTHER_PROXY"])}
 	a.site = openSite(t, bed.Vars["JJM"], a.one.owner, localCluster+bedCluster(slurm, "slurm"))
 	a.start()
-	t.Run("jobs", func(t *testing.T) {
-		for name, scenario := range map[string]func(*testing.T, *arcSite){
-			"plain":             arcPlain,
-			"job file on Slurm": arcJobFile,
-			"failing":           arcFailing,
-			"refused":           arcRefused,
-			"killed":            arcKilled,
-			"second user":       arcSecondUser,
-			"fifty at once":     arcFifty,
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				scenario(t, a)
-			})
-		}
+	together(t, a, map[string]func(*testing.T, *arcSite){
+		"plain":             arcPlain,
+		"job file on Slurm": arcJobFile,
+		"failing":           arcFailing,
+		"refused":           arcRefused,
+		"killed":            arcKilled,
+		"second user":       arcSecondUser,
+		"fifty at once":     arcFifty,
 	})
 	t.Run("restarts", func(t *testing.T) { arcRestarts(t, a) }) // no client gets an answer meanwhile
 }
@@ -239,17 +233,16 @@ func arcRestarts(t *testing.T, a *arcSite) {
 func arcFifty(t *testing.T, a *arcSite) {
 	const clients, each = 5, 10
 	urls := make(chan string, clients*each)
-	t.Run("submit", func(t *testing.T) {
-		for i := range clients {
-			t.Run(strconv.Itoa(i), func(t *testing.T) {
-				t.Parallel()
-				dir := a.one.folder(t)
-				for j := range each {
-					urls <- a.submit(t, a.one, dir, fmt.Sprintf(`&(executable="/bin/echo")(arguments="%d.%d")(stdout="out.txt")`, i, j))
-				}
-			})
+	submitters := map[string]func(*testing.T, *arcSite){}
+	for i := range clients {
+		submitters[strconv.Itoa(i)] = func(t *testing.T, a *arcSite) {
+			dir := a.one.folder(t)
+			for j := range each {
+				urls <- a.submit(t, a.one, dir, fmt.Sprintf(`&(executable="/bin/echo")(arguments="%d.%d")(stdout="out.txt")`, i, j))
+			}
 		}
-	})
+	}
+	together(t, a, submitters)
 	close(urls)
 	for url := range urls {
 		a.jobOf(t, url)

@@ -23,6 +23,7 @@ type gramSite struct {
 
 // TestGRAM is the third tier: the gatekeeper of a site, entered with certificates.
 func TestGRAM(t *testing.T) {
+	t.Parallel() // the other gatekeeper has another bed
 	bed := testbed.StartAlone(t, "gram")
 	slurm := testbed.Start(t, "slurm")
 	t.Cleanup(func() { bed.Do(t, "clean") })
@@ -31,24 +32,17 @@ func TestGRAM(t *testing.T) {
 	g.site = openSite(t, bed.Vars["JJM"], g.one.owner, localCluster+bedCluster(slurm, "slurm"))
 	g.hold(t)
 	g.start()
-	t.Run("jobs", func(t *testing.T) {
-		for name, scenario := range map[string]func(*testing.T, *gramSite){
-			"plain":             gramPlain,
-			"plain on Slurm":    gramPlainOnSlurm,
-			"staged":            gramStaged,
-			"job file on Slurm": gramJobFile,
-			"attributes":        gramAttributes,
-			"failing":           gramFailing,
-			"refused":           gramRefused,
-			"killed":            gramKilled,
-			"second user":       gramSecondUser,
-			"daemon restarts":   gramDaemonRestarts,
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				scenario(t, g)
-			})
-		}
+	together(t, g, map[string]func(*testing.T, *gramSite){
+		"plain":             gramPlain,
+		"plain on Slurm":    gramPlainOnSlurm,
+		"staged":            gramStaged,
+		"job file on Slurm": gramJobFile,
+		"attributes":        gramAttributes,
+		"failing":           gramFailing,
+		"refused":           gramRefused,
+		"killed":            gramKilled,
+		"second user":       gramSecondUser,
+		"daemon restarts":   gramDaemonRestarts,
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"jjm"
 	"jjm/adapters/testbed"
 	"jjm/internal/needs"
 	"jjm/wire"
@@ -21,27 +22,24 @@ import (
 func TestGRAMScript(t *testing.T) {
 	bed := testbed.Start(t, "gram")
 	owner := account(t, bed.Vars["OWNER"])
-	for name, scenario := range map[string]func(*testing.T, *site, *scripts){
-		"answers":        scriptAnswers,
-		"bad programs":   scriptBadPrograms,
-		"two hundred":    scriptTwoHundred,
-		"frozen cluster": scriptFrozen,
-		"full disk":      scriptFullDisk,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+	of := func(scenario func(*testing.T, *site, *scripts)) func(*testing.T, jjm.Owner) {
+		return func(t *testing.T, owner jjm.Owner) {
 			dir, err := os.MkdirTemp("", "jjm-gk-*")
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
-			if err := os.Chmod(dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
 			s := openSite(t, dir, owner, localCluster)
 			scenario(t, s, newScripts(t, owner, dir, bin.Dir(t), s.state()))
-		})
+		}
 	}
+	together(t, owner, map[string]func(*testing.T, jjm.Owner){
+		"answers":        of(scriptAnswers),
+		"bad programs":   of(scriptBadPrograms),
+		"two hundred":    of(scriptTwoHundred),
+		"frozen cluster": of(scriptFrozen),
+		"full disk":      of(scriptFullDisk),
+	})
 }
 
 // Each verb's whole answer, through the life of jobs that end well, fail, and are
@@ -109,11 +107,13 @@ func scriptAnswers(t *testing.T, s *site, g *scripts) {
 // Whatever a program in jjm's place does, the stream stays whole: trouble with a
 // poll is no news, and the next job is not touched.
 func scriptBadPrograms(t *testing.T, s *site, g *scripts) {
-	for name, c := range map[string]struct {
+	type answers struct {
 		program string
 		poll    []string
 		submit  string // the first line
-	}{
+	}
+	tests := map[string]func(*testing.T, *scripts){}
+	for name, c := range map[string]answers{
 		"silent":      {"exit 0", nil, "ERROR:126"},
 		"blank lines": {`printf '\n\n'; echo JOB_ID=g1; printf '\n'; echo JOB_STATE=2`, []string{"JOB_STATE:2"}, "JOB_ID:g1"},
 		"garbage":     {`head -c 100000 /dev/urandom; echo; echo GRAM_SCRIPT_ERROR:25; echo JOB_STATE=99`, nil, "ERROR:126"},
@@ -124,13 +124,9 @@ func scriptBadPrograms(t *testing.T, s *site, g *scripts) {
 		// It holds its output open beyond its end, and so does not answer in time.
 		"leaves a child": {`sleep 600 & exit 0`, nil, "ERROR:126"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		tests[name] = func(t *testing.T, g *scripts) {
 			dir := filepath.Join(g.dir, strings.ReplaceAll(name, " ", "-"))
-			if err := os.MkdirAll(dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(dir, 0o777); err != nil {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
 			if c.program != "" {
@@ -144,8 +140,9 @@ func scriptBadPrograms(t *testing.T, s *site, g *scripts) {
 			}
 			j.attr["jobid"] = "'g1'"
 			p.wantLines("poll", j, c.poll...)
-		})
+		}
 	}
+	together(t, g, tests)
 }
 
 // Two hundred jobs through five scripts, as a job manager has them, while the

@@ -11,6 +11,7 @@ package gatekeepers_test
 
 import (
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,4 +59,15 @@ func write(t testing.TB, path, text string, mode os.FileMode) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// together runs subtests at the same time, all of them: they wait rather than
+// work, and t.Parallel would let no more run than there are processors.
+func together[T any](t *testing.T, with T, scenarios map[string]func(*testing.T, T)) {
+	t.Helper()
+	var all sync.WaitGroup
+	for name, scenario := range scenarios {
+		all.Go(func() { t.Run(name, func(t *testing.T) { scenario(t, with) }) })
+	}
+	all.Wait()
 }
