@@ -324,7 +324,7 @@ start() {
 	rm -f "$root"/var/lib/condor/spool/history*
 	# Descriptors of the caller, the lock among them, must not live on in daemons.
 	env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root CONDOR_CONFIG=/etc/condor/condor_config \
-		setsid unshare --pid --fork sh -c "$own_proc" "$root" </dev/null >"$bed/master.out" 2>&1 8>&- 9>&- &
+		setsid unshare --pid --fork sh -c "$own_proc" "$root" </dev/null >"$bed/master.out" 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
 }
 
 ready() {
