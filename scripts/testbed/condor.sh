@@ -433,9 +433,11 @@ heal() {
 	wait_ready
 }
 
-# The history is what has left the queue; the event log tells it too.
+# The history is what has left the queue; the event log tells it too. The schedd
+# keeps the file open and would write on into one that is removed.
 lose_history() {
-	rm -f "$root"/var/lib/condor/spool/history*
+	rm -f "$root"/var/lib/condor/spool/history.*
+	[ ! -e "$root/var/lib/condor/spool/history" ] || : >"$root/var/lib/condor/spool/history"
 	: >"$root/var/log/condor/EventLog"
 }
 
