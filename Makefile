@@ -50,7 +50,7 @@ test-all: build
 	@$(MAKE) --no-print-directory -j2 nice-lint units
 units:
 	@bin=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm* $$bin && { \
-		JJM_BIN=$$bin $(GO) test -count=1 -timeout 20m -vet=off -p 5 -parallel 24 $(WAITING) ./... ; \
+		JJM_BIN=$$bin $(GO) test -count=1 -timeout 40m -vet=off -p 5 -parallel 24 $(WAITING) ./... ; \
 		status=$$? ; rm -rf $$bin ; exit $$status ; }
 nice-lint:
 	@nice $(MAKE) --no-print-directory lint
