@@ -62,13 +62,22 @@ func TestWith_MakesBedsWell(t *testing.T) {
 	}
 }
 
-// stray starts a job that stays, and gives its process.
-func stray(t *testing.T, b *testbed.Bed, bad broken) int {
+// stray starts a job that stays, and gives its process: by its command line, for
+// HTCondor's daemons count their processes for themselves.
+func stray(t *testing.T, b *testbed.Bed, bad broken) (pid int) {
 	t.Helper()
-	pid, err := strconv.Atoi(strings.TrimSpace(submit(t, b, bad, "echo $$ >$0.new; mv $0.new $0.ran; exec sleep 600")))
-	if err != nil || over(pid) {
-		t.Fatalf("the job's process is %d: %v", pid, err)
-	}
+	mark := fmt.Sprintf("600.%d%d", os.Getpid(), time.Now().UnixNano())
+	submit(t, b, bad, "echo up >$0.new; mv $0.new $0.ran; exec sleep "+mark)
+	eventually(t, "the job sleeps", func() error {
+		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, path := range all {
+			if line, err := os.ReadFile(path); err == nil && string(line) == "sleep\x00"+mark+"\x00" {
+				pid, err = strconv.Atoi(filepath.Base(filepath.Dir(path)))
+				return err
+			}
+		}
+		return fmt.Errorf("none of %d processes is sleep %s, %w", len(all), mark, err)
+	})
 	return pid
 }
 

@@ -17,7 +17,7 @@ func makeIn(t *testing.T, dir string, target string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("make", "-s", "--no-print-directory", target, "BUILD=true", "BIN="+bin.Dir(t), "DESTDIR="+dir, "PREFIX=/usr")
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "BIN="+bin.Dir(t))
+	cmd.Env = append(os.Environ(), "BIN="+bin.Dir(t), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=") // the tests may run below make
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
