@@ -200,22 +200,39 @@ func (s *site) submit(ctx context.Context, d design) (jjm.GridID, error) {
 	return a.Submit.ID, nil
 }
 
-// submitAs submits by the command, as the account of the daemon.
+// submitAs submits by the command, as the account of the daemon, again as long
+// as no daemon answers.
 func (s *site) submitAs(ctx context.Context, d design) (jjm.GridID, error) {
 	file := filepath.Join(s.dir, "survival.toml")
 	if err := os.WriteFile(file, []byte(d.text(s)), 0o644); err != nil {
 		return 0, err
 	}
-	cmd := exec.CommandContext(ctx, bin.Path(s.t, "jjm"), "submit", file)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "JJM_STATE=" + s.state}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential()}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return 0, fmt.Errorf("jjm submit: %w: %s", err, out)
+	for {
+		cmd := exec.CommandContext(ctx, bin.Path(s.t, "jjm"), "submit", file)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "JJM_STATE=" + s.state}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential()}
+		out, err := cmd.Output()
+		if code := cmd.ProcessState.ExitCode(); err != nil && code != exitUnreachable {
+			return 0, fmt.Errorf("jjm submit: %w: %s", err, errorText(err))
+		}
+		if err == nil {
+			id, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+			return jjm.GridID(id), err
+		}
 	}
-	id, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
-	return jjm.GridID(id), err
 }
+
+// errorText is what a command wrote on standard error.
+func errorText(err error) []byte {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.Stderr
+	}
+	return nil
+}
+
+// exitUnreachable is jjm's exit code for "no daemon answers": the same again.
+const exitUnreachable = 4
 
 // until asks for the status of local jobs until ok.
 func (s *site) until(ctx context.Context, ref string, ok func(wire.Status) bool) error {

@@ -1,0 +1,79 @@
+package survival_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"jjm/adapters/testbed"
+)
+
+// holders are the commands with which people hold jobs that wait, and never
+// those that run.
+var holders = map[string]string{"slurm": "scontrol hold", "condor": "condor_hold -constraint", "sge": "qhold"}
+
+// TestBeds_AHoldIsReleasedByRule holds local jobs that wait, with the batch
+// system's own command; a rule releases them, and the grid job comes to its end.
+func TestBeds_AHoldIsReleasedByRule(t *testing.T) {
+	for kind, holder := range holders {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := testbed.Start(t, kind)
+			section, uid := bedSection(t, b, kind, "")
+			if kind == "sge" {
+				section += "pe = \"smp\"\n"
+			}
+			s := bedSite(t, section+"[[cluster.hold]]\nby = \"operator\"\ndo = \"release\"\nafter = \"0s\"\n", uid, 1)
+			s.startReady()
+			// So many cores that most of them wait.
+			d := design{jobs: 8, seconds: 2, request: "cores = 16", key: "once"}
+			r := s.goDrive(t.Context(), driveOnly, d)
+			s.started(d, 1)
+			holdWaiting(t, b, s, holder)
+			s.final(r.wait(t))
+			history := ""
+			for _, j := range s.verify(r.id, d).journal {
+				history += fmt.Sprintf("%d-%d %s -> %s: %s\n", j.First, j.Last, j.From, j.To, j.Cause)
+			}
+			if !strings.Contains(history, "releas") {
+				t.Errorf("no release is in the history:\n%s", history)
+			}
+		})
+	}
+}
+
+// holdWaiting holds the local jobs that wait in the batch system.
+func holdWaiting(t *testing.T, b *testbed.Bed, s *site, holder string) {
+	t.Helper()
+	var jobs []string // arrays and clusters: what comes before the index
+	s.await("the batch system's ids", s.patience, func() bool {
+		for _, l := range s.status(s.only()).Locals {
+			job, _, _ := strings.Cut(strings.ReplaceAll(l.BatchID, "_", "."), ".")
+			if job != "" && !slices.Contains(jobs, job) {
+				jobs = append(jobs, job)
+			}
+		}
+		return len(jobs) > 0
+	})
+	words := strings.Fields(holder)
+	for _, job := range jobs {
+		args := append(words[1:len(words):len(words)], job)
+		if words[0] == "condor_hold" {
+			args[len(args)-1] = "JobStatus == 1 && ClusterId == " + job
+		}
+		cmd := exec.Command(filepath.Join(b.Bin, words[0]), args...)
+		cmd.Env = os.Environ()
+		for name, value := range b.Env {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %v\n%s", words[0], args, err, out)
+		}
+		t.Logf("%s %v: %s", words[0], args, out)
+	}
+}
