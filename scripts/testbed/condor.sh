@@ -518,6 +518,7 @@ case "${1:-} ${2:-}" in
 		ENV_CONDOR_CONFIG=$bed/client_config
 		EVENT_LOG=$root/var/log/condor/EventLog
 		CORES=$cores
+		COLLECTOR=127.0.0.1:$port
 	END
 	;;
 *" schedd" | *" startd" | *" collector" | *" negotiator") disturb "$1" "$2" ;;
