@@ -77,7 +77,7 @@ func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 			if key == "" || key == "-" {
 				continue
 			}
-			named := regexp.MustCompile(`(?m)^(# +)?` + key + ` = |^(# )?\[+(engine\.)?` + key + `\]+$`)
+			named := regexp.MustCompile(`(?m)^(# +)?` + key + ` = |^(# )?\[+((engine|advertise)\.)?` + key + `\]+$`)
 			if !named.Match(text) {
 				t.Errorf("%s: setting %q is not in %s", typ, key, etcFile)
 			}
