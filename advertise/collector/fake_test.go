@@ -4,20 +4,43 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"jjm"
 	"jjm/advertise"
 )
 
-// fake is a collector in memory, with the faults of real ones; only one goroutine
-// at a time touches it. The tests with a bed have the real one.
+// fake is a collector in memory, with the faults of real ones. The tests with a
+// bed have the real one.
 type fake struct {
+	mu sync.Mutex
+	poolState
+}
+
+// poolState is what a fake holds, and how it fails.
+type poolState struct {
 	ads                        map[string]string // text by name
 	sent, tries                int
 	down, drops, garble, hangs bool
+}
+
+// look gives what there is just now; set changes it.
+func (f *fake) look() poolState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.poolState
+	p.ads = maps.Clone(p.ads)
+	return p
+}
+
+func (f *fake) set(change func(*poolState)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.poolState)
 }
 
 var _ Collector = (*fake)(nil)
@@ -25,15 +48,19 @@ var _ Collector = (*fake)(nil)
 // commandTime is the deadline of a command, which the real one keeps itself.
 const commandTime = 30 * time.Second
 
+// command begins a command; the lock is held when it succeeds.
 func (f *fake) command(ctx context.Context) error {
+	f.mu.Lock()
 	f.tries++
 	if f.hangs {
+		f.mu.Unlock()
 		ctx, cancel := context.WithTimeout(ctx, commandTime)
 		defer cancel()
 		<-ctx.Done()
 		return jjm.Errorf(jjm.Busy, "run condor_advertise: stopped: %w", ctx.Err())
 	}
 	if f.down {
+		f.mu.Unlock()
 		return jjm.Errorf(jjm.Busy, "condor_advertise: exit 1: connection refused")
 	}
 	if f.ads == nil {
@@ -46,6 +73,7 @@ func (f *fake) Send(ctx context.Context, ad string) error {
 	if err := f.command(ctx); err != nil {
 		return err
 	}
+	defer f.mu.Unlock()
 	f.sent++
 	if f.garble {
 		ad = strings.Replace(ad, `State = "open"`, `State = "closed"`, 1)
@@ -60,6 +88,7 @@ func (f *fake) Held(ctx context.Context, site string) ([]advertise.Held, error) 
 	if err := f.command(ctx); err != nil {
 		return nil, err
 	}
+	defer f.mu.Unlock()
 	ad, there := f.ads[site]
 	if !there {
 		return nil, nil
@@ -71,14 +100,12 @@ func (f *fake) Withdraw(ctx context.Context, site, instance string) error {
 	if err := f.command(ctx); err != nil {
 		return err
 	}
+	defer f.mu.Unlock()
 	if attribute(f.ads[site], "Instance") == instance {
 		delete(f.ads, site)
 	}
 	return nil
 }
-
-// forget is what a collector does that starts anew.
-func (f *fake) forget() { clear(f.ads) }
 
 // attribute reads a string of an ad's text.
 func attribute(ad, name string) string {

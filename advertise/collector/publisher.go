@@ -123,10 +123,9 @@ func (p *Publisher) Trouble() []string {
 
 // note writes down where ads may lie.
 func (p *Publisher) note() {
-	status := p.Status()
-	p.mu.Lock()
+	p.mu.Lock() // the last to write knows best
 	defer p.mu.Unlock()
-	err := remember(p.deps.File, status)
+	err := remember(p.deps.File, p.Status())
 	if err != nil && !p.noted {
 		p.deps.Log.Warn("what is advertised is not noted down; jjm works on", "error", err)
 	}

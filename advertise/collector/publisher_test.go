@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,12 +20,12 @@ import (
 // site is what a publisher under test has to tell.
 type site struct {
 	name    string
-	drained bool
+	drained atomic.Bool
 }
 
 func (s *site) facts() advertise.Facts {
 	return advertise.Facts{Site: s.name, Instance: "jme", Quality: "production", At: jjm.At(time.Now()), Lifetime: 900,
-		Clusters: []advertise.Cluster{{Name: "c", Health: advertise.Answering, Drained: s.drained}}}
+		Clusters: []advertise.Cluster{{Name: "c", Health: advertise.Answering, Drained: s.drained.Load()}}}
 }
 
 // running is a publisher at work, for a test in a bubble.
@@ -58,12 +59,12 @@ func TestPublisher_PublishesReadsBackRenewsAndWithdraws(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 		time.Sleep(time.Hour)
-		if pool.sent < 30 || pool.sent > 32 || p.Status().Collectors[0].Lost != 0 {
-			t.Errorf("sent %d times in an hour, %+v", pool.sent, p.Status().Collectors[0])
+		if pool.look().sent < 30 || pool.look().sent > 32 || p.Status().Collectors[0].Lost != 0 {
+			t.Errorf("sent %d times in an hour, %+v", pool.look().sent, p.Status().Collectors[0])
 		}
 		p.stop()
-		if v := p.Status().Collectors[0]; pool.ads["X"] != "" || v.State != wire.AdWithdrawn || v.There {
-			t.Errorf("after the stop there is %q, and %+v", pool.ads, v)
+		if v := p.Status().Collectors[0]; pool.look().ads["X"] != "" || v.State != wire.AdWithdrawn || v.There {
+			t.Errorf("after the stop there is %q, and %+v", pool.look().ads, v)
 		}
 	})
 }
@@ -73,10 +74,10 @@ func TestPublisher_WhatIsLostIsToldAndSentAgain(t *testing.T) {
 		pool := &fake{}
 		p := run(t, t.TempDir(), &site{name: "X"}, map[string]*fake{"a": pool}, "a")
 		defer p.stop()
-		pool.forget()
+		pool.set(func(p *poolState) { clear(p.ads) })
 		time.Sleep(2*time.Minute + time.Second)
-		if v := p.Status().Collectors[0]; pool.ads["X"] == "" || v.Lost != 1 || v.LostAt == 0 || v.State != wire.AdPublished {
-			t.Errorf("%q, %+v", pool.ads, v)
+		if v := p.Status().Collectors[0]; pool.look().ads["X"] == "" || v.Lost != 1 || v.LostAt == 0 || v.State != wire.AdPublished {
+			t.Errorf("%q, %+v", pool.look().ads, v)
 		}
 	})
 }
@@ -87,31 +88,31 @@ func TestPublisher_ChangesAreSentAtOnceAndCountsAreNot(t *testing.T) {
 		p := run(t, t.TempDir(), s, map[string]*fake{"a": pool}, "a")
 		defer p.stop()
 		time.Sleep(time.Minute)
-		if pool.sent != 1 {
-			t.Fatalf("sent %d times", pool.sent)
+		if pool.look().sent != 1 {
+			t.Fatalf("sent %d times", pool.look().sent)
 		}
-		s.drained = true
+		s.drained.Store(true)
 		time.Sleep(look + time.Second)
-		if pool.sent != 2 || !strings.Contains(pool.ads["X"], `State = "drained"`) {
-			t.Errorf("sent %d times: %s", pool.sent, pool.ads["X"])
+		if pool.look().sent != 2 || !strings.Contains(pool.look().ads["X"], `State = "drained"`) {
+			t.Errorf("sent %d times: %s", pool.look().sent, pool.look().ads["X"])
 		}
 	})
 }
 
 func TestPublisher_TroubleIsToldAndRetried(t *testing.T) {
 	for name, c := range map[string]struct {
-		break_ func(*fake)
+		break_ func(*poolState)
 		want   string
 	}{
-		"down":        {func(f *fake) { f.down = true }, "connection refused"},
-		"drops ads":   {func(f *fake) { f.drops = true }, "does not show it"},
-		"garbles ads": {func(f *fake) { f.garble = true }, "holds another ad than was sent: State is"},
-		"hangs":       {func(f *fake) { f.hangs = true }, "deadline exceeded"},
+		"down":        {func(f *poolState) { f.down = true }, "connection refused"},
+		"drops ads":   {func(f *poolState) { f.drops = true }, "does not show it"},
+		"garbles ads": {func(f *poolState) { f.garble = true }, "holds another ad than was sent: State is"},
+		"hangs":       {func(f *poolState) { f.hangs = true }, "deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pool, other := &fake{}, &fake{}
-				c.break_(pool)
+				pool.set(c.break_)
 				p := run(t, t.TempDir(), &site{name: "X"}, map[string]*fake{"a": pool, "b": other}, "a", "b")
 				defer p.stop()
 				time.Sleep(10 * time.Minute)
@@ -119,10 +120,10 @@ func TestPublisher_TroubleIsToldAndRetried(t *testing.T) {
 				if v.State != wire.AdFailing || !strings.Contains(v.Error, c.want) || v.Since == 0 || len(p.Trouble()) != 1 {
 					t.Errorf("%+v, trouble %q", v, p.Trouble())
 				}
-				if pool.tries < 6 || other.ads["X"] == "" {
-					t.Errorf("%d tries in ten minutes; the other has %q", pool.tries, other.ads)
+				if pool.look().tries < 6 || other.look().ads["X"] == "" {
+					t.Errorf("%d tries in ten minutes; the other has %q", pool.look().tries, other.look().ads)
 				}
-				*pool = fake{}
+				pool.set(func(p *poolState) { *p = poolState{} })
 				time.Sleep(3 * time.Minute)
 				if v := p.Status().Collectors[0]; v.State != wire.AdPublished || v.Error != "" || v.Since != 0 || len(p.Trouble()) != 0 {
 					t.Errorf("it is well again, and %+v", v)
@@ -139,9 +140,9 @@ func TestPublisher_AnotherOfTheSameNameIsTold(t *testing.T) {
 		defer p.stop()
 		twin := (&site{name: "X"}).facts()
 		twin.Instance = "jother"
-		pool.ads["X"] = twin.Ad().Text()
+		pool.set(func(p *poolState) { p.ads["X"] = twin.Ad().Text() })
 		time.Sleep(2*time.Minute + time.Second)
-		if v := p.Status().Collectors[0]; v.State != wire.AdFailing || !strings.Contains(v.Error, `"jother"`) || !strings.Contains(pool.ads["X"], "jme") {
+		if v := p.Status().Collectors[0]; v.State != wire.AdFailing || !strings.Contains(v.Error, `"jother"`) || !strings.Contains(pool.look().ads["X"], "jme") {
 			t.Errorf("%+v", v)
 		}
 	})
@@ -151,7 +152,7 @@ func TestPublisher_AFrozenCollectorDoesNotHoldUpTheStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, dir := &fake{}, t.TempDir()
 		p := run(t, dir, &site{name: "X"}, map[string]*fake{"a": pool}, "a")
-		pool.hangs = true
+		pool.set(func(p *poolState) { p.hangs = true })
 		time.Sleep(2*time.Minute + time.Second) // in the middle of a try
 		before := time.Now()
 		p.stop()
@@ -183,22 +184,24 @@ func TestPublisher_TakesAwayWhatAKilledOneLeft(t *testing.T) {
 		if err := remember(filepath.Join(dir, wire.AdvertisedFile), noted); err != nil {
 			t.Fatal(err)
 		}
-		a.ads["old"], b.ads["old"] = (&site{name: "old"}).facts().Ad().Text(), (&site{name: "old"}).facts().Ad().Text()
-		b.down = true
+		for _, f := range pools {
+			f.set(func(p *poolState) { p.ads["old"] = (&site{name: "old"}).facts().Ad().Text() })
+		}
+		b.set(func(p *poolState) { p.down = true })
 
 		p := run(t, dir, &site{name: "new"}, pools, "a") // another name, and b is no collector any more
-		if a.ads["old"] != "" || a.ads["new"] == "" {
-			t.Errorf("a holds %q", a.ads)
+		if a.look().ads["old"] != "" || a.look().ads["new"] == "" {
+			t.Errorf("a holds %q", a.look().ads)
 		}
 		if got := p.Trouble(); len(got) != 1 || !strings.Contains(got[0], "b since") || !strings.Contains(got[0], "not withdrawn") {
 			t.Errorf("trouble %q", got)
 		}
 		p.stop()
 		p = run(t, dir, &site{name: "new"}, pools, "a") // b is not forgotten
-		b.down = false
+		b.set(func(p *poolState) { p.down = false })
 		time.Sleep(time.Minute)
-		if len(b.ads) != 0 || len(p.Trouble()) != 0 {
-			t.Errorf("b holds %q, trouble %q", b.ads, p.Trouble())
+		if len(b.look().ads) != 0 || len(p.Trouble()) != 0 {
+			t.Errorf("b holds %q, trouble %q", b.look().ads, p.Trouble())
 		}
 		p.stop()
 		p = run(t, dir, &site{name: "new"}, pools, "a")
@@ -217,7 +220,7 @@ func TestPublisher_GivesUpOnWhatHasEndedByItself(t *testing.T) {
 		if err := remember(file, wire.Advertised{Collectors: []wire.AdCollector{left}}); err != nil {
 			t.Fatal(err)
 		}
-		p := run(t, dir, &site{name: "X"}, map[string]*fake{"gone": {down: true}})
+		p := run(t, dir, &site{name: "X"}, map[string]*fake{"gone": {poolState: poolState{down: true}}})
 		time.Sleep(6 * time.Minute)
 		if v := p.Status().Collectors[0]; v.There || v.Error != "" || len(p.Trouble()) > 0 {
 			t.Errorf("%+v", v)
@@ -233,17 +236,16 @@ func TestPublisher_NowTriesAtOnceAndWaitsForNoLongerThanItsCaller(t *testing.T) 
 		defer p.stop()
 		time.Sleep(time.Minute)
 		p.Now(t.Context())
-		if pool.sent != 2 {
-			t.Errorf("sent %d times", pool.sent)
+		if pool.look().sent != 2 {
+			t.Errorf("sent %d times", pool.look().sent)
 		}
-		pool.hangs = true
+		pool.set(func(p *poolState) { p.hangs = true })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		p.Now(ctx)
 		if v := p.Status().Collectors[0]; v.Trying == 0 {
 			t.Errorf("a try is under way, and %+v", v)
 		}
-		pool.hangs = false
 	})
 }
 

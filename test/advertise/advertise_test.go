@@ -89,6 +89,35 @@ func TestAdvertise_TheCommandShowsSendsAndWorksWithoutADaemon(t *testing.T) {
 	s.start()
 }
 
+func TestAdvertise_WithoutCollectorsNothingIsSentAndAllIsShown(t *testing.T) {
+	s := newSite(t, &testbed.Bed{})
+	s.configure("jjm-test-alone", nil, "")
+	s.start()
+	if out, errs, code := s.jjm("advertise"); code != 0 || !strings.Contains(out, "not advertised") || !strings.Contains(out, `Name = "jjm-test-alone"`) {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if _, errs, code := s.jjm("advertise", "--now"); code != 1 || !strings.Contains(errs, "name collectors below [advertise]") {
+		t.Errorf("--now: exit %d, %s", code, errs)
+	}
+}
+
+// A collector that the daemon's account cannot prove itself to refuses the ad.
+func TestAdvertise_ARefusalIsTold(t *testing.T) {
+	s := newSite(t, testbed.Start(t, "condor"))
+	s.env = map[string]string{"_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS": "PASSWORD", "_CONDOR_SEC_DEFAULT_AUTHENTICATION_METHODS": "PASSWORD"}
+	s.configure("jjm-test-refused", collectorOf(s.bed), "")
+	s.start()
+	s.eventually("the refusal is told", func() error {
+		if k := s.told().Collectors[0]; k.State != wire.AdFailing || !strings.Contains(k.Error, "exit 1: ") || k.Sent != 0 {
+			return fmt.Errorf("%+v", k)
+		}
+		return nil
+	})
+	if held, err := s.held("jjm-test-refused"); err != nil || len(held) > 0 {
+		t.Errorf("and yet the collector holds %v, %v", held, err)
+	}
+}
+
 func TestAdvertise_WhatAKilledDaemonLeftIsTakenAwayByTheNext(t *testing.T) {
 	s := newSite(t, testbed.Start(t, "condor"))
 	s.configure("jjm-test-old", collectorOf(s.bed), "")

@@ -37,6 +37,7 @@ type site struct {
 	t    *testing.T
 	bed  *testbed.Bed
 	dir  string
+	env  map[string]string // added to that of the commands
 	cmd  *exec.Cmd
 	over chan struct{}
 }
@@ -57,8 +58,10 @@ func newSite(t *testing.T, bed *testbed.Bed) *site {
 func (s *site) configure(name string, collectors []string, more string) {
 	s.t.Helper()
 	var env []string
-	for _, key := range slices.Sorted(maps.Keys(s.bed.Env)) {
-		env = append(env, fmt.Sprintf("%s = %q", key, s.bed.Env[key]))
+	for _, vars := range []map[string]string{s.bed.Env, s.env} {
+		for _, key := range slices.Sorted(maps.Keys(vars)) {
+			env = append(env, fmt.Sprintf("%s = %q", key, vars[key]))
+		}
 	}
 	list, err := json.Marshal(append([]string{}, collectors...)) // none is [], not null
 	if err != nil {
