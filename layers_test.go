@@ -21,6 +21,7 @@ var layers = map[string]int{
 	"jjm":                      0,
 	"jjm/internal":             0, // helpers of the standard library's kind
 	"jjm/wire":                 1,
+	"jjm/advertise":            1,
 	"jjm/split":                1,
 	"jjm/glf":                  1,
 	"jjm/sandbox":              1,
@@ -29,7 +30,6 @@ var layers = map[string]int{
 	"jjm/jobfile":              1,
 	"jjm/analyse":              1,
 	"jjm/accounting":           1,
-	"jjm/advertise":            1,
 	"jjm/adapters":             2,
 	"jjm/handlers":             2,
 	"jjm/adapters/local":       3,
