@@ -43,7 +43,7 @@ demo: build
 # batch systems. Packages that wait rather than work are begun first, and lint
 # takes what they leave of the processors. One build of the programs serves all;
 # accounts without privileges reach it.
-WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/slurm ./adapters/testbed ./adapters/command ./adapters/pbs ./engine
+WAITING = ./test/survival ./test/gatekeepers ./test/advertise ./adapters/condor ./adapters/sge ./adapters/slurm ./adapters/testbed ./adapters/command ./adapters/pbs ./engine
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
 test-all: build

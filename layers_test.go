@@ -21,6 +21,7 @@ var layers = map[string]int{
 	"jjm":                      0,
 	"jjm/internal":             0, // helpers of the standard library's kind
 	"jjm/wire":                 1,
+	"jjm/advertise":            1,
 	"jjm/split":                1,
 	"jjm/glf":                  1,
 	"jjm/sandbox":              1,
@@ -34,6 +35,7 @@ var layers = map[string]int{
 	"jjm/adapters/local":       3,
 	"jjm/adapters/":            3,
 	"jjm/adapters/adaptertest": 3,
+	"jjm/advertise/collector":  3,
 	"jjm/adapters/conformance": 3,
 	"jjm/handlers/":            3,
 	"jjm/adapters/all":         4,

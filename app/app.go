@@ -21,6 +21,7 @@ import (
 	"jjm/adapters"
 	adaptersall "jjm/adapters/all"
 	"jjm/adapters/idealize"
+	"jjm/advertise/collector"
 	"jjm/engine"
 	"jjm/gate"
 	handlersall "jjm/handlers/all"
@@ -57,6 +58,8 @@ type App struct {
 	gate    *gate.Server
 	socket  net.Listener
 	helpers *asuser.Pool // of owners, if jobs run as them
+	// publisher tells brokers of the site, if they are to hear of it.
+	publisher *collector.Publisher
 
 	closers []closer // in order of opening
 }
@@ -111,7 +114,8 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	a.config.Gate.Version = a.opts.Version
-	a.gate = gate.New(service{a.engine}, a.config.Gate, a.log)
+	a.openPublisher()
+	a.gate = gate.New(service{a.engine, a.publisher, len(a.config.Advertise.Collectors) > 0}, a.config.Gate, a.log)
 	a.engine.TakeIn(ctx) // before anybody is answered
 	if a.socket, err = gate.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {
 		return err
@@ -245,6 +249,7 @@ func (a *App) Run(ctx context.Context) error {
 		failed[1] = a.gate.Serve(ctx, a.socket)
 	})
 	wg.Go(func() { a.watchConfig(ctx) })
+	wg.Go(func() { a.publisher.Run(ctx) })
 	if a.config.Accounting.Blah != "" {
 		wg.Go(func() { a.keepAccounts(ctx) })
 	}

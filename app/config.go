@@ -12,6 +12,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	adaptersall "jjm/adapters/all"
+	"jjm/advertise/collector"
 	"jjm/engine"
 	"jjm/gate"
 	"jjm/internal/strict"
@@ -38,6 +39,8 @@ type Config struct {
 	Gate   gate.Config   `toml:"gate"`
 	// Accounting is what is written for the site's accounting.
 	Accounting AccountingConfig `toml:"accounting"`
+	// Advertise is what brokers are told, and where they are.
+	Advertise collector.Config `toml:"advertise"`
 	// Cluster are the batch systems; the first is the default. Each has a
 	// name, a kind, and the settings of its kind.
 	Cluster []map[string]any `toml:"cluster"`
@@ -50,7 +53,7 @@ const DefaultPath = "/etc/jjm/jjm.toml"
 // DefaultPath if there is such a file, else the defaults alone. All mistakes
 // are reported at once, with their places.
 func Load(path string, getenv func(string) string) (Config, string, error) {
-	c := Config{Log: "info", Engine: engine.Defaults()}
+	c := Config{Log: "info", Engine: engine.Defaults(), Advertise: collector.Defaults()}
 	path, given := locate(path, getenv)
 	places, broken := strict.Places{}, jjm.Problems(nil)
 	if path != "" {
@@ -94,6 +97,9 @@ func (c *Config) fill(getenv func(string) string) {
 	if c.RunAs == "" {
 		c.RunAs = runAsService
 	}
+	if c.Advertise.Site == "" {
+		c.Advertise.Site = siteName()
+	}
 	if len(c.Cluster) == 0 {
 		c.Cluster = []map[string]any{{"name": "local", "kind": "local"}}
 	}
@@ -117,7 +123,7 @@ func nobody(string) string { return "" }
 
 // check finds what is wrong with values.
 func (c *Config) check() jjm.Problems {
-	problems := append(c.Engine.Check(), c.Accounting.Check()...)
+	problems := slices.Concat(c.Engine.Check(), c.Accounting.Check(), c.Advertise.Check())
 	for _, p := range c.Gate.Check() {
 		p.Field = "gate." + strings.TrimPrefix(p.Field, "gate.")
 		problems = append(problems, p)

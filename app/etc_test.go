@@ -10,6 +10,7 @@ import (
 
 	"jjm/adapters/idealize"
 	"jjm/adapters/local"
+	"jjm/advertise/collector"
 	"jjm/engine"
 	"jjm/gate"
 	"jjm/plan"
@@ -46,6 +47,12 @@ func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
 	if want := engine.Defaults(); !reflect.DeepEqual(c.Engine, want) || !reflect.DeepEqual(plain.Engine, want) {
 		t.Errorf("[engine] of the file:\n%+v\nof the program:\n%+v", c.Engine, want)
 	}
+	defaults := collector.Defaults()
+	defaults.Site = siteName()
+	defaults.Env = map[string]string{}
+	if !reflect.DeepEqual(c.Advertise, defaults) {
+		t.Errorf("[advertise] of the file:\n%+v\nof the program:\n%+v", c.Advertise, defaults)
+	}
 	got, want := c.Gate.WithDefaults(), gate.Config{}.WithDefaults()
 	got.UserName, want.UserName = nil, nil
 	got.Admins = nil
@@ -60,7 +67,7 @@ func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, engine.ClusterConfig{}, idealize.Config{}, plan.HoldRule{}, gate.Config{}, local.Config{}} {
+	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, engine.ClusterConfig{}, idealize.Config{}, plan.HoldRule{}, gate.Config{}, local.Config{}, collector.Config{}, collector.Gatekeeper{}} {
 		typ := reflect.TypeOf(part)
 		for i := range typ.NumField() {
 			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("toml"), ",")
@@ -70,7 +77,7 @@ func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 			if key == "" || key == "-" {
 				continue
 			}
-			named := regexp.MustCompile(`(?m)^(# +)?` + key + ` = |^(# )?\[+(engine\.)?` + key + `\]+$`)
+			named := regexp.MustCompile(`(?m)^(# +)?` + key + ` = |^(# )?\[+((engine|advertise)\.)?` + key + `\]+$`)
 			if !named.Match(text) {
 				t.Errorf("%s: setting %q is not in %s", typ, key, etcFile)
 			}

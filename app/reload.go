@@ -101,6 +101,7 @@ func fixed(old, next Config) []string {
 	differs("engine.command", old.Engine.Command, next.Engine.Command)
 	old.Gate.Version = next.Gate.Version
 	differs("gate", old.Gate, next.Gate)
+	differs("advertise", old.Advertise, next.Advertise)
 	differs("cluster", old.Cluster, next.Cluster)
 	return names
 }

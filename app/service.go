@@ -15,12 +15,18 @@ import (
 
 	"jjm/adapters"
 	"jjm/adapters/local"
+	"jjm/advertise/collector"
 	"jjm/engine"
 	"jjm/gate"
 )
 
-// service is the engine as the gate sees it.
-type service struct{ *engine.Engine }
+// service is the engine, and what tells brokers of it, as the gate sees them.
+type service struct {
+	*engine.Engine
+	publisher *collector.Publisher
+	// advertises is set if brokers are to hear of the site.
+	advertises bool
+}
 
 var _ gate.Service = service{}
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"jjm"
+	"jjm/adapters"
 	"jjm/adapters/idealize"
 	"jjm/wire"
 )
@@ -19,7 +20,7 @@ type ideal interface {
 // view is how people see the cluster, but for the jobs. The memory lock is held.
 func (c *cluster) view() wire.Cluster {
 	caps, polling := c.caps(), c.polling()
-	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots,
+	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots, Limits: c.limits(caps),
 		Trouble: append(c.outage(), c.doubts(0)...)}
 	c.mu.Lock()
 	w.Healthy, w.Cause, w.LastSeen = c.cause == "", c.cause, jjm.At(c.lastGood)
@@ -34,6 +35,37 @@ func (c *cluster) view() wire.Cluster {
 		w.Breaker, w.Accounting = breakerView(s.Breaker), breakerView(s.Accounting)
 	}
 	return w
+}
+
+// limits are the bounds of jobs here: the batch system's and the configuration's.
+func (c *cluster) limits(caps adapters.Capabilities) wire.Limits {
+	pending := c.config.MaxPending
+	if pending == 0 {
+		pending = c.e.conf().MaxPending
+	}
+	return wire.Limits{
+		MaxCores: caps.MaxCores, MaxMemoryMB: caps.MaxMemoryMB, MaxWalltime: jjm.Duration(caps.MaxWalltime), MaxQueued: caps.MaxQueued,
+		MaxPending: pending, MaxRunning: c.config.MaxRunning,
+		MaxPendingPerUser: c.config.MaxPendingPerUser, MaxRunningPerUser: c.config.MaxRunningPerUser,
+	}
+}
+
+// Waiting counts the local jobs that no batch system has got yet, each once:
+// those that may go to several clusters, too.
+func (e *Engine) Waiting() int {
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	n := 0
+	for _, g := range e.grids {
+		if g.job.Status.Final() {
+			continue
+		}
+		n += g.unsent()
+		for _, t := range g.on {
+			n += t.counts[jjm.Submitting] - t.retrying
+		}
+	}
+	return n
 }
 
 // breakerView shows a breaker that is not closed.

@@ -85,6 +85,11 @@ type Service interface {
 	// Renew gives the jobs of a grid job newer credentials, and tells of which
 	// kinds they were newer.
 	Renew(ctx context.Context, c Caller, id jjm.GridID, given []jjm.Credential) ([]string, error)
+	// Advertised tells what the site tells brokers of itself, and where it stands.
+	// With now set it is sent first, which is Denied to who is no administrator.
+	Advertised(ctx context.Context, c Caller, now bool) (wire.Advertised, error)
+	// Notes are what people should know of the site, beside its batch systems.
+	Notes() []string
 	// Ban keeps somebody out, or with Lift lets them in again; nil lists the
 	// bans in force. All of it is Denied to who is no administrator.
 	Ban(ctx context.Context, c Caller, b *wire.Ban) (wire.Banned, error)

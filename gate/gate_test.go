@@ -94,6 +94,8 @@ func TestGate_AnswersEveryVerb(t *testing.T) {
 	f.Put(j)
 	f.Types = []wire.JobType{{Type: "script"}}
 	f.Sites = []wire.Cluster{{Name: "local"}}
+	f.Ad = wire.Advertised{Site: "X", Collectors: []wire.AdCollector{{Collector: "a", Sent: 5}}}
+	f.Told = []string{"advertising: down"}
 	s := gatetest.Serve(t, f, gate.Config{Version: "1.2"}, nil)
 	for _, c := range []struct {
 		line string
@@ -118,6 +120,9 @@ func TestGate_AnswersEveryVerb(t *testing.T) {
 		{`{"verb":"ban","ban":{"name":"mallory","reason":"x"}}`, func(a wire.Answer) bool { return a.Banned.Bans[0].Kind == jjm.BanUser }},
 		{`{"verb":"ban"}`, func(a wire.Answer) bool { return len(a.Banned.Bans) == 1 && a.Banned.Bans[0].Name == "mallory" }},
 		{`{"verb":"clusters"}`, func(a wire.Answer) bool { return a.Clusters[0].Name == "local" }},
+		{`{"verb":"clusters"}`, func(a wire.Answer) bool { return len(a.Notes) == 1 && a.Notes[0] == "advertising: down" }},
+		{`{"verb":"advertise"}`, func(a wire.Answer) bool { return a.Advertised.Site == "X" && a.Advertised.Collectors[0].Sent == 5 }},
+		{`{"verb":"advertise","now":true}`, func(a wire.Answer) bool { return a.Advertised.Collectors[0].Sent == 1005 }},
 		{`{"verb":"kill","refs":["7"]}`, func(a wire.Answer) bool { return a.Kill[0].Ref == "7" && a.Kill[0].Error == nil }},
 	} {
 		if a := ask(t, s.Socket, c.line); !a.OK || !c.ok(a) {

@@ -49,7 +49,10 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 	case wire.VerbJobTypes:
 		return wire.Answer{JobTypes: c.service.JobTypes()}, nil
 	case wire.VerbClusters:
-		return wire.Answer{Clusters: c.service.Clusters(ctx)}, nil
+		return wire.Answer{Clusters: c.service.Clusters(ctx), Notes: c.service.Notes()}, nil
+	case wire.VerbAdvertise:
+		ad, err := c.service.Advertised(ctx, c.caller, req.Now)
+		return wire.Answer{Advertised: &ad}, err
 	case wire.VerbReset:
 		return wire.Answer{}, c.service.Reset(ctx, c.caller, req.Cluster)
 	case wire.VerbOrder:

@@ -29,7 +29,7 @@ const (
 // Verbs lists the verbs, in the order in which they are documented.
 func Verbs() []string {
 	return []string{VerbPing, VerbSubmit, VerbLookup, VerbKill, VerbRelease, VerbStatus, VerbList, VerbWait,
-		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan, VerbRenew}
+		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan, VerbRenew, VerbAdvertise}
 }
 
 // DecodeRequest reads a request line and checks its form: UTF-8, one JSON

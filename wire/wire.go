@@ -38,6 +38,7 @@ type Request struct {
 	Cluster     string           `json:"cluster,omitempty"`     // reset
 	Ban         *Ban             `json:"ban,omitempty"`         // ban; without it the bans in force are listed
 	Credentials []jjm.Credential `json:"credentials,omitempty"` // renew
+	Now         bool             `json:"now,omitempty"`         // advertise: send at once
 }
 
 // The verbs.
@@ -61,6 +62,8 @@ const (
 	VerbReset    = "reset"
 	VerbBan      = "ban"
 	VerbRenew    = "renew"
+
+	VerbAdvertise = "advertise"
 )
 
 // Submit hands over a job file.
@@ -132,6 +135,10 @@ type Answer struct {
 	Banned *Banned     `json:"banned,omitempty"`
 	// Renewed answers renew: the kinds that were newer.
 	Renewed []string `json:"renewed,omitempty"`
+	// Advertised answers advertise.
+	Advertised *Advertised `json:"advertised,omitempty"`
+	// Notes, with clusters, are what else people should know of the site.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Error is an error as the socket carries it.
@@ -343,4 +350,22 @@ type Cluster struct {
 	Accounting *Breaker `json:"accounting,omitempty"`
 	// Orders are those in force about this cluster.
 	Orders []jjm.Order `json:"orders,omitempty"`
+	// Limits bound its jobs.
+	Limits Limits `json:"limits,omitzero"`
+}
+
+// Limits are the bounds of a cluster; 0 means none, or none that is known.
+type Limits struct {
+	// MaxCores, MaxMemoryMB and MaxWalltime are one job's.
+	MaxCores    int          `json:"max_cores,omitempty"`
+	MaxMemoryMB int64        `json:"max_memory_mb,omitempty"`
+	MaxWalltime jjm.Duration `json:"max_walltime,omitzero"`
+	// MaxQueued is how many jobs one account may have in the batch system.
+	MaxQueued int `json:"max_queued,omitempty"`
+	// MaxPending and MaxRunning are how many of jjm's may wait and run there, and
+	// the last two how many of one user's.
+	MaxPending        int `json:"max_pending,omitempty"`
+	MaxRunning        int `json:"max_running,omitempty"`
+	MaxPendingPerUser int `json:"max_pending_per_user,omitempty"`
+	MaxRunningPerUser int `json:"max_running_per_user,omitempty"`
 }

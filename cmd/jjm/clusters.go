@@ -56,7 +56,15 @@ func (s *clusters) run(c *cli) error {
 		}
 		return nil
 	}
-	return c.clusterTable(a.Clusters)
+	if err := c.clusterTable(a.Clusters); err != nil {
+		return err
+	}
+	for _, note := range a.Notes {
+		if _, err := fmt.Fprintln(c.out, printable(note)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reset closes a circuit breaker.

@@ -55,7 +55,7 @@ func groups() []group {
 			statusCommand(), listCommand(), waitCommand(), releaseCommand(), outputCommand(), catCommand(),
 			recordCommand(), historyCommand(), logCommand(), jobTypesCommand(), clustersCommand(), versionCommand(),
 		}},
-		{"For the site", []command{drainCommand(), pauseCommand(), resumeCommand(), banCommand(), unbanCommand(), bansCommand(), serveCommand(), configCommand()}},
+		{"For the site", []command{drainCommand(), pauseCommand(), resumeCommand(), banCommand(), unbanCommand(), bansCommand(), advertiseCommand(), serveCommand(), configCommand()}},
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -51,7 +52,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("JJM_UPDATE") != "",
 		Setup: func(env *testscript.Env) error {
 			b := &bed{fake: gatetest.New(), asked: make(map[string]int)}
-			b.fake.Types, b.fake.Sites = jobTypesOfBed(), clustersOfBed()
+			b.fake.Types, b.fake.Sites, b.fake.Ad = jobTypesOfBed(), clustersOfBed(), adOfBed()
 			b.fake.Hook = func(_ context.Context, verb string) error {
 				b.mu.Lock()
 				defer b.mu.Unlock()
@@ -90,6 +91,15 @@ func clustersOfBed() []wire.Cluster {
 			Trouble:    []string{"3 local jobs have been missing from the listings of farm since 2023-11-14T22:00:00.000Z: 17.1, 17.2, 17.5"}},
 		{Name: "local", Kind: "local", Healthy: true, Guarantee: "exactly once", Slots: 2, Waiting: 5, Running: 2, LastSeen: 1700000060000, Commands: 4},
 	}
+}
+
+func adOfBed() wire.Advertised {
+	return wire.Advertised{Site: "T2", Instance: "jabc", State: "open", Ad: "Name = \"T2\"\nEvil = \"\x1b[2J\"\n",
+		GLUE: json.RawMessage(`{"ComputingService":[{"ID":"urn:x","TotalJobs":3}]}`), AsOf: 1700000000000,
+		Collectors: []wire.AdCollector{
+			{Collector: "good:9618", Site: "T2", State: wire.AdPublished, There: true, Sent: 1700000000000, Seen: 1700000001000, Expires: 1700000900000, Next: 1700000120000, Lost: 2, LostAt: 1690000000000},
+			{Collector: "bad:9618", Site: "old", State: wire.AdFailing, There: true, Sent: 1690000000000, Trying: 1700000000000, Error: "connection refused\x1b[2J", Since: 1699999000000},
+		}}
 }
 
 func bedOf(ts *testscript.TestScript) *bed { return ts.Value(bedKey{}).(*bed) }

@@ -45,6 +45,9 @@ type Fake struct {
 	// Types and Sites answer job-types and clusters.
 	Types []wire.JobType
 	Sites []wire.Cluster
+	// Ad answers advertise, and Told the notes of clusters.
+	Ad   wire.Advertised
+	Told []string
 	// orders are in force.
 	orders []jjm.Order
 	bans   []jjm.Ban
@@ -473,6 +476,25 @@ func (f *Fake) JobTypes() []wire.JobType { return f.Types }
 
 // Clusters gives Sites.
 func (f *Fake) Clusters(context.Context) []wire.Cluster { return f.Sites }
+
+// Notes gives Told.
+func (f *Fake) Notes() []string { return f.Told }
+
+// Advertised gives Ad; with now it is sent again first.
+func (f *Fake) Advertised(ctx context.Context, c gate.Caller, now bool) (wire.Advertised, error) {
+	if err := f.hook(ctx, wire.VerbAdvertise); err != nil {
+		return wire.Advertised{}, err
+	}
+	if now && !c.Admin {
+		return wire.Advertised{}, jjm.Errorf(jjm.Denied, "%s is no administrator", c.User)
+	}
+	if now {
+		for i := range f.Ad.Collectors {
+			f.Ad.Collectors[i].Sent += 1000
+		}
+	}
+	return f.Ad, nil
+}
 
 // Reset closes the breaker of a site in Sites.
 func (f *Fake) Reset(ctx context.Context, c gate.Caller, cluster string) error {

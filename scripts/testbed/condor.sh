@@ -35,6 +35,7 @@ uid=61001
 condor=61000 # uid and gid of the daemons' own account
 port=${JJM_CONDOR_PORT:-19618}
 cores=16 # pretended
+programs="q submit rm hold release qedit vacate_job history status config_val version advertise"
 packages="base-files bash dash coreutils sed grep mawk findutils procps util-linux hostname libc-bin python3-minimal perl-base condor"
 shared="/tmp /root /home /srv /var/tmp"
 
@@ -268,12 +269,14 @@ commands() {
 	if [ -z "$loader" ] || [ -z "$libc" ]; then fail "no C library in $root"; fi
 	libs=${libc%/*}
 	mkdir -p "$bed/bin"
-	for program in q submit rm hold release qedit vacate_job history status config_val version; do
+	for program in $programs; do
+		at=$root/usr/bin/condor_$program
+		[ -e "$at" ] || at=$root/usr/sbin/condor_$program
 		cat >"$bed/bin/condor_$program.new" <<-END
 			#!/bin/sh
 			CONDOR_CONFIG=\${CONDOR_CONFIG:-$bed/client_config}
 			export CONDOR_CONFIG
-			set -- "$loader" --library-path "$libs:$root/usr/lib" "$root/usr/bin/condor_$program" "\$@"
+			set -- "$loader" --library-path "$libs:$root/usr/lib" "$at" "\$@"
 			[ ! -O "\$0" ] || [ -n "\${JJM_AS_ROOT:-}" ] || set -- setpriv --reuid=$owner --regid=$owner --clear-groups "\$@"
 			exec "\$@"
 		END
@@ -344,7 +347,9 @@ none() { [ -z "$(pids any)" ]; }
 
 # trouble prints what keeps jobs from running, a line each.
 trouble() {
-	[ -x "$bed/bin/condor_version" ] || { echo "not installed"; return; }
+	for program in $programs; do
+		[ -x "$bed/bin/condor_$program" ] || { echo "not installed: condor_$program"; return; }
+	done
 	down=0
 	for name in master collector negotiator schedd startd; do
 		found=$(pids "$name")
@@ -513,6 +518,7 @@ case "${1:-} ${2:-}" in
 		ENV_CONDOR_CONFIG=$bed/client_config
 		EVENT_LOG=$root/var/log/condor/EventLog
 		CORES=$cores
+		COLLECTOR=127.0.0.1:$port
 	END
 	;;
 *" schedd" | *" startd" | *" collector" | *" negotiator") disturb "$1" "$2" ;;

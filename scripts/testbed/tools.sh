@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the few programs that some tests need: xmllint (the schema of the
 # records), shellcheck (the scripts), several awks (the example must run with
-# each). Does nothing where they are there; says what is missing where it
+# each), systemd-analyze (the units). Does nothing where they are there; says what is missing where it
 # cannot install it.
 set -eu
 
@@ -13,6 +13,7 @@ need xmllint libxml2-utils
 need shellcheck shellcheck
 need gawk gawk
 need busybox busybox
+need systemd-analyze systemd
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

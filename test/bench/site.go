@@ -130,7 +130,7 @@ func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
 	var failed [2]error
 	var parts sync.WaitGroup
 	parts.Go(func() { failed[0] = d.engine.Run(ctx) })
-	parts.Go(func() { failed[1] = gate.New(d.engine, gate.Config{}, s.log).Serve(ctx, d.socket) })
+	parts.Go(func() { failed[1] = gate.New(unadvertised{d.engine}, gate.Config{}, s.log).Serve(ctx, d.socket) })
 	d.running.Go(func() {
 		parts.Wait()
 		d.failed = errors.Join(failed[:]...)
@@ -268,3 +268,14 @@ func (b *bench) closeSites() {
 		delete(b.sites, key)
 	}
 }
+
+// unadvertised is an engine as the gate sees it, of a site that no broker hears
+// of.
+type unadvertised struct{ *engine.Engine }
+
+// Advertised and Notes implement gate.Service.
+func (unadvertised) Advertised(context.Context, gate.Caller, bool) (wire.Advertised, error) {
+	return wire.Advertised{}, nil
+}
+
+func (unadvertised) Notes() []string { return nil }

@@ -1,0 +1,134 @@
+package advertise
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Ad is a ClassAd of literals: attributes in the order in which they are shown.
+type Ad []Attr
+
+// Attr is one attribute. Its name is a ClassAd identifier.
+type Attr struct {
+	Name  string
+	Value Value
+}
+
+// Value is a string, an int, an int64, a bool, a Count, a List or an Ad (a nested
+// one).
+type Value any
+
+// List is a list of values.
+type List []Value
+
+// Text writes the ad in the form that all versions of condor_advertise read: an
+// attribute to a line, ended by a line end ("old" ClassAds, the section ClassAds
+// of HTCondor's manual).
+func (a Ad) Text() string {
+	var b strings.Builder
+	for _, attr := range a {
+		b.WriteString(attr.Name + " = ")
+		write(&b, attr.Value)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Get gives the value of an attribute, nil if there is none.
+func (a Ad) Get(name string) Value {
+	for _, attr := range a {
+		if attr.Name == name {
+			return attr.Value
+		}
+	}
+	return nil
+}
+
+func write(b *strings.Builder, v Value) {
+	switch v := v.(type) {
+	case string:
+		b.WriteString(quote(v))
+	case int:
+		b.WriteString(strconv.Itoa(v))
+	case int64:
+		b.WriteString(strconv.FormatInt(v, 10))
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+	case Count:
+		if n, known := v.Get(); known {
+			b.WriteString(strconv.Itoa(n))
+		} else {
+			b.WriteString("undefined")
+		}
+	case List:
+		b.WriteString("{")
+		for i, e := range v {
+			b.WriteString([...]string{" ", ", "}[min(i, 1)])
+			write(b, e)
+		}
+		b.WriteString(" }")
+	case Ad:
+		b.WriteString("[")
+		for i, attr := range v {
+			b.WriteString([...]string{" ", "; "}[min(i, 1)] + attr.Name + " = ")
+			write(b, attr.Value)
+		}
+		b.WriteString(" ]")
+	default:
+		panic(fmt.Sprintf("advertise: a ClassAd cannot hold a %T", v))
+	}
+}
+
+// quote makes a string literal. Old ClassAds have one escape, \" for a quote;
+// any other backslash is itself, one before the closing quote is trouble, and
+// there is none for the end of a line. So what could be taken for another thing
+// is written as Safe does.
+func quote(s string) string { return `"` + strings.ReplaceAll(Safe(s), `"`, `\"`) + `"` }
+
+// Safe is how a text appears in an ad: bytes of what does not print, of what is
+// not UTF-8, and of backslashes as \xNN with two hexadecimal digits, all else as
+// it is. No two texts look alike; Plain gives the text back.
+func Safe(s string) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, unsafe) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if unsafe(r) || r == utf8.RuneError && n == 1 {
+			for _, c := range []byte(s[:n]) {
+				fmt.Fprintf(&b, `\x%02x`, c)
+			}
+		} else {
+			b.WriteString(s[:n])
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
+
+func unsafe(r rune) bool { return r == '\\' || !unicode.IsPrint(r) }
+
+// Plain gives the text that Safe made safe. What Safe does not write is left as
+// it is.
+func Plain(s string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, `\x`)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		c, err := strconv.ParseUint(after[:min(len(after), 2)], 16, 8)
+		if err != nil || len(after) < 2 {
+			b.WriteString(`\x`)
+			s = after
+			continue
+		}
+		b.WriteByte(byte(c))
+		s = after[2:]
+	}
+}

@@ -1,0 +1,256 @@
+package advertise
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// The GLUE 2.0 document: entities by the name of their class, each a list (GLUE
+// v. 2.0, reference realization to JSON Schema, GFD.219; the attributes are those
+// of the GLUE specification v. 2.0, GFD.147). Attributes whose value is not known
+// are left out, as appendix A of GFD.147 has it for optional ones. There are no
+// ExecutionEnvironments: jjm knows nothing of the worker nodes.
+type glue struct {
+	ComputingService  []glueService
+	ComputingEndpoint []glueEndpoint `json:",omitempty"`
+	ComputingShare    []glueShare    `json:",omitempty"`
+	ComputingManager  []glueManager  `json:",omitempty"`
+}
+
+// glueEntity is what all entities have.
+type glueEntity struct {
+	CreationTime string // xsd:dateTime in UTC
+	Validity     int    // seconds after CreationTime
+	ID           string // a URI
+	Name         string `json:",omitempty"`
+	// OtherInfo is name=value, each what no attribute is for.
+	OtherInfo    []string `json:",omitempty"`
+	Associations glueLinks
+}
+
+// glueLinks are the IDs of the entities that one belongs together with.
+type glueLinks struct {
+	ServiceID  string   `json:",omitempty"`
+	EndpointID []string `json:",omitempty"`
+	ShareID    []string `json:",omitempty"`
+	ManagerID  []string `json:",omitempty"`
+}
+
+// glueJobs count jobs; they are pointers so that 0 is told and not known is not.
+type glueJobs struct {
+	TotalJobs          *int `json:",omitempty"`
+	RunningJobs        *int `json:",omitempty"`
+	WaitingJobs        *int `json:",omitempty"`
+	PreLRMSWaitingJobs *int `json:",omitempty"`
+}
+
+type glueService struct {
+	glueEntity
+	Capability   []string
+	Type         string
+	QualityLevel string
+	Complexity   string
+	glueJobs
+}
+
+type glueEndpoint struct {
+	glueEntity
+	URL                                       string
+	Capability                                []string
+	Technology                                string
+	InterfaceName                             string
+	ImplementationName, ImplementationVersion string
+	QualityLevel, HealthState                 string
+	HealthStateInfo                           string `json:",omitempty"`
+	ServingState                              string
+	JobDescription                            []string `json:",omitempty"`
+}
+
+type glueShare struct {
+	glueEntity
+	Description        string `json:",omitempty"`
+	MappingQueue       string `json:",omitempty"`
+	MaxWallTime        int64  `json:",omitempty"` // seconds
+	MaxTotalJobs       int    `json:",omitempty"`
+	MaxRunningJobs     int    `json:",omitempty"`
+	MaxWaitingJobs     int    `json:",omitempty"`
+	MaxUserRunningJobs int    `json:",omitempty"`
+	MaxSlotsPerJob     int    `json:",omitempty"`
+	MaxMainMemory      int64  `json:",omitempty"` // MB
+	ServingState       string
+	glueJobs
+}
+
+type glueManager struct {
+	glueEntity
+	ProductName string
+	TotalSlots  *int `json:",omitempty"`
+}
+
+// executes is GLUE's Capability_t for what a gatekeeper with jjm behind it does
+// (GFD.147, appendix B).
+func executes() []string {
+	return []string{"executionmanagement.jobexecution", "executionmanagement.jobdescription", "executionmanagement.jobmanager"}
+}
+
+// doors says how GLUE calls the kinds of gatekeepers: the interface names under
+// which XSEDE's, HTCondor-CE's and ARC's own information providers publish them.
+func doors() map[string]glueEndpoint {
+	return map[string]glueEndpoint{
+		"gram5":       {InterfaceName: "globus.gram5", Technology: "legacy", JobDescription: []string{"globus.rsl"}},
+		"htcondor-ce": {InterfaceName: "org.opensciencegrid.htcondorce", Technology: "condor", JobDescription: []string{"condor:jdl"}},
+		"arc":         {InterfaceName: "org.nordugrid.arcrest", Technology: "rest", JobDescription: []string{"nordugrid:xrsl"}},
+	}
+}
+
+// GLUE writes the facts as a document of GLUE 2.0, indented.
+func (f Facts) GLUE() ([]byte, error) {
+	doc := glue{}
+	service := f.glueService()
+	for i, g := range f.Gatekeepers {
+		e := f.glueEndpoint(i, g)
+		doc.ComputingEndpoint = append(doc.ComputingEndpoint, e)
+		service.Associations.EndpointID = append(service.Associations.EndpointID, e.ID)
+	}
+	for _, c := range f.Clusters {
+		share, manager := f.glueShare(c), f.glueManager(c)
+		doc.ComputingShare = append(doc.ComputingShare, share)
+		doc.ComputingManager = append(doc.ComputingManager, manager)
+		service.Associations.ShareID = append(service.Associations.ShareID, share.ID)
+		service.Associations.ManagerID = append(service.Associations.ManagerID, manager.ID)
+	}
+	for i := range doc.ComputingEndpoint {
+		doc.ComputingEndpoint[i].Associations.ShareID = service.Associations.ShareID
+	}
+	for i := range doc.ComputingShare {
+		doc.ComputingShare[i].Associations.EndpointID = service.Associations.EndpointID
+	}
+	doc.ComputingService = []glueService{service}
+	return json.MarshalIndent(doc, "", "  ")
+}
+
+// entity is what an entity of a class begins with. Part tells it from others of
+// the class at this site.
+func (f Facts) entity(class, part, name string) glueEntity {
+	id := "urn:glue2:" + class + ":" + url.PathEscape(f.Site)
+	if part != "" {
+		id += ":" + url.PathEscape(part)
+	}
+	e := glueEntity{CreationTime: f.At.Time().UTC().Format(time.RFC3339), Validity: f.Lifetime, ID: id, Name: name}
+	if class != "ComputingService" {
+		e.Associations.ServiceID = f.entity("ComputingService", "", "").ID
+	}
+	return e
+}
+
+func (f Facts) glueService() glueService {
+	s := glueService{
+		glueEntity: f.entity("ComputingService", "", f.Site), Capability: executes(), Type: "jjm.sitejobmanager", QualityLevel: f.Quality,
+		// The form is GFD.147's own.
+		Complexity: fmt.Sprintf("endpointType=%d, share=%d, resource=0", len(f.Gatekeepers), len(f.Clusters)),
+	}
+	s.OtherInfo = []string{"JJMVersion=" + f.Version, "JJMInstance=" + f.Instance, "State=" + f.State()}
+	for _, t := range f.Types {
+		s.OtherInfo = append(s.OtherInfo, "JobType="+t.Name, "JobTypeState="+t.Name+":"+t.state())
+	}
+	t := f.totals()
+	s.glueJobs = jobs(t.running, t.queued, f.Waiting)
+	return s
+}
+
+func jobs(running, queued Count, waiting int) glueJobs {
+	return glueJobs{
+		TotalJobs: number(sum([]Count{running, queued, Known(waiting)})), RunningJobs: number(running),
+		WaitingJobs: number(queued), PreLRMSWaitingJobs: &waiting,
+	}
+}
+
+// number is a Count as JSON has it: nil is left out.
+func number(c Count) *int {
+	if n, known := c.Get(); known {
+		return &n
+	}
+	return nil
+}
+
+func (f Facts) glueEndpoint(i int, g Gatekeeper) glueEndpoint {
+	e := doors()[g.Kind]
+	e.glueEntity = f.entity("ComputingEndpoint", fmt.Sprintf("%s.%d", g.Kind, i), g.Contact)
+	e.URL, e.Capability, e.QualityLevel = g.Contact, executes(), f.Quality
+	e.ImplementationName, e.ImplementationVersion = "jjm", f.Version
+	e.HealthState, e.HealthStateInfo = f.health()
+	e.ServingState = f.serving()
+	return e
+}
+
+// health is GLUE's EndpointHealthState_t: of jjm and the batch systems behind it.
+func (f Facts) health() (state, info string) {
+	var silent, unasked int
+	for _, c := range f.Clusters {
+		switch c.Health {
+		case Silent:
+			silent++
+		case Unasked:
+			unasked++
+		}
+	}
+	switch {
+	case silent == 0 && unasked == 0:
+		return "ok", ""
+	case silent == len(f.Clusters):
+		return "critical", "no batch system answers"
+	case silent > 0:
+		return "warning", fmt.Sprintf("%d of %d batch systems do not answer", silent, len(f.Clusters))
+	}
+	return "unknown", fmt.Sprintf("%d of %d batch systems were not asked so far", unasked, len(f.Clusters))
+}
+
+// serving is GLUE's ServingState_t: closed takes nothing and works on nothing,
+// draining takes nothing, queueing works on nothing, production does both.
+func serving(drained, paused, silent bool) string {
+	switch {
+	case drained && paused:
+		return "closed"
+	case drained:
+		return "draining"
+	case paused || silent:
+		return "queueing"
+	}
+	return "production"
+}
+
+func (c Cluster) serving() string { return serving(c.Drained, c.Paused, c.Health == Silent) }
+
+// serving is the best that any cluster does.
+func (f Facts) serving() string {
+	for _, state := range []string{"production", "queueing", "draining"} {
+		for _, c := range f.Clusters {
+			if c.serving() == state {
+				return state
+			}
+		}
+	}
+	return "closed"
+}
+
+func (f Facts) glueShare(c Cluster) glueShare {
+	l := c.Limits
+	s := glueShare{
+		glueEntity: f.entity("ComputingShare", c.Name, c.Name), Description: c.Reason, MappingQueue: c.Queue,
+		MaxWallTime: l.MaxWallTime, MaxTotalJobs: l.MaxQueued, MaxRunningJobs: l.MaxRunning, MaxWaitingJobs: l.MaxPending,
+		MaxUserRunningJobs: l.MaxRunningPerUser, MaxSlotsPerJob: l.MaxCores, MaxMainMemory: l.MaxMemoryMB,
+		ServingState: c.serving(), glueJobs: jobs(c.Running, c.Queued, c.Waiting),
+	}
+	s.OtherInfo = []string{"State=" + c.State(), "Guarantee=" + c.Guarantee}
+	for _, q := range c.Queues {
+		s.OtherInfo = append(s.OtherInfo, "Queue="+q)
+	}
+	return s
+}
+
+func (f Facts) glueManager(c Cluster) glueManager {
+	m := glueManager{glueEntity: f.entity("ComputingManager", c.Name, c.Name), ProductName: c.Kind, TotalSlots: number(c.Slots)}
+	return m
+}

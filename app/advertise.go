@@ -1,0 +1,147 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"jjm"
+	"jjm/advertise"
+	"jjm/advertise/collector"
+	"jjm/gate"
+	handlersall "jjm/handlers/all"
+	"jjm/wire"
+)
+
+// openPublisher makes what tells brokers of this site.
+func (a *App) openPublisher() {
+	a.publisher = collector.New(a.config.Advertise, collector.Deps{
+		Facts: a.facts, File: filepath.Join(a.config.State, wire.AdvertisedFile), Now: time.Now, Log: a.log,
+	})
+}
+
+// Advertised implements gate.Service.
+func (s service) Advertised(ctx context.Context, c gate.Caller, now bool) (wire.Advertised, error) {
+	switch {
+	case !now:
+	case !c.Admin:
+		return wire.Advertised{}, jjm.Errorf(jjm.Denied, "advertise now: %s is no administrator: want root, the daemon's account, or one of gate.admins", c.User)
+	case !s.advertises:
+		return wire.Advertised{}, jjm.Errorf(jjm.Conflict, "advertise now: this site is not advertised: name collectors below [advertise] in the configuration, and restart")
+	default:
+		// A collector that hangs is told of within the time of an answer.
+		const patience = 20 * time.Second
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		s.publisher.Now(ctx)
+	}
+	return s.publisher.Status(), nil
+}
+
+// Notes implements gate.Service.
+func (s service) Notes() []string {
+	var out []string
+	for _, trouble := range s.publisher.Trouble() {
+		out = append(out, "advertising: "+trouble)
+	}
+	return out
+}
+
+// facts are what this site has to tell just now.
+func (a *App) facts() advertise.Facts {
+	c := a.config.Advertise
+	f := advertise.Facts{
+		Site: c.Site, Instance: a.store.Nonce(), Version: a.opts.Version, Quality: c.Quality, At: jjm.At(time.Now()),
+		Lifetime: int(c.Lifetime.D().Seconds()), Waiting: a.engine.Waiting(),
+	}
+	for i, w := range a.engine.Clusters(context.Background()) {
+		f.Clusters = append(f.Clusters, clusterFacts(w, a.config.Cluster[i]))
+	}
+	orders, _ := a.engine.Order(context.Background(), gate.Caller{}, nil) // to list them cannot fail
+	for _, name := range handlersall.Registry().Types() {
+		t := advertise.JobType{Name: name}
+		for _, o := range orders {
+			if o.Kind == jjm.OrderType && o.Name == name {
+				t.Drained, t.Paused = t.Drained || o.Verb == jjm.OrderDrain, t.Paused || o.Verb == jjm.OrderPause
+			}
+		}
+		f.Types = append(f.Types, t)
+	}
+	for _, g := range c.Gatekeeper {
+		f.Gatekeepers = append(f.Gatekeepers, advertise.Gatekeeper{Kind: g.Kind, Contact: g.Contact})
+	}
+	return f
+}
+
+// clusterFacts are what is told of a batch system. While it does not answer only
+// what jjm itself holds back is known.
+func clusterFacts(w wire.Cluster, section map[string]any) advertise.Cluster {
+	c := advertise.Cluster{
+		Name: w.Name, Kind: w.Kind, Guarantee: w.Guarantee, Waiting: w.Waiting, LastSeen: w.LastSeen,
+		Limits: advertise.Limits{
+			MaxCores: w.Limits.MaxCores, MaxMemoryMB: w.Limits.MaxMemoryMB, MaxWallTime: int64(w.Limits.MaxWalltime.D().Seconds()),
+			MaxQueued: w.Limits.MaxQueued, MaxPending: w.Limits.MaxPending, MaxRunning: w.Limits.MaxRunning,
+			MaxPendingPerUser: w.Limits.MaxPendingPerUser, MaxRunningPerUser: w.Limits.MaxRunningPerUser,
+		},
+	}
+	c.Queue, c.Queues = queues(section)
+	c.Health, c.Reason = health(w)
+	for _, o := range w.Orders {
+		c.Drained, c.Paused = c.Drained || o.Verb == jjm.OrderDrain, c.Paused || o.Verb == jjm.OrderPause
+		c.Reason = o.Reason
+	}
+	if c.Health == advertise.Answering {
+		c.Queued, c.Running = advertise.Known(w.Queued), advertise.Known(w.Running)
+		if w.Slots > 0 {
+			c.Slots = advertise.Known(w.Slots)
+		}
+	}
+	return c
+}
+
+// health says whether a batch system answers, and what is wrong if not. One that
+// has told its slots or given a listing has answered; none is asked for listings
+// while it has no jobs.
+func health(w wire.Cluster) (h advertise.Health, why string) {
+	switch {
+	case w.Breaker != nil:
+		return advertise.Silent, w.Breaker.Cause
+	case !w.Healthy:
+		return advertise.Silent, w.Cause
+	case w.Slots > 0 || w.LastSeen != 0:
+		return advertise.Answering, ""
+	}
+	return advertise.Unasked, ""
+}
+
+// queues are the names of queues in a cluster's section: that of jobs which name
+// none, and all.
+func queues(section map[string]any) (first string, all []string) {
+	first, _ = section["queue"].(string)
+	switch named := section["queues"].(type) {
+	case map[string]any:
+		all = slices.Sorted(maps.Keys(named))
+	case []any:
+		for _, v := range named {
+			if s, ok := v.(string); ok {
+				all = append(all, s)
+			}
+		}
+	}
+	if first != "" && !slices.Contains(all, first) {
+		all = append(all, first)
+	}
+	return first, all
+}
+
+// siteName is the name of a site that sets none: the host's.
+func siteName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return name
+}

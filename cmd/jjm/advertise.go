@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"jjm/gate/client"
+	"jjm/wire"
+)
+
+// advertise shows what brokers are told of this site.
+type advertise struct {
+	place
+	JSON, GLUE, Now bool
+}
+
+func (s *advertise) flags(fs *flag.FlagSet) {
+	s.place.flags(fs)
+	fs.BoolVar(&s.JSON, "json", false, "One JSON object.")
+	fs.BoolVar(&s.GLUE, "glue2", false, "The same facts as a document of GLUE 2.0 in JSON.")
+	fs.BoolVar(&s.Now, "now", false, "Send it at once and say what came of it; for administrators.")
+}
+
+func advertiseCommand() command {
+	return command{
+		name: "advertise", summary: "What brokers are told of this site, and whether they have it",
+		detail: "It prints the collectors of brokers, with when the site's ad was last sent, when it was last read back " +
+			"and what is wrong, and then the ClassAd as it would be sent now. Which collectors there are is set below " +
+			"[advertise] in the configuration. Without a daemon the answer is what the last one noted. With --now the exit " +
+			"code is 1 if a collector does not have the ad.",
+		example: "jjm advertise",
+		make:    func() verb { return &advertise{} },
+	}
+}
+
+func (s *advertise) run(c *cli) error {
+	if s.JSON && s.GLUE {
+		return usage("--json and --glue2: want one of them")
+	}
+	a, err := s.ask(c, wire.Request{Verb: wire.VerbAdvertise, Now: s.Now})
+	var told wire.Advertised
+	switch {
+	case err == nil && a.Advertised != nil:
+		told = *a.Advertised
+	case client.IsUnreachable(err) && !s.Now:
+		if told, err = s.noted(c, err); err != nil {
+			return err
+		}
+	default:
+		return err
+	}
+	if err := s.print(c, told); err != nil {
+		return err
+	}
+	if s.Now {
+		return arrived(told)
+	}
+	return nil
+}
+
+// noted reads what the last daemon noted.
+func (s *advertise) noted(c *cli, down error) (told wire.Advertised, err error) {
+	path := filepath.Join(s.at(c).StateDir(), wire.AdvertisedFile)
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &told)
+	}
+	if err != nil {
+		return told, fmt.Errorf("%w; and its notes do not tell: %w", down, &exit{exitUnreachable, err})
+	}
+	told.Stale = true
+	c.say("jjm advertise: %v", down)
+	c.say("answered from %s: what was so at %s", path, clock(told.AsOf))
+	return told, nil
+}
+
+func (s *advertise) print(c *cli, told wire.Advertised) error {
+	switch {
+	case s.JSON:
+		return c.printJSON(told)
+	case s.GLUE:
+		_, err := fmt.Fprintf(c.out, "%s\n", indented(told.GLUE))
+		return err
+	}
+	if len(told.Collectors) == 0 {
+		if _, err := fmt.Fprintln(c.out, "not advertised: the configuration names no collectors below [advertise]"); err != nil {
+			return err
+		}
+	} else if err := c.collectors(told); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(c.out, "\n%s", printableLines(told.Ad))
+	return err
+}
+
+// collectors prints a line for each collector, and what is wrong below.
+func (c *cli) collectors(told wire.Advertised) error {
+	rows := [][]string{{"COLLECTOR", "STATE", "SENT", "READ BACK", "ENDS BY ITSELF", "NEXT", "LOST"}}
+	for _, k := range told.Collectors {
+		rows = append(rows, []string{k.Collector, adState(k), clock(k.Sent), clock(k.Seen), clock(k.Expires), clock(k.Next), fmt.Sprint(k.Lost)})
+	}
+	if err := c.table(rows); err != nil {
+		return err
+	}
+	for _, k := range told.Collectors {
+		var notes []string
+		if k.Error != "" {
+			notes = append(notes, "in trouble"+since(k.Since)+": "+k.Error)
+		}
+		if k.Site != told.Site {
+			notes = append(notes, fmt.Sprintf("it may hold an ad of the name %q", k.Site))
+		}
+		if k.Lost > 0 {
+			notes = append(notes, "it had lost the ad, last seen "+clock(k.LostAt))
+		}
+		for _, note := range notes {
+			if _, err := fmt.Fprintf(c.out, "%s: %s\n", printable(k.Collector), printable(note)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// adState is the state in a word or two.
+func adState(k wire.AdCollector) string {
+	if k.Trying != 0 {
+		return k.State + ", trying"
+	}
+	return k.State
+}
+
+// arrived is an error unless all collectors have the ad.
+func arrived(told wire.Advertised) error {
+	var missing []string
+	for _, k := range told.Collectors {
+		if k.State == wire.AdFailing || k.State == wire.AdUnsent || k.Trying != 0 {
+			missing = append(missing, k.Collector)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return &exit{exitNo, errors.New("the ad is not as it should be at " + strings.Join(missing, ", "))}
+}
+
+// indented lays a document out for people.
+func indented(doc json.RawMessage) []byte {
+	var out bytes.Buffer
+	if json.Indent(&out, doc, "", "  ") != nil {
+		return doc
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,220 @@
+package advertise_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/adapters/testbed"
+	"jjm/advertise"
+	"jjm/wire"
+)
+
+// collectorOf is the address of the bed's collector.
+func collectorOf(bed *testbed.Bed) []string { return []string{bed.Vars["COLLECTOR"]} }
+
+func TestAdvertise_IsPublishedReadBackChangedAndWithdrawn(t *testing.T) {
+	s := newSite(t, testbed.Start(t, "condor"))
+	const name = "jjm \"test\"\nName = \"other\" \\ü"
+	s.configure(name, collectorOf(s.bed), "[[advertise.gatekeeper]]\nkind = \"gram5\"\ncontact = \"ce.example.org:2119/jobmanager-jjm\"")
+	s.start()
+	k := s.published(time.Time{})
+	held, err := s.held(name)
+	if err != nil || len(held) != 1 {
+		t.Fatalf("the collector holds %v, %v", held, err)
+	}
+	h := held[0]
+	if got, _ := h.Get("Name").(string); advertise.Plain(got) != name || h.Get("State") != "open" || h.Get("TotalSlots") != json.Number("3") {
+		t.Errorf("the ad is %v", h)
+	}
+	if k.Expires.Sub(k.Sent) != 10*time.Minute || !k.There {
+		t.Errorf("%+v", k)
+	}
+	// It is renewed, and what changes is seen by brokers.
+	if out, errs, code := s.jjm("drain", "cluster", "local", "--reason", `a "quoted" reason`); code != 0 {
+		t.Fatal(out, errs)
+	}
+	s.eventually("the ad says that the site is drained", func() error {
+		held, err := s.held(name)
+		if err == nil && (len(held) != 1 || held[0].Get("State") != "drained" || !strings.Contains(fmt.Sprint(held[0].Get("Clusters")), `a "quoted" reason`)) {
+			err = fmt.Errorf("it says %v", held)
+		}
+		return err
+	})
+	s.stop(syscall.SIGTERM)
+	if held, err := s.held(name); err != nil || len(held) > 0 {
+		t.Errorf("after the daemon's end the collector holds %v, %v", held, err)
+	}
+}
+
+func TestAdvertise_TheCommandShowsSendsAndWorksWithoutADaemon(t *testing.T) {
+	s := newSite(t, testbed.Start(t, "condor"))
+	s.configure("jjm-test-command", append(collectorOf(s.bed), "127.0.0.1:1"), "")
+	s.start()
+	s.published(time.Time{})
+	out, errs, code := s.jjm("advertise")
+	if code != 0 || !strings.Contains(out, "published") || !strings.Contains(out, "127.0.0.1:1: in trouble since") || !strings.Contains(out, `Name = "jjm-test-command"`) {
+		t.Errorf("jjm advertise: exit %d\n%s%s", code, out, errs)
+	}
+	if out, _, _ := s.jjm("clusters"); !strings.Contains(out, "advertising: 127.0.0.1:1 since") {
+		t.Errorf("jjm clusters says nothing of the trouble:\n%s", out)
+	}
+	sent := s.told().Collectors[0].Sent
+	if _, errs, code := s.jjm("advertise", "--now"); code != 1 || !strings.Contains(errs, "not as it should be at 127.0.0.1:1\n") {
+		t.Errorf("--now: exit %d, %s", code, errs)
+	}
+	if now := s.told().Collectors[0].Sent; now <= sent {
+		t.Errorf("--now sent nothing: %v, before %v", now, sent)
+	}
+	var doc map[string][]map[string]any
+	out, _, code = s.jjm("advertise", "--glue2")
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || doc["ComputingManager"][0]["TotalSlots"] != 3.0 {
+		t.Errorf("--glue2: exit %d, %v\n%s", code, err, out)
+	}
+	s.stop(syscall.SIGKILL)
+	var told wire.Advertised
+	out, errs, code = s.jjm("advertise", "--json")
+	if err := json.Unmarshal([]byte(out), &told); err != nil || code != 0 || !told.Stale || !told.Collectors[0].There || !strings.Contains(errs, "what was so at") {
+		t.Errorf("without a daemon: exit %d, %v\n%s%s", code, err, out, errs)
+	}
+	if _, _, code := s.jjm("advertise", "--now"); code != 4 {
+		t.Errorf("--now without a daemon: exit %d", code)
+	}
+	s.start()
+}
+
+func TestAdvertise_WithoutCollectorsNothingIsSentAndAllIsShown(t *testing.T) {
+	s := newSite(t, &testbed.Bed{})
+	s.configure("jjm-test-alone", nil, "")
+	s.start()
+	if out, errs, code := s.jjm("advertise"); code != 0 || !strings.Contains(out, "not advertised") || !strings.Contains(out, `Name = "jjm-test-alone"`) {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if _, errs, code := s.jjm("advertise", "--now"); code != 1 || !strings.Contains(errs, "name collectors below [advertise]") {
+		t.Errorf("--now: exit %d, %s", code, errs)
+	}
+}
+
+// A collector that the daemon's account cannot prove itself to refuses the ad.
+func TestAdvertise_ARefusalIsTold(t *testing.T) {
+	s := newSite(t, testbed.Start(t, "condor"))
+	s.env = map[string]string{"_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS": "PASSWORD", "_CONDOR_SEC_DEFAULT_AUTHENTICATION_METHODS": "PASSWORD"}
+	s.configure("jjm-test-refused", collectorOf(s.bed), "")
+	s.start()
+	s.eventually("the refusal is told", func() error {
+		if k := s.told().Collectors[0]; k.State != wire.AdFailing || !strings.Contains(k.Error, "exit 1: ") || k.Sent != 0 {
+			return fmt.Errorf("%+v", k)
+		}
+		return nil
+	})
+	if held, err := s.held("jjm-test-refused"); err != nil || len(held) > 0 {
+		t.Errorf("and yet the collector holds %v, %v", held, err)
+	}
+}
+
+func TestAdvertise_WhatAKilledDaemonLeftIsTakenAwayByTheNext(t *testing.T) {
+	s := newSite(t, testbed.Start(t, "condor"))
+	s.configure("jjm-test-old", collectorOf(s.bed), "")
+	s.start()
+	s.published(time.Time{})
+	s.stop(syscall.SIGKILL)
+	s.wants("jjm-test-old", 1) // nobody withdrew it
+
+	s.configure("jjm-test-new", collectorOf(s.bed), "")
+	s.start()
+	s.published(time.Time{})
+	s.wants("jjm-test-old", 0)
+	s.wants("jjm-test-new", 1)
+	s.stop(syscall.SIGKILL)
+
+	s.configure("jjm-test-new", nil, "") // not to be advertised any more
+	s.start()
+	s.wants("jjm-test-new", 0)
+	s.stop(syscall.SIGTERM)
+}
+
+func TestAdvertise_WhatTheCollectorLosesItGetsAgain(t *testing.T) {
+	bed := testbed.StartAlone(t, "condor")
+	s := newSite(t, bed)
+	s.configure("jjm-test-lost", collectorOf(bed), "")
+	s.start()
+	s.published(time.Time{})
+	// An administrator of the pool takes it away.
+	cli := adapters.CLI{Bin: bed.Bin, Env: bed.Env}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	instance := s.told().Instance
+	if out, err := cli.Run(ctx, []byte(advertise.Withdrawal("jjm-test-lost", instance)), "condor_advertise", "-tcp", "INVALIDATE_ADS_GENERIC", "-"); err != nil || out.Exit != 0 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	s.eventually("the loss is told", func() error {
+		if k := s.told().Collectors[0]; k.Lost != 1 || k.LostAt == 0 {
+			return fmt.Errorf("%+v", k)
+		}
+		return nil
+	})
+	s.wants("jjm-test-lost", 1)
+
+	bed.Do(t, "kill", "collector")
+	s.eventually("a collector that is down is told of", func() error {
+		if k := s.told().Collectors[0]; k.State != wire.AdFailing || k.Error == "" || k.Since == 0 {
+			return fmt.Errorf("%+v", k)
+		}
+		return nil
+	})
+	bed.Do(t, "start", "collector")
+	s.published(time.Now())
+	s.wants("jjm-test-lost", 1)
+}
+
+func TestAdvertise_AFrozenCollectorHoldsUpNothing(t *testing.T) {
+	bed := testbed.StartAlone(t, "condor")
+	s := newSite(t, bed)
+	s.configure("jjm-test-frozen", collectorOf(bed), "")
+	s.start()
+	s.published(time.Time{})
+	bed.Do(t, "freeze", "collector")
+	thaw := func() { bed.Do(t, "thaw", "collector") }
+	frozen := true
+	t.Cleanup(func() {
+		if frozen {
+			thaw()
+		}
+	})
+	s.eventually("it is told that the collector hangs", func() error {
+		if k := s.told().Collectors[0]; k.State != wire.AdFailing || !strings.Contains(k.Error, "deadline exceeded") {
+			return fmt.Errorf("%+v", k)
+		}
+		return nil
+	})
+	began := time.Now()
+	job := wire.Submit{Name: "job.toml", BaseDir: "/", Text: "type = \"script\"\n[params]\ncommand = [\"/bin/true\"]\n"}
+	if _, err := s.client().Do(t.Context(), wire.Request{Verb: wire.VerbSubmit, Submit: &job}); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 5*time.Second { // it takes milliseconds; the machine is busy
+		t.Errorf("a submission took %v", took)
+	}
+	s.eventually("the grid job is done", func() error {
+		a, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbLookup, Refs: []string{"1"}})
+		if err == nil && a.Lookup[0].GRAM != jjm.GRAMDone {
+			err = fmt.Errorf("it is %s", a.Lookup[0].Status)
+		}
+		return err
+	})
+	if took := s.stop(syscall.SIGTERM); took > 20*time.Second {
+		t.Errorf("the stop took %v", took)
+	}
+	thaw()
+	frozen = false
+	s.start() // a new one finds the ad, or makes it, and takes it away at its end
+	s.published(time.Time{})
+	s.stop(syscall.SIGTERM)
+	s.wants("jjm-test-frozen", 0)
+}

@@ -1,0 +1,203 @@
+// Package advertise_test publishes a real daemon's ad at a real collector of
+// HTCondor, and disturbs both.
+package advertise_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"jjm/adapters"
+	"jjm/adapters/testbed"
+	"jjm/advertise"
+	"jjm/gate/client"
+	"jjm/test/programs"
+	"jjm/wire"
+)
+
+var bin programs.Programs
+
+func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
+
+// patience is how long anything may take; a test that passes never waits so long.
+const patience = 60 * time.Second
+
+// site is an installation of jjm that advertises itself at a bed's collector.
+type site struct {
+	t    *testing.T
+	bed  *testbed.Bed
+	dir  string
+	env  map[string]string // added to that of the commands
+	cmd  *exec.Cmd
+	over chan struct{}
+}
+
+func newSite(t *testing.T, bed *testbed.Bed) *site {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "jjma") // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, bed: bed, dir: dir}
+	t.Cleanup(func() { s.stop(syscall.SIGTERM); _ = os.RemoveAll(dir) })
+	return s
+}
+
+// configure writes the configuration: the embedded batch system, and an ad of
+// that name at those collectors. More is TOML of the section [advertise].
+func (s *site) configure(name string, collectors []string, more string) {
+	s.t.Helper()
+	var env []string
+	for _, vars := range []map[string]string{s.bed.Env, s.env} {
+		for _, key := range slices.Sorted(maps.Keys(vars)) {
+			env = append(env, fmt.Sprintf("%s = %q", key, vars[key]))
+		}
+	}
+	list, err := json.Marshal(append([]string{}, collectors...)) // none is [], not null
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	text := fmt.Sprintf("log = \"debug\"\nstate = %q\n[advertise]\nsite = %s\ncollectors = %s\nbin = %q\nenv = {%s}\ninterval = \"1s\"\nlifetime = \"10m\"\ntimeout = \"3s\"\nwithdraw_time = \"2s\"\n%s\n"+
+		"[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 3\n", s.dir+"/state", quoted, list, s.bed.Bin, strings.Join(env, ", "), more)
+	if err := os.WriteFile(s.path("jjm.toml"), []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
+
+// start starts the daemon and waits until it answers.
+func (s *site) start() {
+	s.t.Helper()
+	log, err := os.OpenFile(s.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close()
+	s.cmd = exec.Command(bin.Path(s.t, "jjm-daemon"), "serve", "--config", s.path("jjm.toml"))
+	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir}
+	s.cmd.Stderr = log
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	over := make(chan struct{})
+	s.over = over
+	go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(over) }(s.cmd)
+	s.eventually("the daemon answers", func() error {
+		_, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbPing})
+		return err
+	})
+}
+
+// stop ends the daemon and gives how long that took.
+func (s *site) stop(signal syscall.Signal) time.Duration {
+	s.t.Helper()
+	if s.cmd == nil {
+		return 0
+	}
+	began := time.Now()
+	_ = s.cmd.Process.Signal(signal)
+	select {
+	case <-s.over:
+	case <-time.After(patience):
+		_ = s.cmd.Process.Kill()
+		<-s.over
+		s.t.Errorf("the daemon does not end on %v", signal)
+	}
+	s.cmd = nil
+	return time.Since(began)
+}
+
+func (s *site) client() *client.Client { return &client.Client{Socket: s.path("state/jjm.sock")} }
+
+// eventually waits for something to become true, and shows the daemon's log if
+// it does not.
+func (s *site) eventually(what string, ok func() error) {
+	s.t.Helper()
+	err := ok()
+	for end := time.Now().Add(patience); err != nil; err = ok() {
+		if time.Now().After(end) {
+			log, _ := os.ReadFile(s.path("log"))
+			s.t.Fatalf("not within %v: %s: %v; the log:\n%s", patience, what, err, log)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// told is what the daemon says of its advertising.
+func (s *site) told() wire.Advertised {
+	s.t.Helper()
+	a, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbAdvertise})
+	if err != nil || a.Advertised == nil {
+		s.t.Fatalf("advertise: %v, %+v", err, a)
+	}
+	return *a.Advertised
+}
+
+// published waits until the daemon says that its first collector has the ad,
+// sent and seen after a time.
+func (s *site) published(after time.Time) wire.AdCollector {
+	s.t.Helper()
+	var k wire.AdCollector
+	s.eventually("the ad is published", func() error {
+		if k = s.told().Collectors[0]; k.State != wire.AdPublished || k.Seen.Time().Before(after) {
+			return fmt.Errorf("%+v", k)
+		}
+		return nil
+	})
+	return k
+}
+
+// held asks the collector itself for the ads of a name.
+func (s *site) held(name string) ([]advertise.Held, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := adapters.CLI{Bin: s.bed.Bin, Env: s.bed.Env}.Run(ctx, nil, "condor_status", "-any", "-constraint", advertise.Constraint(name), "-json")
+	if err != nil || out.Exit != 0 {
+		return nil, fmt.Errorf("condor_status: exit %d, %w: %s", out.Exit, err, out.Stderr)
+	}
+	return advertise.ParseHeld(out.Stdout)
+}
+
+// wants waits until the collector holds so many ads of a name.
+func (s *site) wants(name string, n int) {
+	s.t.Helper()
+	s.eventually(fmt.Sprintf("%d ads of %q", n, name), func() error {
+		held, err := s.held(name)
+		if err == nil && len(held) != n {
+			err = fmt.Errorf("there are %d", len(held))
+		}
+		return err
+	})
+}
+
+// jjm runs the command and gives its output and exit code.
+func (s *site) jjm(args ...string) (stdout, stderr string, code int) {
+	s.t.Helper()
+	cmd := exec.Command(bin.Path(s.t, "jjm"), args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "JJM_STATE=" + s.path("state")}
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			s.t.Fatal(err)
+		}
+		code = exit.ExitCode()
+	}
+	return out.String(), errs.String(), code
+}
