@@ -42,16 +42,17 @@ demo: build
 # Everything that must be true, in minutes; as root on Debian with the real
 # batch systems. Packages that wait rather than work are begun first, and lint
 # takes what they leave of the processors. One build of the programs serves all;
-# accounts without privileges reach it.
+# accounts without privileges reach it. At the end come the tables that tests
+# made, of faults and what became of local jobs.
 WAITING = ./test/survival ./test/gatekeepers ./test/advertise ./adapters/condor ./adapters/sge ./adapters/slurm ./adapters/testbed ./adapters/command ./adapters/pbs ./engine
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
 test-all: build
 	@$(MAKE) --no-print-directory -j2 nice-lint units
 units:
-	@bin=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm* $$bin && { \
-		JJM_BIN=$$bin $(GO) test -count=1 -timeout 40m -vet=off -p 5 -parallel 24 $(WAITING) ./... ; \
-		status=$$? ; rm -rf $$bin ; exit $$status ; }
+	@bin=$$(mktemp -d) && tables=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm* $$bin && { \
+		JJM_BIN=$$bin JJM_TABLES=$$tables $(GO) test -count=1 -timeout 40m -vet=off -p 5 -parallel 24 $(WAITING) ./... ; \
+		status=$$? ; cat /dev/null $$tables/* ; rm -rf $$bin $$tables ; exit $$status ; }
 nice-lint:
 	@nice $(MAKE) --no-print-directory lint
 

@@ -127,7 +127,7 @@ func bouts(bed string) []bout {
 // not end the campaign. The table grows with each bout, and ends the test.
 func TestFaults_BatchSystemInTrouble(t *testing.T) {
 	table := tallies{of: map[string]*tally{}, began: time.Now()}
-	t.Cleanup(func() { t.Logf("\n%s", table.String()) })
+	t.Cleanup(func() { table.print(t) })
 	for bed := range trouble() {
 		t.Run(bed, func(t *testing.T) {
 			t.Parallel()

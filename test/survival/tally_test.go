@@ -3,6 +3,8 @@ package survival_test
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -93,4 +95,16 @@ func (ts *tallies) String() string {
 		lines = append(lines, "FAILED: "+name)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// print ends the campaign with its table, and leaves it in the folder in which
+// "make test" collects tables, if there is one.
+func (ts *tallies) print(t *testing.T) {
+	text := "The fault campaign:\n" + ts.String() + "\n"
+	t.Log(text)
+	if dir := os.Getenv("JJM_TABLES"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, "faults"), []byte(text), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
 }
