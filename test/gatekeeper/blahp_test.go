@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -29,7 +30,10 @@ type blahpd struct {
 }
 
 // blahpd starts the bed's blahpd for a site, as the site's owner.
-func (s *site) blahpd(bed *testbed.Bed) *blahpd {
+func (s *site) blahpd(bed *testbed.Bed) *blahpd { return s.blahpdAs(bed, s.as()) }
+
+// blahpdAs starts the bed's blahpd as an account.
+func (s *site) blahpdAs(bed *testbed.Bed, as *syscall.SysProcAttr) *blahpd {
 	s.t.Helper()
 	root := filepath.Join(filepath.Dir(bed.Bin), "root")
 	config := filepath.Join(s.dir, "blah.config")
@@ -37,7 +41,7 @@ func (s *site) blahpd(bed *testbed.Bed) *blahpd {
 	lib := root + "/usr/lib/x86_64-linux-gnu:" + root + "/usr/lib"
 	cmd := exec.Command(root+"/usr/lib64/ld-linux-x86-64.so.2", "--library-path", lib, root+"/usr/bin/blahpd")
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + s.dir, "BLAHPD_CONFIG_LOCATION=" + config}
-	cmd.Dir, cmd.SysProcAttr = "/", s.as()
+	cmd.Dir, cmd.SysProcAttr = "/", as
 	in, err := cmd.StdinPipe()
 	s.must(err)
 	out, err := cmd.StdoutPipe()
@@ -221,8 +225,7 @@ func TestBlahpd_FilesExitCodesAndCancels(t *testing.T) {
 			var owner jjm.Owner
 			if on == "slurm" {
 				slurm := testbed.Start(t, "slurm")
-				cluster := fmt.Sprintf("name = \"slurm\"\nkind = \"slurm\"\nbin = %q\nenv = {SLURM_CONF = %q}\n", slurm.Bin, slurm.Env["SLURM_CONF"])
-				config = local[:strings.Index(local, "name = ")] + cluster
+				config = local[:strings.Index(local, "[[cluster]]")] + slurmCluster(slurm)
 				owner = slurm.Owner
 			}
 			s := newSite(t, config, "")
@@ -233,6 +236,11 @@ func TestBlahpd_FilesExitCodesAndCancels(t *testing.T) {
 			blahpdScenes(t, s, s.blahpd(bed))
 		})
 	}
+}
+
+// slurmCluster is the section of a bed's Slurm.
+func slurmCluster(b *testbed.Bed) string {
+	return fmt.Sprintf("[[cluster]]\nname = \"slurm\"\nkind = \"slurm\"\nbin = %q\nenv = {SLURM_CONF = %q}\n", b.Bin, b.Env["SLURM_CONF"])
 }
 
 func blahpdScenes(t *testing.T, s *site, b *blahpd) {
@@ -353,10 +361,14 @@ queue word in (fine, sleep)
 	}
 }
 
+var gridManager sync.Mutex
+
 // install makes the bed's grid manager use jjm, for as long as the test runs:
 // it reads its configuration when it starts.
 func (s *site) install(bed *testbed.Bed) {
 	s.t.Helper()
+	gridManager.Lock() // the bed has one account, and with it one grid manager
+	s.t.Cleanup(gridManager.Unlock)
 	root := filepath.Join(filepath.Dir(bed.Bin), "root")
 	dir := filepath.Join(root, "etc", "jjm-blahp") // seen as /etc/jjm-blahp in the bed's chroot
 	s.must(os.RemoveAll(dir))
