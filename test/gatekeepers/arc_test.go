@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -20,7 +22,8 @@ type arcSite struct {
 	one, other *person
 }
 
-// TestARC drives a real A-REX through its REST interface.
+// TestARC drives a real A-REX through its REST interface, in front of a daemon that
+// is root and runs jobs as their owners.
 func TestARC(t *testing.T) {
 	t.Parallel() // the other gatekeeper has another bed
 	bed := testbed.StartAlone(t, "arc")
@@ -28,18 +31,25 @@ func TestARC(t *testing.T) {
 	t.Cleanup(func() { bed.Do(t, "clean") })
 	a := &arcSite{bed: bed, one: personOf(t, bed, bed.Vars["OWNER"], bed.Vars["PROXY"]),
 		other: personOf(t, bed, bed.Vars["OTHER"], bed.Vars["OTHER_PROXY"])}
-	a.site = openSite(t, bed.Vars["JJM"], a.one.owner, localCluster+bedCluster(slurm, "slurm"))
+	a.site = openSite(t, bed.Vars["JJM"], rootOwner, localCluster+bedCluster(slurm, "slurm")+frozenCluster(t, bed.Vars["JJM"], slurm))
+	a.holdOf(t, a.other)
+	needs.Tmpfs(t, a.state(), "size=128m,mode=755")
+	t.Cleanup(func() { a.stop(syscall.SIGTERM) }) // before the file system goes
 	a.start()
 	together(t, a, map[string]func(*testing.T, *arcSite){
 		"plain":             arcPlain,
 		"job file on Slurm": arcJobFile,
-		"failing":           arcFailing,
 		"refused":           arcRefused,
-		"killed":            arcKilled,
-		"second user":       arcSecondUser,
+		"example":           arcExample,
+		"frozen cluster":    arcFrozen,
 		"fifty at once":     arcFifty,
+		"lives": func(t *testing.T, a *arcSite) {
+			lives(t, a.site, arcFront{a}, []*person{a.one, a.other}, false, "local", "slurm")
+		},
 	})
-	t.Run("restarts", func(t *testing.T) { arcRestarts(t, a) }) // no client gets an answer meanwhile
+	t.Run("two hundred", func(t *testing.T) { arcTwoHundred(t, a) })
+	t.Run("full disk", func(t *testing.T) { arcFullDisk(t, a) })
+	t.Run("manager killed", func(t *testing.T) { arcManagerKilled(t, a) }) // no client gets an answer meanwhile
 }
 
 // submit hands a job over and gives its URL. A person's client keeps a list of
@@ -48,7 +58,7 @@ func (a *arcSite) submit(t *testing.T, p *person, dir, xrsl string) string {
 	t.Helper()
 	file := filepath.Join(dir, "job.xrsl")
 	write(t, file, xrsl, 0o644)
-	s := p.run(t, "arcsub", "-j", filepath.Join(dir, "jobs.dat"), "-C", a.bed.Vars["URL"], "-T", "arcrest", "-Q", "NONE", file)
+	s := p.run(t, "env", "--chdir="+dir, "arcsub", "-j", filepath.Join(dir, "jobs.dat"), "-C", a.bed.Vars["URL"], "-T", "arcrest", "-Q", "NONE", file)
 	_, url, ok := strings.Cut(s.out, "with jobid: ")
 	if !ok {
 		t.Fatalf("arcsub: exit %d\n%s%s", s.exit, s.out, s.err)
@@ -156,18 +166,6 @@ func arcJobFile(t *testing.T, a *arcSite) {
 	}
 }
 
-// A failing grid job described by variables: its exit code, message and tar.
-func arcFailing(t *testing.T, a *arcSite) {
-	dir := a.one.folder(t)
-	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "script")("JJM_PARAM_command" '["/bin/sh","-c","echo before; exit 3"]'))`+
-		`(outputfiles=("jjm-output.tar" ""))(stdout="out.txt")`)
-	text := a.end(t, a.one, dir, url, "Finished", "Failed")
-	if !strings.Contains(text, "State: Failed") || !strings.Contains(text, "Exit Code: 3") || !strings.Contains(text, "failed") {
-		t.Errorf("arcstat:\n%s", text)
-	}
-	wantTar(t, filepath.Join(a.get(t, a.one, dir, url), "jjm-output.tar"), map[string]string{".0.stdout": "before\n"})
-}
-
 func arcRefused(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "nosuch"))(stdout="out.txt")`)
@@ -181,50 +179,32 @@ func arcRefused(t *testing.T, a *arcSite) {
 	}
 }
 
-// A kill leaves the tar of what there was.
-func arcKilled(t *testing.T, a *arcSite) {
-	dir := a.one.folder(t)
-	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "script")("JJM_PARAM_command" '["/bin/sh","-c","echo begun; sleep 600"]'))`+
-		`(outputfiles=("jjm-output.tar" ""))(stdout="out.txt")`)
-	job := a.jobOf(t, url)
-	await(t, "it runs", func() bool { return a.status(job).Status == "running" })
-	if s := a.one.run(t, "arckill", "--keep", "-j", filepath.Join(dir, "jobs.dat"), url); s.exit != 0 {
-		t.Fatalf("arckill: exit %d\n%s%s", s.exit, s.out, s.err)
-	}
-	a.end(t, a.one, dir, url, "Killed", "Failed", "Finished")
-	if l := a.status(job); l.Status != "aborted" {
-		t.Errorf("the grid job is %s", l.Status)
-	}
-	wantTar(t, filepath.Join(a.get(t, a.one, dir, url), "jjm-output.tar"), map[string]string{".0.stdout": "begun\n"})
-}
-
 func (a *arcSite) status(s wire.Status) wire.Lookup {
 	return a.ask(wire.Request{Verb: wire.VerbLookup, Refs: []string{s.Lookup.ID.String()}}).Lookup[0]
 }
 
-// The second user's job is theirs, and so are its files.
-func arcSecondUser(t *testing.T, a *arcSite) {
+// A-REX is killed while it submits: once it is back it submits the same job again,
+// while the first submission is still at it, and it is the same grid job. jjm's
+// daemon is killed meanwhile.
+func arcManagerKilled(t *testing.T, a *arcSite) {
+	before := a.submissions("begun")
+	release := a.holdNow(t, "halt")
 	dir := a.other.folder(t)
-	url := a.submit(t, a.other, dir, `&(executable="/bin/echo")(arguments="second")(stdout="out.txt")`)
-	a.end(t, a.other, dir, url, "Finished", "Failed")
-	wantFile(t, filepath.Join(a.get(t, a.other, dir, url), "out.txt"), "second\n")
-	if job := a.jobOf(t, url); job.Owner != a.other.owner.User {
-		t.Errorf("the grid job is %s's", job.Owner)
-	}
-}
-
-// A-REX is killed while jjm has a job, jjm's daemon too.
-func arcRestarts(t *testing.T, a *arcSite) {
-	dir := a.one.folder(t)
-	url := a.submit(t, a.one, dir, `&(executable="/bin/sh")(arguments="-c" "sleep 3; echo survived")(stdout="out.txt")`)
-	job := a.jobOf(t, url)
+	url := a.submit(t, a.other, dir, `&(executable="/bin/echo")(arguments="survived")(stdout="out.txt")(environment=("JJM_CLUSTERS" "slurm"))`)
+	await(t, "A-REX submits", func() bool { return a.submissions("begun") == before+1 })
 	a.bed.Do(t, "kill")
 	a.restart()
-	await(t, "the job is over", func() bool { return final(a.status(job).Status) })
 	a.bed.Do(t, "start")
-	a.end(t, a.one, dir, url, "Finished", "Failed")
-	wantFile(t, filepath.Join(a.get(t, a.one, dir, url), "out.txt"), "survived\n")
+	await(t, "A-REX submits again", func() bool { return a.submissions("begun") == before+2 })
+	release()
+	a.wantEnd(t, url, "FINISHED")
 	a.jobOf(t, url)
+	wantFile(t, a.session(url, "out.txt"), "survived\n")
+}
+
+// session is the path of a file in a job's session folder.
+func (a *arcSite) session(url, name string) string {
+	return filepath.Join(filepath.Dir(a.bed.Vars["CONTROL"]), "session", filepath.Base(url), name)
 }
 
 // Fifty jobs at once, all done, none twice. They are submitted one by one: the

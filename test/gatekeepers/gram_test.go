@@ -9,28 +9,44 @@ import (
 	"syscall"
 	"testing"
 
+	"jjm"
 	"jjm/adapters/testbed"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
-// gramSite is a site behind the gatekeeper of a site: one daemon, whose account is
-// also the first user, with the embedded cluster and a real Slurm.
+// gramSite is a site behind a gatekeeper: one daemon, with the embedded cluster
+// and a real Slurm.
 type gramSite struct {
 	*site
 	bed        *testbed.Bed
 	one, other *person
+	// personal are the contacts of personal gatekeepers; nil: the site's is meant.
+	personal map[*person]string
 }
 
-// TestGRAM is the third tier: the gatekeeper of a site, entered with certificates.
-func TestGRAM(t *testing.T) {
-	t.Parallel() // the other gatekeeper has another bed
-	bed := testbed.StartAlone(t, "gram")
+// openGRAM makes a site behind the bed's gatekeeper, whose daemon runs as an
+// account.
+func openGRAM(t *testing.T, bed *testbed.Bed, owner jjm.Owner) *gramSite {
 	slurm := testbed.Start(t, "slurm")
 	t.Cleanup(func() { bed.Do(t, "clean") })
 	g := &gramSite{bed: bed, one: personOf(t, bed, bed.Vars["OWNER"], bed.Vars["PROXY"]),
 		other: personOf(t, bed, bed.Vars["OTHER"], bed.Vars["OTHER_PROXY"])}
-	g.site = openSite(t, bed.Vars["JJM"], g.one.owner, localCluster+bedCluster(slurm, "slurm"))
-	g.hold(t)
+	g.site = openSite(t, bed.Vars["JJM"], owner, localCluster+bedCluster(slurm, "slurm")+frozenCluster(t, bed.Vars["JJM"], slurm))
+	g.holdOf(t, g.other)
+	return g
+}
+
+// rootOwner is the account of a daemon that runs jobs as their owners.
+var rootOwner = jjm.Owner{User: "root"}
+
+// TestGRAM is the third tier: the gatekeeper of a site, entered with certificates,
+// in front of a daemon that is root and runs jobs as their owners.
+func TestGRAM(t *testing.T) {
+	t.Parallel() // the other gatekeeper has another bed
+	g := openGRAM(t, testbed.StartAlone(t, "gram"), rootOwner)
+	needs.Tmpfs(t, g.state(), "size=128m,mode=755")
+	t.Cleanup(func() { g.stop(syscall.SIGTERM) }) // before the file system goes
 	g.start()
 	together(t, g, map[string]func(*testing.T, *gramSite){
 		"plain":             gramPlain,
@@ -38,16 +54,31 @@ func TestGRAM(t *testing.T) {
 		"staged":            gramStaged,
 		"job file on Slurm": gramJobFile,
 		"attributes":        gramAttributes,
-		"failing":           gramFailing,
 		"refused":           gramRefused,
-		"killed":            gramKilled,
-		"second user":       gramSecondUser,
-		"daemon restarts":   gramDaemonRestarts,
+		"example":           gramExample,
+		"frozen cluster":    gramFrozen,
+		"second user":       gramOwn,
+		"lives": func(t *testing.T, g *gramSite) {
+			lives(t, g.site, gramFront{g}, []*person{g.one, g.other}, true, "local", "slurm")
+		},
 	})
+	together(t, g, map[string]func(*testing.T, *gramSite){
+		"manager killed": gramManagerKilled,
+		"two hundred":    gramTwoHundred,
+	})
+	t.Run("full disk", func(t *testing.T) { gramFullDisk(t, g) })
 }
 
 // service is the contact of a job manager.
 func (g *gramSite) service(name string) string { return g.bed.Vars["CONTACT"] + "/jobmanager-" + name }
+
+// at is the contact by which somebody reaches jjm.
+func (g *gramSite) at(p *person) string {
+	if contact := g.personal[p]; contact != "" {
+		return contact
+	}
+	return g.service("jjm")
+}
 
 // submit hands over a job in the background of GRAM and gives its contact.
 func (g *gramSite) submit(t *testing.T, p *person, rsl string) string {
@@ -160,21 +191,6 @@ func gramAttributes(t *testing.T, g *gramSite) {
 	wantTar(t, tar, map[string]string{"mc.1": "events 1 6 x\n", "mc.7": "events 7 4 x\n"})
 }
 
-// Of a failed job GRAM returns nothing by itself; jjm does.
-func gramFailing(t *testing.T, g *gramSite) {
-	dir := g.one.folder(t)
-	tar := filepath.Join(dir, "back.tar")
-	rsl := `&(jjm_type=script)(jjm_params=(command "/bin/sh" "-c" "echo before; exit 3"))` + withTar(tar)
-	s := g.one.run(t, "globusrun", "-s", "-r", g.service("jjm"), rsl)
-	if s.exit != 17 || !strings.Contains(s.err, "(error code 17)") || !strings.Contains(s.out, ": failed: 0 of 1 local jobs completed, 1 failed") {
-		t.Errorf("exit %d, output %q, errors %q; want error 17 and a summary", s.exit, s.out, s.err)
-	}
-	if !strings.Contains(s.err, "exit code 3") {
-		t.Errorf("the message does not say why: %q", s.err)
-	}
-	wantTar(t, tar, map[string]string{".0.stdout": "before\n"})
-}
-
 // What cannot be is refused at once, with every problem, and nothing is made.
 func gramRefused(t *testing.T, g *gramSite) {
 	for rsl, problem := range map[string]string{
@@ -195,49 +211,6 @@ func gramRefused(t *testing.T, g *gramSite) {
 	}
 }
 
-// A kill is recorded; the tar comes back with what there was.
-func gramKilled(t *testing.T, g *gramSite) {
-	dir := g.one.folder(t)
-	tar, log := filepath.Join(dir, "back.tar"), filepath.Join(dir, "client")
-	rsl := `&(jjm_type=script)(jjm_name=killed)(jjm_params=(command "/bin/sh" "-c" "echo begun; sleep 600")(count 2))` + withTar(tar)
-	client := g.one.command(t.Context(), "globusrun", "-s", "-r", g.service("jjm"), rsl)
-	f, err := os.Create(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	client.Stdout, client.Stderr = f, f
-	if err := client.Start(); err != nil {
-		t.Fatal(err)
-	}
-	job := g.named(t, "killed", "running")
-	if s := g.one.run(t, "globusrun", "-k", g.contactOf(t, job)); s.exit != 0 {
-		t.Errorf("cancel: exit %d %s%s", s.exit, s.out, s.err)
-	}
-	err = client.Wait()
-	text, _ := os.ReadFile(log)
-	if err != nil || !strings.Contains(string(text), ": aborted: killed on request") {
-		t.Errorf("the client ended with %v:\n%s", err, text)
-	}
-	wantTar(t, tar, map[string]string{".0.stdout": "begun\n", ".1.stdout": "begun\n"})
-}
-
-// named waits until there is a grid job with a name and a status.
-func (g *gramSite) named(t *testing.T, name, status string) wire.Status {
-	t.Helper()
-	var found wire.Status
-	await(t, "a grid job "+name+" is "+status, func() bool {
-		for _, s := range g.list() {
-			if s.Name == name && s.Lookup.Status == status {
-				found = s
-				return true
-			}
-		}
-		return false
-	})
-	return found
-}
-
 // contactOf is a job's contact, from the origin in its record.
 func (g *gramSite) contactOf(t *testing.T, s wire.Status) string {
 	t.Helper()
@@ -253,67 +226,32 @@ func (g *gramSite) contactOf(t *testing.T, s wire.Status) string {
 	return "https://localhost:" + contact + "/"
 }
 
-// hold puts a script in front of jjm-gatekeeper that lets the second user's next
-// submission, once accepted, wait for as long as there is a file "hold".
-func (g *gramSite) hold(t *testing.T) {
-	t.Helper()
-	for _, err := range []error{os.Remove(g.path("bin")), os.Mkdir(g.path("bin"), 0o755), os.Chmod(g.path("bin"), 0o755)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	_ = os.Remove(g.path("hold"))
-	write(t, g.path("bin/jjm-gatekeeper"), fmt.Sprintf(`#!/bin/sh
-[ "$2 $LOGNAME" = "submit %[1]s" ] || exec %[2]s/jjm-gatekeeper "$@"
-answer=$(%[2]s/jjm-gatekeeper "$@")
-touch %[3]s/$$
-while [ -e %[4]s ]; do sleep 0.1; done
-[ -z "$answer" ] || echo "$answer"
-`, g.other.owner.User, bin.Dir(t), g.other.folderFor(t, g.path("submitted")), g.path("hold")), 0o755)
-}
-
-// gramSecondUser runs what only one may do at a time.
-func gramSecondUser(t *testing.T, g *gramSite) {
-	t.Run("own", func(t *testing.T) { gramOwn(t, g) })
-	t.Run("manager killed", func(t *testing.T) { gramManagerKilled(t, g) })
-}
-
 // The job manager is killed while it submits: the next one submits the same job
 // again, and it is the same grid job.
 func gramManagerKilled(t *testing.T, g *gramSite) {
-	submissions := func() int {
-		files, _ := os.ReadDir(g.path("submitted"))
-		return len(files)
-	}
+	submissions := func() int { return g.submissions("answered") }
 	before := submissions()
-	write(t, g.path("hold"), "", 0o644)
-	client := g.other.command(t.Context(), "globusrun", "-b", "-r", g.service("jjm"), `&(executable=/bin/echo)(jjm_name=once)`)
+	release := g.holdNow(t, "hold")
+	client := g.other.command(t.Context(), "globusrun", "-b", "-r", g.at(g.other), `&(executable=/bin/echo)(jjm_name=once)(jjm_clusters=slurm)`)
 	if err := client.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Cancel(); _ = client.Wait() })
 	await(t, "the job manager submits", func() bool { return submissions() == before+1 })
 	killManager(t, g.other.owner.UID)
-	if err := os.Remove(g.path("hold")); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	// Another job brings a new job manager, which finds the first; one that came
 	// too soon to find it does so at the end of its life, when the next one comes.
 	t.Cleanup(func() { g.showManagers(t) })
 	others := 0
 	awaitEvery(t, 0, "the first job is submitted again", func() bool {
 		others++
-		want(t, g.other.run(t, "globusrun", "-s", "-r", g.service("jjm"), `&(executable=/bin/echo)(arguments=after)`), 0, "after\n")
+		want(t, g.other.run(t, "globusrun", "-s", "-r", g.at(g.other), `&(executable=/bin/echo)(arguments=after)`), 0, "after\n")
 		return submissions() >= before+2+others
 	})
-	once := 0
-	for _, s := range g.list() {
-		if s.Name == "once" {
-			once++
-		}
-	}
-	if once != 1 {
-		t.Errorf("the job that was submitted twice is %d grid jobs", once)
+	await(t, "it is done", func() bool { jobs := g.byName("once"); return len(jobs) > 0 && jobs[0].Lookup.Status == "done" })
+	if jobs := g.byName("once"); len(jobs) != 1 {
+		t.Errorf("the job that was submitted twice is %d grid jobs", len(jobs))
 	}
 }
 
@@ -354,21 +292,6 @@ func gramOwn(t *testing.T, g *gramSite) {
 			t.Errorf("the job is the other's: %+v", s)
 		}
 	}
-}
-
-// The daemon is killed and comes back while jobs of all kinds are under way, at
-// different times of theirs.
-func gramDaemonRestarts(t *testing.T, g *gramSite) {
-	out := filepath.Join(g.one.folder(t), "out")
-	contact := g.submit(t, g.one, `&(executable=/bin/sh)(arguments=-c "sleep 3; echo survived")(stdout=`+out+`)`)
-	job := g.jobOf(t, contact)
-	g.restart()
-	await(t, "the job is over", func() bool { return final(g.status(job).Status) })
-	g.restart()
-	await(t, "its output is there", func() bool {
-		text, _ := os.ReadFile(out)
-		return string(text) == "survived\n"
-	})
 }
 
 // status asks anew how a grid job stands.

@@ -1,7 +1,6 @@
 package gatekeepers_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"jjm"
 	"jjm/adapters/testbed"
 	"jjm/internal/needs"
-	"jjm/wire"
 )
 
 // TestGRAMScript is the first tier: what a job manager asks, and every byte of
@@ -269,30 +267,49 @@ func fill(t *testing.T, name string) {
 	}
 }
 
-// TestGRAMPersonal is the second tier: a gatekeeper that an ordinary account
-// starts for itself, in front of a daemon of its own.
+// TestGRAMPersonal is the second tier: gatekeepers that ordinary accounts start for
+// themselves, in front of one account's daemon.
 func TestGRAMPersonal(t *testing.T) {
 	bed := testbed.StartAlone(t, "gram")
-	t.Cleanup(func() { bed.Do(t, "clean") })
-	p := personOf(t, bed, bed.Vars["OTHER"], bed.Vars["OTHER_PROXY"])
-	s := openSite(t, bed.Vars["JJM"], p.owner, localCluster)
+	g := openGRAM(t, bed, account(t, bed.Vars["OWNER"]))
+	g.start()
+	g.personal = map[*person]string{}
+	for _, p := range []*person{g.one, g.other} {
+		said := p.run(t, "globus-personal-gatekeeper", "-start", "-jmtype", "jjm")
+		_, contact, ok := strings.Cut(said.out, "GRAM contact: ")
+		if !ok {
+			t.Fatalf("exit %d\n%s%s", said.exit, said.out, said.err)
+		}
+		g.personal[p] = strings.TrimSpace(contact)
+		t.Cleanup(func() { p.run(t, "globus-personal-gatekeeper", "-killall") })
+	}
+	together(t, g, map[string]func(*testing.T, *gramSite){
+		"plain": func(t *testing.T, g *gramSite) {
+			want(t, g.other.run(t, "globusrun", "-s", "-r", g.at(g.other), `&(executable=/bin/sh)(arguments=-c "id -un; echo oops >&2")`),
+				0, g.one.owner.User+"\n", "oops")
+		},
+		"lives": func(t *testing.T, g *gramSite) {
+			lives(t, g.site, gramFront{g}, []*person{g.one, g.other}, true, "local", "slurm")
+		},
+	})
+	together(t, g, map[string]func(*testing.T, *gramSite){
+		"fifty at once":  func(t *testing.T, g *gramSite) { gramMany(t, g, 1) },
+		"manager killed": gramManagerKilled,
+	})
+}
+
+// TestGRAMScript_Lives takes grid jobs of two users through the first tier, on both
+// clusters, each by a process of its own.
+func TestGRAMScript_Lives(t *testing.T) {
+	bed := testbed.Start(t, "gram")
+	slurm := testbed.Start(t, "slurm")
+	dir, err := os.MkdirTemp("", "jjm-gk-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	one, other := personOf(t, bed, bed.Vars["OWNER"], ""), personOf(t, bed, bed.Vars["OTHER"], "")
+	s := openSite(t, dir, one.owner, localCluster+bedCluster(slurm, "slurm"))
 	s.start()
-	gatekeeper := p.run(t, "globus-personal-gatekeeper", "-start", "-jmtype", "jjm")
-	_, contact, ok := strings.Cut(gatekeeper.out, "GRAM contact: ")
-	if !ok {
-		t.Fatalf("exit %d\n%s%s", gatekeeper.exit, gatekeeper.out, gatekeeper.err)
-	}
-	contact = strings.TrimSpace(contact)
-	t.Cleanup(func() { p.run(t, "globus-personal-gatekeeper", "-killall") })
-	want(t, p.run(t, "globusrun", "-s", "-r", contact, `&(executable=/bin/sh)(arguments=-c "id -un; echo oops >&2")`), 0, p.owner.User+"\n", "oops")
-	dir := p.folder(t)
-	tar := filepath.Join(dir, "back.tar")
-	rsl := `&(jjm_type=script)(jjm_params=(command "/bin/echo" "{serial}")(count 2))` + withTar(tar)
-	if r := p.run(t, "globusrun", "-s", "-r", contact, rsl); r.exit != 0 {
-		t.Errorf("grid job: exit %d\n%s%s", r.exit, r.out, r.err)
-	}
-	wantTar(t, tar, map[string]string{".0.stdout": "1\n", ".1.stdout": "2\n"})
-	if _, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbPing}); err != nil {
-		t.Error(err)
-	}
+	lives(t, s, scriptFront{s}, []*person{one, other}, true, "local", "slurm")
 }

@@ -18,10 +18,11 @@ import (
 // person is somebody who uses a gatekeeper: an account with a proxy, whose
 // commands run in the gatekeeper's network.
 type person struct {
-	owner jjm.Owner
-	home  string
-	net   string
-	env   []string
+	owner     jjm.Owner
+	proxyFile string
+	home      string
+	net       string
+	env       []string
 }
 
 // personOf makes a person of an account of a bed.
@@ -31,7 +32,7 @@ func personOf(t testing.TB, b *testbed.Bed, name, proxy string) *person {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &person{owner: account(t, name), home: u.HomeDir, net: b.Vars["NET"]}
+	p := &person{owner: account(t, name), proxyFile: proxy, home: u.HomeDir, net: b.Vars["NET"]}
 	p.env = []string{"HOME=" + u.HomeDir, "USER=" + name, "LOGNAME=" + name, "PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LANG=C.UTF-8",
 		"X509_USER_PROXY=" + proxy}
 	for key, value := range b.Env {

@@ -30,8 +30,8 @@ type site struct {
 	done   chan struct{}
 }
 
-// openSite makes a site in a folder, whose daemon runs as an account. The folder
-// may hold what an earlier test left.
+// openSite makes a site in a folder, whose daemon runs as an account: with that of
+// root, jobs run as their owners. The folder may hold what an earlier test left.
 func openSite(t testing.TB, dir string, owner jjm.Owner, clusters string) *site {
 	t.Helper()
 	s := &site{t: t, dir: dir, owner: owner}
@@ -48,7 +48,12 @@ func openSite(t testing.TB, dir string, owner jjm.Owner, clusters string) *site 
 			t.Fatal(err)
 		}
 	}
+	runAs := "service"
+	if owner.UID == 0 {
+		runAs = "owner"
+	}
 	write(t, s.path("jjm.toml"), `log = "debug"
+run_as = "`+runAs+`"
 [engine]
 poll = "1s"
 harvest = "200ms"
@@ -65,15 +70,17 @@ mode = "0666"
 }
 
 // localCluster is the embedded batch system.
-const localCluster = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 6\ngrace = \"2s\"\n"
+const localCluster = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 12\ngrace = \"2s\"\n"
 
 // bedCluster is the cluster of a bed.
-func bedCluster(b *testbed.Bed, kind string) string {
+func bedCluster(b *testbed.Bed, kind string) string { return bedClusterNamed(b, kind, kind) }
+
+func bedClusterNamed(b *testbed.Bed, name, kind string) string {
 	var env []string
-	for _, name := range slices.Sorted(maps.Keys(b.Env)) {
-		env = append(env, fmt.Sprintf("%s = %q", name, b.Env[name]))
+	for _, key := range slices.Sorted(maps.Keys(b.Env)) {
+		env = append(env, fmt.Sprintf("%s = %q", key, b.Env[key]))
 	}
-	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n", kind, kind, b.Bin, strings.Join(env, ", "))
+	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n", name, kind, b.Bin, strings.Join(env, ", "))
 }
 
 func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
@@ -213,6 +220,44 @@ func (s *site) byKey(key string) []wire.Status {
 		}
 	}
 	return found
+}
+
+// byName finds grid jobs by their name.
+func (s *site) byName(name string) []wire.Status {
+	var found []wire.Status
+	for _, g := range s.list() {
+		if g.Name == name {
+			found = append(found, g)
+		}
+	}
+	return found
+}
+
+// running waits until all of a grid job of a name runs.
+func (s *site) running(t testing.TB, name string) wire.Status {
+	t.Helper()
+	var found wire.Status
+	await(t, "a grid job "+name+" runs", func() bool {
+		for _, g := range s.byName(name) {
+			found = g
+			switch {
+			case g.Lookup.Status == "running" && g.Lookup.Counts.Running == g.Lookup.Counts.Total:
+				return true
+			case final(g.Lookup.Status):
+				t.Fatalf("grid job %s is %s: %s", name, g.Lookup.Status, g.Lookup.Message)
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// runsAs is the account as which somebody's jobs run.
+func (s *site) runsAs(p *person) string {
+	if s.owner.UID == 0 {
+		return p.owner.User
+	}
+	return s.owner.User
 }
 
 func credential(o jjm.Owner) *syscall.Credential {

@@ -1,0 +1,102 @@
+package gatekeepers_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// front is a way to jjm through a gatekeeper.
+type front interface {
+	// begin hands over a grid job of two local jobs that run a script of sh, with
+	// their serial as $1, and gives it once it runs.
+	begin(t *testing.T, as *person, name, cluster, shell string) handed
+}
+
+// handed is a grid job that a gatekeeper knows.
+type handed interface {
+	kill(t *testing.T)
+	// end waits until the gatekeeper says that it is over: whether it went well,
+	// all that was said, and the tar that came back.
+	end(t *testing.T) (well bool, said, tar string)
+}
+
+// fate is what becomes of a grid job.
+type fate struct {
+	script string // once it may go on
+	kill   bool
+	well   bool
+	said   string
+}
+
+// fates are the three ways in which a grid job ends.
+var fates = map[string]fate{
+	"good":    {script: "echo $1 >part.$1", well: true, said: "done: 2 of 2 local jobs completed"},
+	"failing": {script: "exit 3", said: `(?s)failed: 0 of 2 local jobs completed, 2 failed.*(?i)exit code:? 1|(?i)exit code:? 1.*failed: 0 of 2 local jobs`},
+	"killed":  {script: "exec sleep 600", kill: true, well: true, said: "aborted: killed on request"},
+}
+
+// lives takes grid jobs of each fate through a gatekeeper, on every cluster, in
+// turn as one and the other user, while the daemon is killed in between. What
+// they were told and what came back must be right, and each must be one grid job
+// of the right user. killedIsWell: the gatekeeper tells a kill as a good end.
+func lives(t *testing.T, s *site, f front, users []*person, killedIsWell bool, clusters ...string) {
+	s.t.Helper()
+	dir := users[0].folder(t)
+	goOn := filepath.Join(dir, "go")
+	type life struct {
+		fate
+		name string
+		as   *person
+		job  handed
+	}
+	var all []*life
+	for _, cluster := range clusters {
+		for name, fate := range fates {
+			l := &life{fate: fate, name: name + "-" + cluster, as: users[len(all)%len(users)]}
+			all = append(all, l)
+		}
+	}
+	each := func(do func(t *testing.T, l *life)) {
+		var wg sync.WaitGroup
+		for _, l := range all {
+			wg.Go(func() { t.Run(l.name, func(t *testing.T) { do(t, l) }) })
+		}
+		wg.Wait()
+	}
+	each(func(t *testing.T, l *life) {
+		_, cluster, _ := strings.Cut(l.name, "-")
+		l.job = f.begin(t, l.as, l.name, cluster, "id -un; until [ -e "+goOn+" ]; do sleep 0.1; done; "+l.script)
+	})
+	if t.Failed() {
+		return
+	}
+	s.restart()
+	each(func(t *testing.T, l *life) {
+		if l.kill {
+			l.job.kill(t)
+		}
+	})
+	write(t, goOn, "", 0o644)
+	each(func(t *testing.T, l *life) {
+		well, said, tar := l.job.end(t)
+		if well != (l.well && (killedIsWell || !l.kill)) || !regexp.MustCompile(l.said).MatchString(said) {
+			t.Errorf("%s ended well: %v, and what was said is\n%s", l.name, well, said)
+		}
+		ran := s.runsAs(l.as) + "\n"
+		want := map[string]string{".0.stdout": ran, ".1.stdout": ran}
+		if l.well && !l.kill {
+			want["part.1"], want["part.2"] = "1\n", "2\n"
+		}
+		wantTar(t, tar, want)
+		if jobs := s.byName(l.name); len(jobs) != 1 || jobs[0].Owner != l.as.owner.User {
+			t.Errorf("%s of %s is %+v", l.name, l.as.owner.User, jobs)
+		}
+	})
+}
+
+// shell is a command of jjm's job type script that runs a text of sh.
+func shell(text string) string { return fmt.Sprintf(`["/bin/sh","-c",%q,"sh","{serial}"]`, text) }
