@@ -145,13 +145,7 @@ bin = %q
 
 func TestFrozen_TheBatchSystemHangs(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	for _, name := range []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo", "sacctmgr"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\nexec sleep 100000\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := newSite(t, fmt.Sprintf(stuck, folder), "")
+	s := newSite(t, fmt.Sprintf(stuck, hanging(t)), "")
 	s.start()
 	ctx, d := t.Context(), s.door(ample)
 	r, err := d.Submit(ctx, s.job("k", "exit 0"))

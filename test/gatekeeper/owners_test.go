@@ -97,8 +97,11 @@ func (s *site) ends(l *life) {
 	s.t.Helper()
 	got := l.b.over(l.id)
 	want, message := "ExitCode = "+l.exit+";", ""
-	if l.kill {
+	switch {
+	case l.kill:
 		want, message = "", "killed on request"
+	case l.exit != "0":
+		message = "0 of 1 local jobs completed, 1 failed"
 	}
 	if !strings.Contains(got, want) || !strings.Contains(got, message) {
 		s.t.Errorf("%s: %s", l.key, got)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"jjm/wire"
@@ -41,6 +42,11 @@ func (r *arcRun) end(t *testing.T) (bool, string, string) {
 	t.Helper()
 	said := r.arcSite.end(t, r.as, r.dir, r.url, "Killed", "Failed", "Finished")
 	got := r.get(t, r.as, r.dir, r.url)
+	for _, name := range []string{"out.txt", "jjm-output.tar"} {
+		if info, err := os.Stat(r.session(r.url, name)); err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != r.as.owner.UID {
+			t.Errorf("%s in the session folder is not the user's: %+v, %v", name, info, err)
+		}
+	}
 	text, err := os.ReadFile(filepath.Join(got, "out.txt"))
 	if err != nil {
 		t.Error(err)

@@ -21,13 +21,25 @@ type control struct {
 	dir string
 }
 
+// newControl makes an empty control folder.
+func newControl(t testing.TB, s *site) *control {
+	t.Helper()
+	c := &control{site: s, dir: s.path("control")}
+	for _, sub := range []string{"processing", "session"} {
+		if err := os.MkdirAll(filepath.Join(c.dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
 // add makes a job as A-REX leaves it for submit-jjm-job, and gives its grami.
 func (c *control) add(t testing.TB, id, program string) string {
 	t.Helper()
 	session := filepath.Join(c.dir, "session", id)
 	grami := filepath.Join(c.dir, "job."+id+".grami")
-	write(t, grami, fmt.Sprintf("joboption_directory='%s'\njoboption_controldir='%s'\njoboption_gridid='%s'\njoboption_arg_0='/bin/sh'\n"+
-		"joboption_arg_1='-c'\njoboption_arg_2='%s'\njoboption_stdout='%[1]s/out.txt'\n", session, c.dir, id, program), 0o600)
+	write(t, grami, fmt.Sprintf("joboption_directory='%s'\njoboption_controldir='%s'\njoboption_gridid='%s'\njoboption_jobname='%[3]s'\njoboption_arg_0='/bin/sh'\n"+
+		"joboption_arg_1='-c'\njoboption_arg_2='%[4]s'\njoboption_stdout='%[1]s/out.txt'\n", session, c.dir, id, program), 0o600)
 	write(t, filepath.Join(c.dir, "job."+id+".local"), "subject=/CN=somebody\n", 0o600)
 	write(t, filepath.Join(c.dir, "processing", "job."+id+".status"), "INLRMS\n", 0o644)
 	write(t, session+".diag", "", 0o600)
@@ -67,12 +79,7 @@ func TestARCScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	c := &control{site: openSite(t, dir, account(t, "nobody"), localCluster), dir: filepath.Join(dir, "control")}
-	for _, sub := range []string{"processing", "session"} {
-		if err := os.MkdirAll(filepath.Join(c.dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	c := newControl(t, openSite(t, dir, account(t, "nobody"), localCluster))
 	c.start()
 	const all = 200
 	c.submitAll(t, all)

@@ -2,10 +2,12 @@ package gatekeepers_test
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -96,6 +98,34 @@ func lives(t *testing.T, s *site, f front, users []*person, killedIsWell bool, c
 			t.Errorf("%s of %s is %+v", l.name, l.as.owner.User, jobs)
 		}
 	})
+	for _, p := range users {
+		s.owns(t, p)
+	}
+}
+
+// owns finds what in somebody's work area is not of the account as which their
+// jobs run.
+func (s *site) owns(t *testing.T, p *person) {
+	t.Helper()
+	who := account(t, s.runsAs(p))
+	files := 0
+	err := filepath.WalkDir(filepath.Join(s.state(), "work", p.owner.User), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // it went away meanwhile
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		files++
+		if st := info.Sys().(*syscall.Stat_t); int(st.Uid) != who.UID {
+			t.Errorf("%s is of uid %d, want %s", path, st.Uid, who.User)
+		}
+		return nil
+	})
+	if err != nil || s.owner.UID == 0 && files < 10 {
+		t.Errorf("the work area of %s has %d files, %v", p.owner.User, files, err)
+	}
 }
 
 // shell is a command of jjm's job type script that runs a text of sh.
