@@ -51,7 +51,7 @@ gone() { ! pid "$1" >/dev/null; }
 
 packages() {
 	apt_install nordugrid-arc-arex nordugrid-arc-client nordugrid-arc-plugins-needed nordugrid-arc-plugins-arcrest \
-		nordugrid-arc-arcctl-service globus-proxy-utils openssl iproute2 perl
+		nordugrid-arc-arcctl-service globus-proxy-utils openssl iproute2 perl curl
 }
 
 # scripts installs what lies in scripts/arc, as a site would.

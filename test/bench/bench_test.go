@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"jjm/adapters/testbed"
 	"jjm/test/programs"
 )
 
@@ -33,7 +34,7 @@ func alone() []string {
 // tiny is a run of seconds, whose figures mean nothing.
 func tiny() sizes {
 	return sizes{live: 200, history: 1000, linear: []int{50}, watch: 2 * time.Second,
-		execs: 5, jobs: 10, files: 20, fileSize: 5000, rounds: 1, split: []int{200, 400}}
+		execs: 5, jobs: 10, files: 20, fileSize: 5000, rounds: 1, split: []int{200, 400}, calls: 5}
 }
 
 func TestRun_EverySectionGivesItsFigures(t *testing.T) {
@@ -64,6 +65,29 @@ func TestRun_EverySectionGivesItsFigures(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// The gatekeepers' figures are each beside another job manager's. Slurm and
+// HTCondor are not asked here: what waits for their queues to be empty would wait
+// for other tests.
+func TestRun_GatekeepersAreCompared(t *testing.T) {
+	testbed.Start(t, "gram")
+	testbed.Start(t, "arc")
+	programs, dir := bin.Dir(t), t.TempDir()
+	t.Chdir("../..") // where "make bench" is run
+	var out, log bytes.Buffer
+	if code := run(t.Context(), tiny(), []string{"-json", "-run", "gatekeepers", "-bin", programs, "-dir", dir}, &out, &log); code == exitError {
+		t.Fatalf("exit code %d\n%s", code, log.String())
+	}
+	var r report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"GRAM5: submit", "GRAM5: poll", "ARC: submit", "ARC: scan"} {
+		if !slices.ContainsFunc(r.Rows, func(row row) bool { return strings.HasPrefix(row.Name, want) && row.Figure >= 0 && row.Against != "" }) {
+			t.Errorf("no figure of %s beside the fork job manager's: %+v\n%s", want, r.Rows, log.String())
+		}
 	}
 }
 

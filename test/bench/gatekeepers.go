@@ -178,7 +178,7 @@ func (b *bench) arc() error {
 		return err
 	}
 	defer func() { _ = daemon.close() }()
-	const jobs = 50
+	jobs := b.size.calls
 	type figure struct{ submit, scan float64 }
 	figures := map[string]figure{}
 	for _, kind := range []string{"jjm", "fork"} {
@@ -193,8 +193,8 @@ func (b *bench) arc() error {
 		figures[kind] = f
 	}
 	b.beside("gatekeepers", "ARC: submit through jjm, CPU, median", figures["jjm"].submit, "ms", "ARC's fork scripts", figures["fork"].submit, 0)
-	b.beside("gatekeepers", fmt.Sprintf("ARC: scan of %d jobs through jjm, CPU, per job", jobs), figures["jjm"].scan/jobs, "ms",
-		"ARC's fork scripts", figures["fork"].scan/jobs, 0)
+	b.beside("gatekeepers", fmt.Sprintf("ARC: scan of %d jobs through jjm, CPU, per job", jobs), figures["jjm"].scan/float64(jobs), "ms",
+		"ARC's fork scripts", figures["fork"].scan/float64(jobs), 0)
 	return nil
 }
 

@@ -81,7 +81,7 @@ type sizes struct {
 	singles  int   // grid jobs of one local job
 	short    int   // jobs on Slurm
 	split    []int // files to cut
-	calls    int   // of blahp's scripts
+	calls    int   // of blahp's scripts, and of ARC's
 }
 
 func wholeSizes() sizes {

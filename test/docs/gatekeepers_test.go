@@ -30,7 +30,7 @@ func gatekeepers(t *testing.T, heading string) string {
 // tableNames gives the names in the first cells of a section's tables.
 func tableNames(section, pattern string) map[string]bool {
 	names := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\|([^|]*)\\|").FindAllStringSubmatch(section, -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\|([^|]*)\|`).FindAllStringSubmatch(section, -1) {
 		for _, m := range regexp.MustCompile("`("+pattern+")`").FindAllStringSubmatch(row[1], -1) {
 			names[m[1]] = true
 		}

@@ -294,11 +294,6 @@ func gramOwn(t *testing.T, g *gramSite) {
 	}
 }
 
-// status asks anew how a grid job stands.
-func (g *gramSite) status(s wire.Status) wire.Lookup {
-	return g.ask(wire.Request{Verb: wire.VerbLookup, Refs: []string{s.Lookup.ID.String()}}).Lookup[0]
-}
-
 // showManagers tells, of a test that failed, what the job managers noted.
 func (g *gramSite) showManagers(t *testing.T) {
 	if !t.Failed() {

@@ -270,6 +270,7 @@ func fill(t *testing.T, name string) {
 // TestGRAMPersonal is the second tier: gatekeepers that ordinary accounts start for
 // themselves, in front of one account's daemon.
 func TestGRAMPersonal(t *testing.T) {
+	t.Parallel()
 	bed := testbed.StartAlone(t, "gram")
 	g := openGRAM(t, bed, account(t, bed.Vars["OWNER"]))
 	g.start()
