@@ -18,8 +18,8 @@ import (
 // last known is told, a cancel is stored. Once the controller goes on, each job
 // that was submitted is done, once, and each that was cancelled is gone.
 func TestFrozenSlurm(t *testing.T) {
+	gram := installedGRAM(t) // for its Perl
 	t.Parallel()
-	gram := testbed.Start(t, "gram") // for GRAM's Perl
 	slurm := testbed.StartAlone(t, "slurm")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")
 	if err != nil {

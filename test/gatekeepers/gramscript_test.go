@@ -15,10 +15,23 @@ import (
 	"jjm/internal/needs"
 )
 
+// installedGRAM brings GRAM's bed up for what it installs, and leaves it free for
+// others.
+func installedGRAM(t *testing.T) (bed *testbed.Bed) {
+	needs.Root(t, "to install GRAM")
+	needs.Debian(t)
+	t.Run("bed", func(t *testing.T) { bed = testbed.Start(t, "gram") })
+	if bed == nil {
+		t.FailNow()
+	}
+	return bed
+}
+
 // TestGRAMScript is the first tier: what a job manager asks, and every byte of
-// the answers. The bed is only needed for what it installs.
+// the answers.
 func TestGRAMScript(t *testing.T) {
-	bed := testbed.Start(t, "gram")
+	bed := installedGRAM(t)
+	t.Parallel() // once the bed is there: others want it alone
 	owner := account(t, bed.Vars["OWNER"])
 	of := func(scenario func(*testing.T, *site, *scripts)) func(*testing.T, jjm.Owner) {
 		return func(t *testing.T, owner jjm.Owner) {
@@ -302,7 +315,7 @@ func TestGRAMPersonal(t *testing.T) {
 // TestGRAMScript_Lives takes grid jobs of two users through the first tier, on both
 // clusters, each by a process of its own.
 func TestGRAMScript_Lives(t *testing.T) {
-	bed := testbed.Start(t, "gram")
+	bed := installedGRAM(t)
 	slurm := testbed.Start(t, "slurm")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")
 	if err != nil {
