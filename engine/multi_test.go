@@ -316,7 +316,8 @@ func TestOrders_DrainRefusesNewGridJobsOnly(t *testing.T) {
 		}
 		w.must(try(mc(1)))
 		history, err := w.engine.History(t.Context(), bob, jjm.Ref{}, 0)
-		if err != nil || len(history) != 2 || history[0].To != "drained" || history[0].Actor != "admin" || history[1].To != "resumed" {
+		if err != nil || len(history) != 2 || history[0].To != "drained" || history[0].Actor != admin.Actor() ||
+			history[1].To != "resumed" || history[1].Actor != admin.Actor() {
 			t.Errorf("journal: %+v, %v", history, err)
 		}
 	})
