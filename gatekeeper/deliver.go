@@ -98,20 +98,15 @@ func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, err
 
 // deliver reads the tar once.
 func deliver(ctx context.Context, src io.Reader, l wire.Lookup, wants []Delivery) ([]Absent, error) {
-	whole, src, err := wholeTar(src, l, wants)
+	copies, src, err := wholeTars(src, wants)
+	defer copies.drop()
 	if err != nil {
 		return nil, err
 	}
-	if whole != nil {
-		defer whole.drop()
-	}
 	plan := newPlan(l, wants)
 	defer plan.drop()
-	tr := tar.NewReader(src)
+	tr := tar.NewReader(timely{ctx, src})
 	for {
-		if err := ctx.Err(); err != nil {
-			return nil, jjm.Errorf(jjm.Busy, "not all delivered in time: %w", err)
-		}
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -123,31 +118,69 @@ func deliver(ctx context.Context, src io.Reader, l wire.Lookup, wants []Delivery
 			return nil, err
 		}
 	}
-	if whole != nil {
-		if _, err := io.Copy(io.Discard, src); err != nil {
-			return nil, err
-		}
-		if err := whole.settle(0o644, time.Time{}); err != nil {
-			return nil, err
-		}
+	if err := copies.settle(ctx, src); err != nil {
+		return nil, err
 	}
 	return plan.settle()
 }
 
-// wholeTar begins the copy of the tar, if one is wanted: what is read is
-// written too.
-func wholeTar(src io.Reader, l wire.Lookup, wants []Delivery) (*file, io.Reader, error) {
+// tars are copies of a tar that is being read.
+type tars []*file
+
+// wholeTars begins the copies of the tar that are wanted: what is read is written
+// to each. What was begun is given also with an error.
+func wholeTars(src io.Reader, wants []Delivery) (tars, io.Reader, error) {
+	var copies tars
 	for _, w := range wants {
 		if w.Name != WholeTar {
 			continue
 		}
 		f, err := create(w.To)
 		if err != nil {
-			return nil, nil, err
+			return copies, nil, err
 		}
-		return f, io.TeeReader(src, f), nil
+		copies, src = append(copies, f), io.TeeReader(src, f)
 	}
-	return nil, src, nil
+	return copies, src, nil
+}
+
+// settle reads what follows the last entry and names the copies.
+func (c tars) settle(ctx context.Context, src io.Reader) error {
+	if len(c) == 0 {
+		return nil
+	}
+	if _, err := io.Copy(io.Discard, timely{ctx, src}); err != nil {
+		return err
+	}
+	for i, f := range c {
+		c[i] = nil
+		if err := f.settle(0o644, time.Time{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop gives up those that have no name yet.
+func (c tars) drop() {
+	for _, f := range c {
+		if f != nil {
+			f.drop()
+		}
+	}
+}
+
+// timely reads until ctx ends.
+type timely struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (t timely) Read(p []byte) (int, error) {
+	if err := t.ctx.Err(); err != nil {
+		return 0, jjm.Errorf(jjm.Busy, "not all delivered in time: %w", err)
+	}
+	return t.Reader.Read(p)
 }
 
 // plan is what becomes of the entries of one tar.

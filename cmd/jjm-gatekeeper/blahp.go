@@ -74,7 +74,11 @@ func (p *process) blahpSubmit(args []string) error {
 	}
 	asked.Origin.SubmitHost, _ = os.Hostname()
 	door := p.door()
+	files := blahpCredentials(asked)
 	job, err := p.blahpJob(asked)
+	if err == nil {
+		err = hand(&job, files)
+	}
 	if err != nil {
 		return err
 	}
@@ -87,8 +91,19 @@ func (p *process) blahpSubmit(args []string) error {
 	if err != nil {
 		return err
 	}
+	p.note(r.Handle, files)
 	_, err = p.out.WriteString(blahp.Submitted(r.Handle, time.Now()))
 	return err
+}
+
+// blahpCredentials names the files of a job's credentials.
+func blahpCredentials(asked *blahp.Job) []handed {
+	files := proxyFile(asked.Proxy)
+	if asked.Token != "" && exists(asked.Token) {
+		asked.WithToken()
+		files = append(files, handed{Kind: jjm.TokenKind, File: asked.Token})
+	}
+	return files
 }
 
 // blahpJob gives the job file: of the plain job, or the one that is named.
@@ -180,11 +195,13 @@ func (p *process) blahpState(door *gatekeeper.Door, h jjm.Handle, l wire.Lookup)
 	}
 	status := blahp.JobStatus(l)
 	if status != blahp.Completed {
+		p.renew(door, h)
 		return blahp.Status(h, status, l)
 	}
 	err := p.bringBack(door, l)
 	switch {
 	case err == nil:
+		p.forget(h)
 		return blahp.Status(h, status, l)
 	case jjm.KindOf(err) == jjm.Busy || jjm.KindOf(err) == jjm.Ambiguous || gatekeeper.IsAway(err):
 		p.say("%v", err)
@@ -226,6 +243,7 @@ func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
 // blahpCancel stores the wish, and tries for a while to: HTCondor asks once. A
 // job that is not known is cancelled.
 func (p *process) blahpCancel(h jjm.Handle) error {
+	p.forget(h)
 	door := p.door()
 	var err error
 	for end := time.Now().Add(blahpPatience); ; time.Sleep(time.Second) {
