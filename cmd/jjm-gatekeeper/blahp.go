@@ -40,9 +40,7 @@ func blahpLanguage(p *process, verb string, args []string) int {
 	case "cancel":
 		p.blahpControl(args, p.blahpCancel)
 	case "hold", "resume":
-		p.blahpControl(args, func(jjm.Handle) error {
-			return fmt.Errorf("jjm cannot %s a job for a gatekeeper: pause its cluster, type or user instead", verb)
-		})
+		return p.blahpNoHold(verb)
 	case "ping":
 		return p.blahpPing()
 	default:
@@ -238,6 +236,14 @@ func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
 		}
 		_, _ = p.out.WriteString(blahp.Controlled(i, len(args), err))
 	}
+}
+
+// blahpNoHold refuses: a job that is held would have to be told as status 5, and
+// then HTCondor cancels it. blahpd takes anything but an exit code as success
+// (23.9); the state that it appends to the job's id says nothing new.
+func (p *process) blahpNoHold(verb string) int {
+	_, _ = p.out.WriteString(blahp.Controlled(0, 1, fmt.Errorf("jjm cannot %s one job: pause its cluster, type or user instead", verb)))
+	return 1
 }
 
 // blahpCancel stores the wish, and tries for a while to: HTCondor asks once. A
