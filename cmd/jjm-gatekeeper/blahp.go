@@ -21,9 +21,6 @@ const (
 	// tried again: blahpd ends its scripts after 30 s (blah_child_poll_timeout),
 	// holds the job at the first failure of a submission, and tries a cancel once.
 	blahpPatience = 20 * time.Second
-	// blahpDelivery is how long bringing files back may take before the job is
-	// said to run for one more poll.
-	blahpDelivery = 20 * time.Second
 )
 
 // blahpLanguage answers scripts/blahp/jjm_VERB.sh.
@@ -43,6 +40,8 @@ func blahpLanguage(p *process, verb string, args []string) int {
 		return p.blahpNoHold(verb)
 	case "ping":
 		return p.blahpPing()
+	case "deliver": // ours: bringBack in the background
+		return p.deliver(args)
 	default:
 		p.say("blahp: unknown verb %.40q", verb)
 		return exitUsage
@@ -206,24 +205,6 @@ func (p *process) blahpState(door *gatekeeper.Door, h jjm.Handle, l wire.Lookup)
 		return blahp.Status(h, blahp.Running, wire.Lookup{})
 	}
 	return blahp.Trouble(err)
-}
-
-func (p *process) bringBack(door *gatekeeper.Door, l wire.Lookup) error {
-	wants, err := blahp.Wants(l.Memo)
-	if err != nil || len(wants) == 0 {
-		return err
-	}
-	mover := gatekeeper.Deliverer{Door: door}
-	if l.Tar == "" { // it ended before there was anything to collect
-		return mover.Empty(standard(wants))
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), blahpDelivery)
-	defer cancel()
-	absent, err := mover.DeliverEach(ctx, l, wants)
-	for _, a := range absent {
-		p.say("%s of grid job %v: %s", a.Name, l.ID, a.Why)
-	}
-	return err
 }
 
 // blahpControl does something to each job and writes one line per job.

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
-	"path/filepath"
 
 	"jjm"
 	"jjm/gatekeeper"
@@ -44,27 +42,6 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// Gatekeepers that have no folder of their own for a job get notes: a file per
-// job, below the home folder of its account, that names the files of its
-// credentials. There is nothing secret in it.
-
-// notes is the folder of notes, below the home folder.
-const notes = ".jjm-credentials"
-
-// maxNote bounds a note, in bytes.
-const maxNote = 64 << 10
-
-func (p *process) noteOf(h jjm.Handle) (string, error) {
-	if _, ok := jjm.ParseHandle(string(h)); !ok {
-		return "", jjm.Errorf(jjm.Invalid, "%.80q is no job of jjm", h)
-	}
-	home := p.getenv("HOME")
-	if !filepath.IsAbs(home) {
-		return "", errors.New("$HOME is no absolute path: the job's credentials are not renewed")
-	}
-	return filepath.Join(home, notes, string(h)), nil
-}
-
 // note remembers from which files a job's credentials came. Without it they are
 // not renewed, and the job runs all the same.
 func (p *process) note(h jjm.Handle, files []handed) {
@@ -73,17 +50,14 @@ func (p *process) note(h jjm.Handle, files []handed) {
 	}
 	name, err := p.noteOf(h)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(name), 0o700)
-	}
-	if err == nil {
-		err = p.writeNote(name, files)
+		err = writeNote(name, files)
 	}
 	if err != nil {
 		p.say("note the credentials of %s: %v", h, err)
 	}
 }
 
-func (p *process) writeNote(name string, files []handed) error {
+func writeNote(name string, files []handed) error {
 	text, err := json.Marshal(files)
 	if err != nil {
 		return err
@@ -116,15 +90,8 @@ func (p *process) renew(door *gatekeeper.Door, h jjm.Handle) {
 		files[i].Stamp = stamp
 	}
 	if changed {
-		if err := p.writeNote(name, files); err != nil {
+		if err := writeNote(name, files); err != nil {
 			p.say("note %s: %v", name, err)
 		}
-	}
-}
-
-// forget removes the note of a job that is over.
-func (p *process) forget(h jjm.Handle) {
-	if name, err := p.noteOf(h); err == nil {
-		_ = os.Remove(name) // there may be none
 	}
 }
