@@ -15,10 +15,25 @@ type Usage struct {
 	SysMS  int64 `json:"sys_ms,omitempty"`
 	// MaxRSSKB is the largest resident size of any attempt, in KiB.
 	MaxRSSKB int64 `json:"max_rss_kb,omitempty"`
+	// Signal ended the last attempt of the only local job; 0 if none did, or if
+	// there are several.
+	Signal int `json:"signal,omitempty"`
 	// Processors is how many cores each local job was given.
 	Processors int  `json:"processors,omitempty"`
 	Started    Time `json:"started,omitempty"`
 	Ended      Time `json:"ended,omitempty"`
+}
+
+// SignalOf gives the signal that ended an attempt, 0 if none did: the wrapper has
+// seen the application's end, the batch system at best its own.
+func SignalOf(ev *Evidence) int {
+	switch {
+	case ev == nil:
+		return 0
+	case ev.Result != nil:
+		return ev.Result.Signal
+	}
+	return ev.Batch.Signal
 }
 
 // Add counts one attempt that ended. The wrapper measured user and system time

@@ -92,17 +92,27 @@ type Log struct {
 const maxTail = 256 << 10
 
 // Open finds which entries are there. done is the last one that the store knows
-// as written.
-func Open(path, ce, store string, done int64, now time.Time) (*Log, error) {
+// as written. It reads the two newest files, however old they are: the daemon that
+// wrote them may have been away for days.
+func Open(path, ce, store string, done int64) (*Log, error) {
 	l := &Log{path: path, ce: ce, store: store, last: done}
-	for _, day := range []time.Time{now.Add(-24 * time.Hour), now} {
-		seq, err := l.lastIn(l.file(day))
+	names, err := filepath.Glob(escaped(path) + "-" + strings.Repeat("[0-9]", 8))
+	if err != nil {
+		return nil, fmt.Errorf("accounting log %s: %w", path, err)
+	}
+	for _, name := range names[max(len(names)-2, 0):] { // in the order of their days
+		seq, err := l.lastIn(name)
 		if err != nil {
 			return nil, fmt.Errorf("accounting log: %w", err)
 		}
 		l.last = max(l.last, seq)
 	}
 	return l, nil
+}
+
+// escaped quotes what a pattern would not take as itself.
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 func (l *Log) file(day time.Time) string { return l.path + "-" + day.UTC().Format("20060102") }

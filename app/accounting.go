@@ -72,7 +72,7 @@ func (a *App) writeAccounts(ctx context.Context) error {
 			return err
 		}
 	}
-	log, err := accounting.Open(a.config.Accounting.Blah, a.config.Accounting.CE, a.store.Nonce(), done, time.Now())
+	log, err := accounting.Open(a.config.Accounting.Blah, a.config.Accounting.CE, a.store.Nonce(), done)
 	if err != nil {
 		return err
 	}

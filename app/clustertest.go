@@ -50,8 +50,9 @@ const (
 )
 
 // NewClusterTest reads the configuration and makes the folders of a test, which
-// Close removes. It fails with kind Gone when there is no such cluster.
-func NewClusterTest(opts Options, cluster string) (*ClusterTest, error) {
+// Close removes. It fails with kind Gone when there is no such cluster. With an
+// account in as, the whole process becomes that account for good.
+func NewClusterTest(ctx context.Context, opts Options, cluster, as string) (*ClusterTest, error) {
 	config, path, err := Load(opts.Config, opts.Getenv)
 	if err != nil {
 		return nil, err
@@ -67,6 +68,9 @@ func NewClusterTest(opts Options, cluster string) (*ClusterTest, error) {
 		return nil, err
 	}
 	if t.wrapper, err = a.wrapper(); err != nil {
+		return nil, err
+	}
+	if err := t.become(ctx, as); err != nil {
 		return nil, err
 	}
 	if err := t.makeFolders(); err != nil {

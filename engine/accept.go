@@ -28,6 +28,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 		e.takeIn(ctx) // the cancel that allows the key anew may wait there
 	}
 	problems = append(problems, req.Origin.Problems()...)
+	req.Origin = told(req.Origin, req.Credentials)
 	problems = append(problems, checkCredentials(spec, req.Credentials)...)
 	site := e.site(jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}, req.BaseDir)
 	h, fit, more := e.examine(spec, site)

@@ -21,6 +21,7 @@ type cluster struct {
 	adapter adapters.Adapter
 
 	submitKick, watchKick, controlKick chan struct{}
+	resultKick                         chan struct{}
 	// ready is closed once the batch system was probed for the first time, or
 	// cannot be.
 	ready  chan struct{}
@@ -73,7 +74,7 @@ func (d deadline) left(now time.Time) time.Duration {
 func newCluster(e *Engine, c Cluster) *cluster {
 	return &cluster{
 		e: e, name: c.Adapter.Name(), kind: c.Kind, config: c.Config, adapter: c.Adapter,
-		submitKick: make(chan struct{}, 1), watchKick: make(chan struct{}, 1),
+		submitKick: make(chan struct{}, 1), watchKick: make(chan struct{}, 1), resultKick: make(chan struct{}, 1),
 		controlKick: make(chan struct{}, 1),
 		ready:       make(chan struct{}),
 		missing:     map[jjm.AttemptID]plan.Absence{},
@@ -146,7 +147,7 @@ func (c *cluster) polling() plan.Polling {
 
 // pollSettle is how much longer than two intervals of its listings a result waits
 // for the last word of a batch system that is only polled: it cleans up after a
-// job before it shows the end, and results bring no listing forward.
+// job before it shows the end.
 const pollSettle = 10 * time.Second
 
 // batchSettle is how long a result waits for the batch system's last word here.

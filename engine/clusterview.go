@@ -89,7 +89,7 @@ func (e *Engine) Reset(_ context.Context, caller wire.Caller, cluster string) er
 	if i, ok := c.adapter.(ideal); ok {
 		i.Reset()
 	}
-	e.log.Info("circuit breaker closed by hand", "cluster", cluster, "by", caller.User)
+	e.log.Info("circuit breaker closed by hand", "cluster", cluster, "by", caller.Actor())
 	kick(c.watchKick)
 	kick(c.submitKick)
 	kick(c.controlKick)

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"jjm"
 	"jjm/sandbox"
@@ -27,6 +29,27 @@ func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) 
 		ps = append(ps, jjm.Problem{Field: "key", Text: "is missing: a job that asks for credentials has a request key, by which they are renewed"})
 	}
 	return ps
+}
+
+// told completes what a gatekeeper told of where a grid job comes from by what
+// its credentials say of their bearer. What the gatekeeper told stands: it has
+// verified it.
+func told(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
+	if o == nil {
+		return nil // nobody stands in between: the account is who asks
+	}
+	full := *o
+	for _, c := range given {
+		subject, issuer, vo := sandbox.Whose(c)
+		if full.Subject == "" {
+			full.Subject, full.Issuer = subject, cmp.Or(full.Issuer, issuer)
+		}
+		full.VO = cmp.Or(full.VO, vo)
+	}
+	if len(full.Problems()) > 0 {
+		return o // nothing that can be shown
+	}
+	return &full
 }
 
 // putCredentials stores, of what the jobs ask for, what is newer than what is
@@ -99,7 +122,22 @@ func (e *Engine) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, g
 	if ps := jjm.CheckCredentials(given); len(ps) > 0 {
 		return nil, ps.Err()
 	}
+	if o := job.Origin; o != nil && o.Subject != "" && caller.UID != job.Owner.UID {
+		// Who acts for others hands on what is theirs.
+		for _, c := range given {
+			if subject, _, _ := sandbox.Whose(c); subject != "" && !sameName(subject, o.Subject) {
+				return nil, jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s is one of %s", id, o.Subject, c.Kind, subject)
+			}
+		}
+	}
 	return e.putCredentials(job.Owner, &job.Spec, given)
+}
+
+// sameName compares distinguished names, whose attributes have several short names
+// (openssl's, Globus's, ARC's).
+func sameName(a, b string) bool {
+	one := strings.NewReplacer("/USERID=", "/UID=", "/Email=", "/emailAddress=", "/E=", "/emailAddress=")
+	return one.Replace(a) == one.Replace(b)
 }
 
 // credentialsOf are the files that the jobs of a grid job find through their

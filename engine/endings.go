@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"jjm"
@@ -73,6 +75,20 @@ func (es *endings) result(r *jjm.Result, now jjm.Time) {
 			en.result, en.resultAt, en.due = r, now, 0
 		}
 	})
+}
+
+// withoutReport gives the bulks with results whose end the batch system has not
+// told yet.
+func (es *endings) withoutReport() []jjm.Tag {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	tags := map[jjm.Tag]bool{}
+	for _, en := range es.m {
+		if en.result != nil && !en.report.State.Ended() {
+			tags[en.result.Tag] = true
+		}
+	}
+	return slices.Collect(maps.Keys(tags))
 }
 
 // alive forgets an absence.

@@ -103,8 +103,9 @@ func addUsage(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) {
 	if job.Usage == nil {
 		job.Usage = &jjm.Usage{Processors: processors(&job.Spec)}
 	}
-	if l.ID.N == 0 {
-		job.Usage.Batch, job.Usage.Host = l.BatchID, l.Host
+	job.Usage.Signal = 0
+	if l.ID.N == 0 { // the first; the second takes the signal away again
+		job.Usage.Batch, job.Usage.Host, job.Usage.Signal = l.BatchID, l.Host, jjm.SignalOf(ev)
 	}
 	job.Usage.Add(ev)
 }

@@ -275,7 +275,7 @@ func TestRelease_IsForOwnersAndAdministrators(t *testing.T) {
 		w.must(err)
 		found := false
 		for _, e := range entries {
-			found = found || e.Actor == "admin" && e.Cause == fmt.Sprintf("released by admin (uid %d)", admin.UID) && e.To == "submitting/retry-wait"
+			found = found || e.Actor == admin.Actor() && e.Cause == "released by "+admin.Actor() && e.To == "submitting/retry-wait"
 		}
 		if !found {
 			t.Errorf("journal: %+v", entries)

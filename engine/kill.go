@@ -44,7 +44,7 @@ func (e *Engine) killOne(ctx context.Context, caller wire.Caller, ref jjm.Ref) (
 			return nil
 		}
 		g.Kill, g.KillBy = true, caller.User
-		c.status(g, jjm.Aborting, "kill requested", caller.User)
+		c.status(g, jjm.Aborting, "kill requested", caller.Actor())
 		return nil
 	})
 	return noChange, err
@@ -65,7 +65,7 @@ func (e *Engine) killRange(ctx context.Context, caller wire.Caller, ref jjm.Ref)
 		for n := ref.First; int(n) < len(g.locals) && ref.Has(n); n++ {
 			known = true
 			if l := &g.locals[n]; !l.State.Final() && !l.Kill {
-				c.kill(l.ID, caller.User)
+				c.kill(l.ID, caller.Actor())
 				noChange = false
 			}
 		}

@@ -265,7 +265,7 @@ func TestOrders_PauseKeepsWorkWaitingUntilItsTime(t *testing.T) {
 				}
 				w.reopen()
 				l := w.lookup(id)
-				if l.Status != "pending" || l.GRAM != jjm.GRAMUnsubmitted || !strings.Contains(l.Message, o.Kind+" "+o.Name+" is paused by admin since ") ||
+				if l.Status != "pending" || l.GRAM != jjm.GRAMUnsubmitted || !strings.Contains(l.Message, o.Kind+" "+o.Name+" is paused by admin (uid 0) since ") ||
 					!strings.Contains(l.Message, " until ") || !strings.Contains(l.Message, ": new disks") {
 					t.Errorf("while paused: %+v", l)
 				}
@@ -316,7 +316,8 @@ func TestOrders_DrainRefusesNewGridJobsOnly(t *testing.T) {
 		}
 		w.must(try(mc(1)))
 		history, err := w.engine.History(t.Context(), bob, jjm.Ref{}, 0)
-		if err != nil || len(history) != 2 || history[0].To != "drained" || history[0].Actor != "admin" || history[1].To != "resumed" {
+		if err != nil || len(history) != 2 || history[0].To != "drained" || history[0].Actor != admin.Actor() ||
+			history[1].To != "resumed" || history[1].Actor != admin.Actor() {
 			t.Errorf("journal: %+v, %v", history, err)
 		}
 	})
@@ -340,7 +341,7 @@ func TestOrders_AreForAdministratorsAndAboutWhatIsThere(t *testing.T) {
 			}
 		}
 		w.give(pause)
-		if c := w.engine.Clusters(t.Context())[0]; len(c.Orders) != 1 || c.Orders[0].By != "admin" {
+		if c := w.engine.Clusters(t.Context())[0]; len(c.Orders) != 1 || c.Orders[0].By != admin.Actor() {
 			t.Errorf("clusters shows %+v", c.Orders)
 		}
 	})

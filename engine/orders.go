@@ -27,7 +27,7 @@ func (e *Engine) Order(ctx context.Context, caller wire.Caller, o *wire.Order) (
 		return nil, err
 	}
 	now := jjm.At(e.now())
-	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: strings.TrimSpace(o.Reason), By: caller.User, Since: now, Until: o.Until}
+	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: strings.TrimSpace(o.Reason), By: caller.Actor(), Since: now, Until: o.Until}
 	if o.For > 0 {
 		given.Until = now.Add(o.For.D())
 	}
@@ -44,7 +44,7 @@ func (e *Engine) Order(ctx context.Context, caller wire.Caller, o *wire.Order) (
 	if err != nil {
 		return nil, fmt.Errorf("%s %s %s: %w", o.Verb, o.Kind, o.Name, err)
 	}
-	e.log.Info("order", "verb", o.Verb, "kind", o.Kind, "name", o.Name, "by", caller.User, "reason", given.Reason, "until", given.Until)
+	e.log.Info("order", "verb", o.Verb, "kind", o.Kind, "name", o.Name, "by", given.By, "reason", given.Reason, "until", given.Until)
 	return []jjm.Order{given}, nil
 }
 

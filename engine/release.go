@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 
@@ -58,7 +57,7 @@ func (e *Engine) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.Ref
 
 // letGo releases one local job and reports whether it was held.
 func (c *change) letGo(live *jjm.LocalJob, caller wire.Caller) bool {
-	by := fmt.Sprintf("released by %s (uid %d)", caller.User, caller.UID)
+	by := "released by " + caller.Actor()
 	switch {
 	case live.Kill:
 	case live.State == jjm.Held:
@@ -66,15 +65,15 @@ func (c *change) letGo(live *jjm.LocalJob, caller wire.Caller) bool {
 		l.Holding = plan.HoldNext(l.Holding)
 		l.Attempt, l.NotBefore, l.Message = l.Attempt+1, c.now, ""
 		c.move(l, jjm.Submitting, jjm.RetryWait, by)
-		c.journal[len(c.journal)-1].Actor = caller.User
+		c.journal[len(c.journal)-1].Actor = caller.Actor()
 		return true
 	case live.State == jjm.Submitted && live.Phase == jjm.BatchHeld && live.Holding.Now() && !live.Holding.GivenUp():
 		h := *live.Holding
 		h.Deed = "" // of a rule: the person outranks it
-		h = plan.Decided(h, plan.HoldStep{Deed: jjm.HoldRelease, Why: by}, caller.User)
+		h = plan.Decided(h, plan.HoldStep{Deed: jjm.HoldRelease, Why: by}, caller.Actor())
 		l := c.local(live.ID)
 		l.Holding = &h
-		c.aside(l, by, caller.User)
+		c.aside(l, by, caller.Actor())
 		c.frees = append(c.frees, l.AttemptID())
 		return true
 	}

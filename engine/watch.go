@@ -17,11 +17,18 @@ import (
 func (c *cluster) watchLoop(ctx context.Context) {
 	hint := c.hints()
 	for ctx.Err() == nil {
+		select {
+		case <-c.resultKick: // this listing tells of it
+		default:
+		}
 		if err := c.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
 			c.e.complain(slog.LevelError, "listing/"+c.name, "listing could not be applied, trying again", "cluster", c.name, "error", err)
 		}
 		c.warnUnknown()
-		every, soon := c.interval()
+		every, soon, result := c.interval()
+		if c.e.resultsWait(c) {
+			every = result
+		}
 		t := time.NewTimer(every)
 		select {
 		case <-ctx.Done():
@@ -30,19 +37,32 @@ func (c *cluster) watchLoop(ctx context.Context) {
 			pause(ctx, soon)
 		case <-hint:
 			pause(ctx, soon)
+		case <-c.resultKick:
+			pause(ctx, result)
 		}
 		t.Stop()
 	}
 }
 
-// interval says when to list again: by itself, and when something asks for it. A
-// result asks for nothing: where jobs end all the time there would be no rest.
-func (c *cluster) interval() (every, soon time.Duration) {
+// interval says when to list again: by itself, when something asks for it, and
+// when a result waits for it. That is less urgent: where jobs end all the time
+// there would be no rest.
+func (c *cluster) interval() (every, soon, result time.Duration) {
 	p := c.polling()
 	c.mu.Lock()
 	took := c.took
 	c.mu.Unlock()
-	return p.Every(took), p.Soon(took)
+	return p.Every(took), p.Soon(took), p.AfterResult(took)
+}
+
+// resultsWait reports whether results wait for the last word of a cluster.
+func (e *Engine) resultsWait(c *cluster) bool {
+	for _, tag := range e.endings.withoutReport() {
+		if e.clusterOf(tag) == c {
+			return true
+		}
+	}
+	return false
 }
 
 // watchOnce makes one listing per account and applies it. Trouble changes

@@ -49,6 +49,6 @@ func (c *cluster) unwatched(listed []jjm.Owner) {
 // farApart is the most time that lies between two listings of a cluster that is
 // well: one may take as long as a call may, and the interval adapts to that.
 func (c *cluster) farApart() time.Duration {
-	every, _ := c.interval()
+	every, _, _ := c.interval()
 	return 2*every + patience*c.deadline()
 }

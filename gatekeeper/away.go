@@ -2,6 +2,8 @@ package gatekeeper
 
 import (
 	"fmt"
+	"os"
+	"slices"
 
 	"jjm"
 	"jjm/jobfile"
@@ -34,10 +36,30 @@ func (d *Door) leave(s *wire.Submit, down error) (Receipt, error) {
 	if existed {
 		return Receipt{Handle: h, Existed: true, Spooled: true}, nil
 	}
+	if err := d.forSpool(s); err != nil {
+		return Receipt{}, fmt.Errorf("%w (%w)", err, down)
+	}
 	if err := spool.Put(d.Spool, note(wire.VerbSubmit, h, "", s), d.Now()); err != nil {
 		return Receipt{}, fmt.Errorf("%w (%w)", err, down)
 	}
 	return Receipt{Handle: h, Spooled: true}, nil
+}
+
+// forSpool takes away the credentials that the jobs do not ask for. The spool of
+// a daemon that is not root can be read by a group: no credential is left there.
+func (d *Door) forSpool(s *wire.Submit) error {
+	if len(s.Credentials) == 0 {
+		return nil
+	}
+	doc, _ := jobfile.Parse(s.Name, []byte(s.Text)) // mistakes are told later
+	s.Credentials = slices.DeleteFunc(slices.Clone(s.Credentials), func(c jjm.Credential) bool {
+		return !slices.Contains(doc.Spec.Credentials, c.Kind)
+	})
+	info, err := os.Stat(d.Spool)
+	if err == nil && len(s.Credentials) > 0 && info.Mode()&os.ModeSetgid != 0 {
+		return jjm.Errorf(jjm.Busy, "spool %s: others can read it: the %s is given to the daemon only; submit it again", d.Spool, s.Credentials[0].Kind)
+	}
+	return nil
 }
 
 // leaveKill writes a kill to the spool, unless the record says that it is over.

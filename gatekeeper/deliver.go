@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -62,14 +63,20 @@ func (d *Deliverer) DeliverEach(ctx context.Context, l wire.Lookup, wants []Deli
 	if len(wants) == 0 {
 		return nil, nil
 	}
-	src, err := d.open(ctx, l)
+	src, size, err := d.open(ctx, l)
 	if err != nil {
 		return nil, fmt.Errorf("output of grid job %v: %w", l.ID, err)
 	}
 	defer src.Close()
 	var absent []Absent
 	err = carry{owner: d.Owner}.do(func() error {
-		absent, err = deliver(ctx, src, l, wants)
+		left := slices.DeleteFunc(slices.Clone(wants), func(w Delivery) bool {
+			return w.Name == WholeTar && !tarTime(l).IsZero() && there(w.To, size, tarTime(l))
+		})
+		if len(left) == 0 {
+			return nil
+		}
+		absent, err = deliver(ctx, src, l, left)
 		return err
 	})
 	if err != nil {
@@ -78,40 +85,45 @@ func (d *Deliverer) DeliverEach(ctx context.Context, l wire.Lookup, wants []Deli
 	return absent, nil
 }
 
-// open gives the tar.
-func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, error) {
+// tarTime is the time that copies of the tar get, by which they are known again;
+// zero if the grid job tells none.
+func tarTime(l wire.Lookup) time.Time {
+	if l.Usage == nil || l.Usage.Ended == 0 {
+		return time.Time{}
+	}
+	return l.Usage.Ended.Time()
+}
+
+// open gives the tar and its size.
+func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int64, error) {
 	ref := l.ID.String()
-	_, src, err := d.Door.daemon().Open(ctx, wire.Request{Verb: wire.VerbOutput, Refs: []string{ref}})
+	a, src, err := d.Door.daemon().Open(ctx, wire.Request{Verb: wire.VerbOutput, Refs: []string{ref}})
 	if err == nil || !unclear(err) || l.Tar == "" {
-		return src, err
+		return src, a.Bytes, err
 	}
 	f, ferr := os.OpenFile(l.Tar, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if ferr != nil {
-		return nil, jjm.Errorf(jjm.Busy, "%w; and %w", err, ferr)
+		return nil, 0, jjm.Errorf(jjm.Busy, "%w; and %w", err, ferr)
 	}
-	if info, serr := f.Stat(); serr != nil || !info.Mode().IsRegular() {
+	info, serr := f.Stat()
+	if serr != nil || !info.Mode().IsRegular() {
 		_ = f.Close()
-		return nil, jjm.Errorf(jjm.Busy, "%w; and %s is not a file", err, l.Tar)
+		return nil, 0, jjm.Errorf(jjm.Busy, "%w; and %s is not a file", err, l.Tar)
 	}
-	return f, nil
+	return f, info.Size(), nil
 }
 
 // deliver reads the tar once.
 func deliver(ctx context.Context, src io.Reader, l wire.Lookup, wants []Delivery) ([]Absent, error) {
-	whole, src, err := wholeTar(src, l, wants)
+	copies, src, err := wholeTars(src, wants)
+	defer copies.drop()
 	if err != nil {
 		return nil, err
 	}
-	if whole != nil {
-		defer whole.drop()
-	}
 	plan := newPlan(l, wants)
 	defer plan.drop()
-	tr := tar.NewReader(src)
+	tr := tar.NewReader(timely{ctx, src})
 	for {
-		if err := ctx.Err(); err != nil {
-			return nil, jjm.Errorf(jjm.Busy, "not all delivered in time: %w", err)
-		}
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -123,31 +135,70 @@ func deliver(ctx context.Context, src io.Reader, l wire.Lookup, wants []Delivery
 			return nil, err
 		}
 	}
-	if whole != nil {
-		if _, err := io.Copy(io.Discard, src); err != nil {
-			return nil, err
-		}
-		if err := whole.settle(0o644, time.Time{}); err != nil {
-			return nil, err
-		}
+	if err := copies.settle(ctx, src, tarTime(l)); err != nil {
+		return nil, err
 	}
 	return plan.settle()
 }
 
-// wholeTar begins the copy of the tar, if one is wanted: what is read is
-// written too.
-func wholeTar(src io.Reader, l wire.Lookup, wants []Delivery) (*file, io.Reader, error) {
+// tars are copies of a tar that is being read.
+type tars []*file
+
+// wholeTars begins the copies of the tar that are wanted: what is read is written
+// to each. What was begun is given also with an error.
+func wholeTars(src io.Reader, wants []Delivery) (tars, io.Reader, error) {
+	var copies tars
 	for _, w := range wants {
 		if w.Name != WholeTar {
 			continue
 		}
 		f, err := create(w.To)
 		if err != nil {
-			return nil, nil, err
+			return copies, nil, err
 		}
-		return f, io.TeeReader(src, f), nil
+		copies, src = append(copies, f), io.TeeReader(src, f)
 	}
-	return nil, src, nil
+	return copies, src, nil
+}
+
+// settle reads what follows the last entry, and gives the copies their time and
+// names.
+func (c tars) settle(ctx context.Context, src io.Reader, when time.Time) error {
+	if len(c) == 0 {
+		return nil
+	}
+	if _, err := io.Copy(io.Discard, timely{ctx, src}); err != nil {
+		return err
+	}
+	for i, f := range c {
+		c[i] = nil
+		if err := f.settle(0o644, when); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop gives up those that have no name yet.
+func (c tars) drop() {
+	for _, f := range c {
+		if f != nil {
+			f.drop()
+		}
+	}
+}
+
+// timely reads until ctx ends.
+type timely struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (t timely) Read(p []byte) (int, error) {
+	if err := t.ctx.Err(); err != nil {
+		return 0, jjm.Errorf(jjm.Busy, "not all delivered in time: %w", err)
+	}
+	return t.Reader.Read(p)
 }
 
 // plan is what becomes of the entries of one tar.

@@ -59,15 +59,16 @@ func TestDeliver_EachFileOrAnEmptyOne(t *testing.T) {
 	s := open(t)
 	l := s.over(t, 2, "plain.1.0.stdout", "plain.1.0.a.b.root", "plain.1.1.stdout", "jjm.log", "record/record.xml")
 	dir := t.TempDir()
-	wants := []Delivery{{"stdout", dir + "/out"}, {"stderr", dir + "/err"}, {"sub/a.b.root", dir + "/x"}, {WholeTar, dir + "/all.tar"}, {"none", dir + "/none"}}
+	wants := []Delivery{{"stdout", dir + "/out"}, {"stderr", dir + "/err"}, {"sub/a.b.root", dir + "/x"}, {WholeTar, dir + "/all.tar"}, {WholeTar, dir + "/second.tar"}, {"none", dir + "/none"}}
 	mover := &Deliverer{Door: s.Door}
 	for range 2 { // again changes nothing
 		absent, err := mover.DeliverEach(t.Context(), l, wants)
 		if err != nil || len(absent) != 2 || absent[0].Name != "stderr" || absent[1].Name != "none" {
 			t.Fatalf("absent %v, %v", absent, err)
 		}
+		whole := string(collected(t, "plain.1.0.stdout", "plain.1.0.a.b.root", "plain.1.1.stdout", "jjm.log", "record/record.xml"))
 		for to, want := range map[string]string{"out": "plain.1.0.stdoutplain.1.1.stdout", "err": "", "none": "", "x": "plain.1.0.a.b.root",
-			"all.tar": string(collected(t, "plain.1.0.stdout", "plain.1.0.a.b.root", "plain.1.1.stdout", "jjm.log", "record/record.xml"))} {
+			"all.tar": whole, "second.tar": whole} {
 			if got := read(t, filepath.Join(dir, to)); got != want {
 				t.Errorf("%s holds %.80q", to, got)
 			}

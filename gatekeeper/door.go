@@ -75,6 +75,9 @@ type Job struct {
 	Anew bool
 	// Origin is kept with the grid job and shown; nil if nothing is known.
 	Origin *jjm.Origin
+	// Credentials are for the jobs, if the job file asks for them
+	// ([ReadCredential]).
+	Credentials []jjm.Credential
 }
 
 // Receipt answers a submission.
@@ -109,7 +112,8 @@ func (d *Door) Submit(ctx context.Context, job Job) (Receipt, error) {
 		}
 		job.Key = key
 	}
-	s := &wire.Submit{Name: job.Name, Text: job.Text, BaseDir: job.BaseDir, Key: job.Key, Anew: job.Anew, Origin: job.Origin}
+	s := &wire.Submit{Name: job.Name, Text: job.Text, BaseDir: job.BaseDir, Key: job.Key, Anew: job.Anew, Origin: job.Origin,
+		Credentials: job.Credentials}
 	req := wire.Request{Verb: wire.VerbSubmit, Submit: s}
 	if err := checkSubmit(req); err != nil {
 		return Receipt{}, err

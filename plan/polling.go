@@ -25,6 +25,21 @@ func (p Polling) Every(took time.Duration) time.Duration {
 	return max(p.Poll, min(listingShare*took, p.Max))
 }
 
+// resultShare is by how much results that wait for the batch system's last word
+// bring the next listing forward: jobs may end all the time, and then this is how
+// often it is asked.
+const resultShare = 4
+
+// AfterResult is the time until the next listing while results wait for one: a
+// quarter of Poll, but no more than a tenth of the time is spent on listings, and
+// never later than Every. Hints tell of an end by themselves.
+func (p Polling) AfterResult(took time.Duration) time.Duration {
+	if p.Hints {
+		return p.Every(took)
+	}
+	return min(max(p.Poll/resultShare, listingShare*took, p.Soon(took)), p.Every(took))
+}
+
 // Soon is the time between a listing that took so long and one that something
 // asks for: a hint, a bulk just submitted, a cancel. Hints may come ten times a second, and up to forty times an
 // interval; without hints a command is run, and a tenth of the interval is kept.

@@ -14,17 +14,19 @@ func TestPolling_TheIntervalGrowsWithTheTimeOfAListing(t *testing.T) {
 		name              string
 		p                 Polling
 		took, every, soon time.Duration
+		result            time.Duration
 	}{
-		{"nothing measured yet", p, 0, 10 * time.Second, time.Second},
-		{"quick", p, 200 * time.Millisecond, 10 * time.Second, time.Second},
-		{"ten thousand jobs", p, 3 * time.Second, 30 * time.Second, 6 * time.Second},
-		{"almost frozen", p, 90 * time.Second, 5 * time.Minute, 3 * time.Minute},
-		{"hints", hints, 10 * time.Millisecond, 10 * time.Second, 250 * time.Millisecond},
-		{"hints, slow", hints, 3 * time.Second, 30 * time.Second, 6 * time.Second},
-		{"short interval", Polling{Poll: 50 * time.Millisecond, Max: time.Second}, 0, 50 * time.Millisecond, 50 * time.Millisecond},
+		{"nothing measured yet", p, 0, 10 * time.Second, time.Second, 2500 * time.Millisecond},
+		{"quick", p, 200 * time.Millisecond, 10 * time.Second, time.Second, 2500 * time.Millisecond},
+		{"ten thousand jobs", p, 3 * time.Second, 30 * time.Second, 6 * time.Second, 30 * time.Second},
+		{"almost frozen", p, 90 * time.Second, 5 * time.Minute, 3 * time.Minute, 5 * time.Minute},
+		{"hints", hints, 10 * time.Millisecond, 10 * time.Second, 250 * time.Millisecond, 10 * time.Second},
+		{"hints, slow", hints, 3 * time.Second, 30 * time.Second, 6 * time.Second, 30 * time.Second},
+		{"short interval", Polling{Poll: 50 * time.Millisecond, Max: time.Second}, 0, 50 * time.Millisecond, 50 * time.Millisecond, 50 * time.Millisecond},
 	} {
-		if every, soon := c.p.Every(c.took), c.p.Soon(c.took); every != c.every || soon != c.soon {
-			t.Errorf("%s: every %v, soon %v: want %v and %v", c.name, every, soon, c.every, c.soon)
+		every, soon, result := c.p.Every(c.took), c.p.Soon(c.took), c.p.AfterResult(c.took)
+		if every != c.every || soon != c.soon || result != c.result {
+			t.Errorf("%s: every %v, soon %v, after a result %v: want %v, %v and %v", c.name, every, soon, result, c.every, c.soon, c.result)
 		}
 	}
 }
@@ -43,6 +45,9 @@ func TestPolling_ItsBoundsHold(t *testing.T) {
 		}
 		if soon <= 0 || soon > every {
 			t.Errorf("soon %v, every %v", soon, every)
+		}
+		if result := p.AfterResult(took); result < soon || result > every || p.Hints && result != every {
+			t.Errorf("after a result %v, soon %v, every %v", result, soon, every)
 		}
 		if slower := p.Every(took + time.Second); slower < every {
 			t.Errorf("a slower listing comes sooner: %v after %v", slower, every)

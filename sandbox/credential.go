@@ -1,10 +1,8 @@
 package sandbox
 
 import (
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"io/fs"
 	"os"
@@ -81,35 +79,35 @@ func Expiry(kind, secret string) (end time.Time, known bool) {
 	if kind == jjm.TokenKind {
 		return tokenEnd(secret)
 	}
-	for rest := []byte(secret); ; {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			return end, known
-		}
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err == nil && (!known || cert.NotAfter.Before(end)) {
+	for _, cert := range certificates(secret) {
+		if !known || cert.NotAfter.Before(end) {
 			end, known = cert.NotAfter, true
 		}
 	}
+	return end, known
 }
 
 func tokenEnd(token string) (time.Time, bool) {
+	t, ok := claimsOf(token)
+	if !ok || t.Exp <= 0 || t.Exp > 1<<40 {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(t.Exp), 0), true
+}
+
+// claims are what a token says (RFC 7519, section 4.1, and the WLCG's profile).
+type claims struct {
+	Exp     float64  `json:"exp"`
+	Subject string   `json:"sub"`
+	Issuer  string   `json:"iss"`
+	Groups  []string `json:"wlcg.groups"`
+}
+
+func claimsOf(token string) (c claims, ok bool) {
 	parts := strings.Split(strings.TrimSpace(token), ".")
 	if len(parts) != 3 {
-		return time.Time{}, false
+		return c, false
 	}
 	text, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return time.Time{}, false
-	}
-	var claims struct {
-		Exp float64 `json:"exp"`
-	}
-	if json.Unmarshal(text, &claims) != nil || claims.Exp <= 0 || claims.Exp > 1<<40 {
-		return time.Time{}, false
-	}
-	return time.Unix(int64(claims.Exp), 0), true
+	return c, err == nil && json.Unmarshal(text, &c) == nil
 }

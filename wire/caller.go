@@ -1,5 +1,7 @@
 package wire
 
+import "jjm"
+
 // Caller is who is on the other end of the socket, as the kernel tells it
 // (SO_PEERCRED, unix(7)). It never crosses the wire.
 type Caller struct {
@@ -11,6 +13,9 @@ type Caller struct {
 	// Spooled: the caller left word in the spool and is not there.
 	Spooled bool
 }
+
+// Actor names the caller for the journal.
+func (c Caller) Actor() string { return jjm.ActorOf(c.User, c.UID) }
 
 // May reports whether the caller may see and change what belongs to uid.
 func (c Caller) May(uid int) bool { return c.Admin || c.UID == uid }

@@ -381,6 +381,9 @@ func (e *encoder) usage(u *jjm.Usage) {
 		e.int("userMs", u.UserMS)
 		e.int("sysMs", u.SysMS)
 		e.int("maxRssKb", u.MaxRSSKB)
+		if u.Signal != 0 {
+			e.int("signal", int64(u.Signal))
+		}
 		e.int("processors", int64(u.Processors))
 		e.time("started", u.Started)
 		e.time("ended", u.Ended)

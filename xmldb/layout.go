@@ -47,7 +47,7 @@ func headLayout() *element {
 			},
 			"output": leaf("", "tar", "name", "bytes", "sha256"),
 			"origin": leaf("", "gatekeeper", "job", "subject", "issuer", "vo", "submitHost", "memo"),
-			"usage": leaf("", "batch", "host", "wallMs", "userMs", "sysMs", "maxRssKb", "processors",
+			"usage": leaf("", "batch", "host", "wallMs", "userMs", "sysMs", "maxRssKb", "signal", "processors",
 				"started", "ended"),
 			"shards": {
 				attrs: []string{"size", "count", truncated},

@@ -27,6 +27,7 @@ type clusterTest struct {
 	Name     string        `arg:"" help:"The cluster's name in the configuration."`
 	JSON     bool          `name:"json" help:"One JSON object per check, then one with the sums."`
 	Config   string        `help:"Configuration file (default: $$JJM_CONFIG, else ${config}, else none)." placeholder:"FILE"`
+	As       string        `help:"The account whose jobs to test; for root." placeholder:"USER"`
 	Patience time.Duration `help:"How long a job may wait and run (default: 10m)." placeholder:"DURATION"`
 	Queue    string        `help:"Queue or partition of the jobs (default: the cluster's)."`
 	Account  string        `help:"Account that is charged (default: the cluster's)."`
@@ -36,7 +37,8 @@ type clusterTest struct {
 // Help is the rest of its help.
 func (clusterTest) Help() string {
 	return `It sends some fifty short jobs of one core to the cluster, as this account, which
-must be the daemon's, and checks what jjm relies on: the work area both ways, the
+must be the daemon's - or, where run_as = "owner", as the account that root names
+with --as - and checks what jjm relies on: the work area both ways, the
 wrapper, the account and the clock on a worker; ids, ends, signals, listings,
 searches, cancels. The daemon need not run. What each check proves, and what to
 do when it fails, is in docs/ADAPTERS.md.
@@ -67,7 +69,7 @@ func (c *clusterTest) Run(stdout io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("where am I: %w", err)
 	}
-	t, err := app.NewClusterTest(app.Options{Config: c.Config, Getenv: os.Getenv, Stderr: os.Stderr, Executable: exe}, c.Name)
+	t, err := app.NewClusterTest(ctx, app.Options{Config: c.Config, Getenv: os.Getenv, Stderr: os.Stderr, Executable: exe}, c.Name, c.As)
 	if jjm.KindOf(err) == jjm.Gone {
 		return &exit{exitUsage, err}
 	}

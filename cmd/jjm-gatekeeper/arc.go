@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,6 +66,11 @@ func (p *process) arcSubmit(args []string) error {
 		return err
 	}
 	asked.Key, asked.Origin = "arc-"+job.GridID, arcOrigin(job)
+	if exists(job.Proxy) { // a token's bearer has none
+		if err := hand(&asked, proxyFile(job.Proxy)); err != nil {
+			return err
+		}
+	}
 	r, err := gatekeeper.Persist(context.Background(), arcPatience, asked, p.door().Submit)
 	if err != nil {
 		return err
@@ -74,12 +78,7 @@ func (p *process) arcSubmit(args []string) error {
 	if job.ID == string(r.Handle) {
 		return nil // A-REX asks again about what it knows
 	}
-	f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(f, "joboption_jobid=%s\n", r.Handle)
-	return errors.Join(err, f.Close())
+	return appendTo(args[0], fmt.Sprintf("joboption_jobid=%s\n", r.Handle))
 }
 
 // arcOrigin says where the job came from, as far as A-REX's own notes tell.

@@ -114,8 +114,11 @@ func (s *scan) pass(dirs []string) error {
 			ids[i] = e.ID
 		}
 		for i, l := range door.Lookup(context.Background(), ids...) {
-			if gatekeeper.Final(l) || jjm.KindOf(l.Error.Err()) == jjm.Gone {
+			switch {
+			case gatekeeper.Final(l) || jjm.KindOf(l.Error.Err()) == jjm.Gone:
 				s.begin(some[i], l)
+			case l.Error == nil:
+				s.p.arcRenew(door, some[i])
 			}
 		}
 	}
@@ -150,6 +153,11 @@ func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	if e.GridID = id; e.ID == "" {
 		return nil, nil // it is being submitted
 	}
+	// The grami is the user's: root acts on no other job because of it.
+	if own := string(jjm.HandleOf(e.owner.UID, "arc-"+id)); e.ID != own {
+		return nil, jjm.Errorf(jjm.Denied, "job %s: its grami says jobid %.40q: want %s, the job of its owner", id, e.ID, own)
+	}
+	e.Proxy = e.file(".proxy")
 	return e, nil
 }
 
@@ -224,6 +232,48 @@ func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
 		return nil
 	}
 	return e.asOwner(func() error { return replace(e.Stdout, summary(l)) })
+}
+
+// arcRenew hands the job's proxy on when A-REX has got a newer one. What jjm has is
+// noted in the grami, which is the user's.
+func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
+	file, keeper := e.proxyNow()
+	if !exists(file) {
+		return
+	}
+	stamp, err := door.Refresh(context.Background(), e.ID, jjm.ProxyKind, file, keeper, gatekeeper.Stamp(e.ProxyStamp))
+	if err == nil && string(stamp) != e.ProxyStamp {
+		err = e.asOwner(func() error { return appendTo(e.file(".grami"), arc.ProxyStampLine(string(stamp))) })
+	}
+	if err != nil {
+		p.say("arc scan: job %s: %v", e.GridID, err)
+	}
+}
+
+// proxyNow is the file with the newest proxy of the job, and whose it is: what a
+// client delegates again A-REX keeps in its own store (arcrenew, 6.17); a job
+// without a delegation there has the proxy that it came with, its user's.
+func (e *arcEntry) proxyNow() (file string, keeper *jjm.Owner) {
+	text, err := readFile(e.file(".local"))
+	if err == nil {
+		for line := range strings.Lines(string(text)) {
+			id, ok := strings.CutPrefix(strings.TrimSpace(line), "delegationid=")
+			if name := arc.DelegationFile(id); ok && name != "" && exists(filepath.Join(e.control, name)) {
+				return filepath.Join(e.control, name), nil
+			}
+		}
+	}
+	return e.Proxy, e.owner
+}
+
+// appendTo adds a line to a file that is there.
+func appendTo(name, line string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line)
+	return errors.Join(err, f.Close())
 }
 
 // overwrite puts a text in a file that may be there already, in a folder where

@@ -21,9 +21,6 @@ const (
 	// tried again: blahpd ends its scripts after 30 s (blah_child_poll_timeout),
 	// holds the job at the first failure of a submission, and tries a cancel once.
 	blahpPatience = 20 * time.Second
-	// blahpDelivery is how long bringing files back may take before the job is
-	// said to run for one more poll.
-	blahpDelivery = 20 * time.Second
 )
 
 // blahpLanguage answers scripts/blahp/jjm_VERB.sh.
@@ -40,11 +37,11 @@ func blahpLanguage(p *process, verb string, args []string) int {
 	case "cancel":
 		p.blahpControl(args, p.blahpCancel)
 	case "hold", "resume":
-		p.blahpControl(args, func(jjm.Handle) error {
-			return fmt.Errorf("jjm cannot %s a job for a gatekeeper: pause its cluster, type or user instead", verb)
-		})
+		return p.blahpNoHold(verb)
 	case "ping":
 		return p.blahpPing()
+	case "deliver": // ours: bringBack in the background
+		return p.deliver(args)
 	default:
 		p.say("blahp: unknown verb %.40q", verb)
 		return exitUsage
@@ -74,7 +71,11 @@ func (p *process) blahpSubmit(args []string) error {
 	}
 	asked.Origin.SubmitHost, _ = os.Hostname()
 	door := p.door()
+	files := blahpCredentials(asked)
 	job, err := p.blahpJob(asked)
+	if err == nil {
+		err = hand(&job, files)
+	}
 	if err != nil {
 		return err
 	}
@@ -87,8 +88,19 @@ func (p *process) blahpSubmit(args []string) error {
 	if err != nil {
 		return err
 	}
+	p.note(r.Handle, files)
 	_, err = p.out.WriteString(blahp.Submitted(r.Handle, time.Now()))
 	return err
+}
+
+// blahpCredentials names the files of a job's credentials.
+func blahpCredentials(asked *blahp.Job) []handed {
+	files := proxyFile(asked.Proxy)
+	if asked.Token != "" && exists(asked.Token) {
+		asked.WithToken()
+		files = append(files, handed{Kind: jjm.TokenKind, File: asked.Token})
+	}
+	return files
 }
 
 // blahpJob gives the job file: of the plain job, or the one that is named.
@@ -180,35 +192,19 @@ func (p *process) blahpState(door *gatekeeper.Door, h jjm.Handle, l wire.Lookup)
 	}
 	status := blahp.JobStatus(l)
 	if status != blahp.Completed {
+		p.renew(door, h)
 		return blahp.Status(h, status, l)
 	}
 	err := p.bringBack(door, l)
 	switch {
 	case err == nil:
+		p.forget(h)
 		return blahp.Status(h, status, l)
 	case jjm.KindOf(err) == jjm.Busy || jjm.KindOf(err) == jjm.Ambiguous || gatekeeper.IsAway(err):
 		p.say("%v", err)
 		return blahp.Status(h, blahp.Running, wire.Lookup{})
 	}
 	return blahp.Trouble(err)
-}
-
-func (p *process) bringBack(door *gatekeeper.Door, l wire.Lookup) error {
-	wants, err := blahp.Wants(l.Memo)
-	if err != nil || len(wants) == 0 {
-		return err
-	}
-	mover := gatekeeper.Deliverer{Door: door}
-	if l.Tar == "" { // it ended before there was anything to collect
-		return mover.Empty(standard(wants))
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), blahpDelivery)
-	defer cancel()
-	absent, err := mover.DeliverEach(ctx, l, wants)
-	for _, a := range absent {
-		p.say("%s of grid job %v: %s", a.Name, l.ID, a.Why)
-	}
-	return err
 }
 
 // blahpControl does something to each job and writes one line per job.
@@ -223,9 +219,18 @@ func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
 	}
 }
 
+// blahpNoHold refuses: a job that is held would have to be told as status 5, and
+// then HTCondor cancels it. blahpd takes anything but an exit code as success
+// (23.9); the state that it appends to the job's id says nothing new.
+func (p *process) blahpNoHold(verb string) int {
+	_, _ = p.out.WriteString(blahp.Controlled(0, 1, fmt.Errorf("jjm cannot %s one job: pause its cluster, type or user instead", verb)))
+	return 1
+}
+
 // blahpCancel stores the wish, and tries for a while to: HTCondor asks once. A
 // job that is not known is cancelled.
 func (p *process) blahpCancel(h jjm.Handle) error {
+	p.forget(h)
 	door := p.door()
 	var err error
 	for end := time.Now().Add(blahpPatience); ; time.Sleep(time.Second) {

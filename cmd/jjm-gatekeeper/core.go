@@ -41,6 +41,8 @@ type submission struct {
 	key      string
 	anew     bool
 	patience time.Duration
+	proxy    string // files
+	token    string
 	origin   jjm.Origin
 }
 
@@ -52,6 +54,8 @@ func (s *submission) flags() *flag.FlagSet {
 	fs.DurationVar(&s.patience, "patience", 0, "")
 	fs.StringVar(&s.origin.Gatekeeper, "gatekeeper", "", "")
 	fs.StringVar(&s.origin.Job, "gatekeeper-job", "", "")
+	fs.StringVar(&s.proxy, "proxy", "", "")
+	fs.StringVar(&s.token, "token", "", "")
 	fs.StringVar(&s.origin.Subject, "subject", "", "")
 	fs.StringVar(&s.origin.Issuer, "issuer", "", "")
 	fs.StringVar(&s.origin.VO, "vo", "", "")
@@ -73,6 +77,13 @@ func (p *process) coreSubmit(args []string) error {
 		return err
 	}
 	job.Key, job.Anew = s.key, s.anew
+	files := proxyFile(s.proxy)
+	if s.token != "" {
+		files = append(files, handed{Kind: jjm.TokenKind, File: s.token})
+	}
+	if err := hand(&job, files); err != nil {
+		return err
+	}
 	if len(s.origin.Fields()) > 0 {
 		job.Origin = &s.origin
 	}

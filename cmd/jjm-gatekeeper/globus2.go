@@ -67,6 +67,9 @@ func (p *process) globus2Submit(g globus2.Grami) (string, error) {
 	if err != nil {
 		return globus2.Error(globus2.Invalid), err
 	}
+	if err := hand(&job, proxyFile(asked.Proxy)); err != nil {
+		return globus2.Error(globus2.OpenProxy), err
+	}
 	memo, err := json.Marshal(asked.Wants)
 	if err != nil {
 		return globus2.Error(globus2.Failed), err
@@ -82,6 +85,7 @@ func (p *process) globus2Submit(g globus2.Grami) (string, error) {
 	if err != nil {
 		return globus2.Error(globus2.ErrorOf(err)), err
 	}
+	p.note(r.Handle, proxyFile(asked.Proxy))
 	return globus2.Submitted(r.Handle), nil
 }
 
@@ -99,6 +103,7 @@ func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 	case err != nil:
 		return globus2.State(jjm.GRAMPending), err
 	case !gatekeeper.Final(l):
+		p.renew(door, jjm.Handle(g["job_id"]))
 		return globus2.State(l.GRAM), nil
 	}
 	if err := p.bringBack(door, l); err != nil {
@@ -107,6 +112,7 @@ func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 		}
 		return globus2.Error(globus2.Failed), err
 	}
+	p.forget(jjm.Handle(g["job_id"]))
 	if l.GRAM == jjm.GRAMFailed {
 		return globus2.Error(globus2.Failed), jjm.Errorf(jjm.Conflict, "%s", l.Message)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ const (
 	gramDenied       = 7   // GLOBUS_GRAM_PROTOCOL_ERROR_AUTHORIZATION
 	gramFailed       = 17  // ..._JOB_EXECUTION_FAILED
 	gramNoResources  = 3   // ..._NO_RESOURCES
+	gramProxy        = 30  // ..._OPENING_USER_PROXY
 	gramCancelFailed = 31  // ..._JOB_CANCEL_FAILED
 	gramStdout       = 73  // ..._OPENING_STDOUT
 	gramStageOut     = 155 // ..._STAGE_OUT_FAILED
@@ -117,6 +119,9 @@ func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
 		return gramFailure(gramFailed, "%v", err), err
 	}
 	asked.Key, asked.Origin = "gram-"+job.Key, gramOrigin(job)
+	if err := hand(&asked, proxyFile(job.Proxy)); err != nil {
+		return gramFailure(gramProxy, "%v", err), err
+	}
 	r, err := gatekeeper.Persist(context.Background(), gramPatience, asked, p.door().Submit)
 	if err != nil {
 		return gramRefusal(err), err
@@ -196,9 +201,27 @@ func (p *process) gramPoll(job gramTask) (gramAnswer, error) {
 	case err != nil:
 		return gramAnswer{}, err // no news
 	case !gatekeeper.Final(l):
+		p.gramRenew(job.Job)
 		return gramAnswer{state: l.GRAM}, nil
 	}
 	return p.gramEnd(job, l)
+}
+
+// gramRenew hands the job's proxy on when the job manager has got a newer one: it
+// writes that into the file of each job of the user.
+func (p *process) gramRenew(job gram.Job) {
+	if job.Proxy == "" || job.Folder == "" {
+		return
+	}
+	mark := filepath.Join(job.Folder, proxyMark)
+	seen, _ := os.ReadFile(mark) // none: nothing was handed on yet
+	stamp, err := p.door().Refresh(context.Background(), job.ID, jjm.ProxyKind, job.Proxy, nil, gatekeeper.Stamp(seen))
+	if err == nil && string(stamp) != string(seen) {
+		err = os.WriteFile(mark, []byte(stamp), 0o600)
+	}
+	if err != nil {
+		p.say("gram: %v", err)
+	}
 }
 
 // gramFinal is the answer about a job that is over and whose files are there.

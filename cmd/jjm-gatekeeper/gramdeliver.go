@@ -26,6 +26,7 @@ const (
 	cancelled = "jjm-cancelled" // a cancel was asked for
 	lockFile  = "jjm-lock"      // held by who brings the files
 	rslFile   = "jjm-description"
+	proxyMark = "jjm-proxy" // which content of the proxy's file jjm has
 )
 
 // gramMark makes one of them.

@@ -47,6 +47,10 @@ type Job struct {
 	// Stdout and Stderr are the files that the user asked for; "" means that
 	// nobody wants it. Both may be one.
 	Stdout, Stderr string
+	// Proxy is where A-REX keeps the proxy of the job's user, if there is one.
+	Proxy string
+	// ProxyStamp tells which content of that file jjm has: ours, in the grami.
+	ProxyStamp string
 	// Tar is where the tar is expected; "" if nothing asks for it.
 	Tar string
 	// Outputs are the files of an ordinary job that A-REX gives to the user.
@@ -72,12 +76,33 @@ func Read(g Grami) (Job, error) {
 	if slices.Contains(g.numbered("outputfile"), "/"+DefaultTar) {
 		job.Tar = path.Join(job.Directory, DefaultTar)
 	}
-	if g["runtime_0"] != "" {
-		r.wrong("runTimeEnvironment", "%q: jjm has no runtime environments", g["runtime_0"])
-	}
+	r.runtimes()
 	r.demand(&job)
+	job.ProxyStamp = g[proxyStamp]
+	job.Proxy = path.Join(job.ControlDir, "job."+job.GridID+".proxy")
 	r.unknown()
 	return job, r.problems.Err()
+}
+
+// proxyStamp is the name of a line of jjm's own in a grami.
+const proxyStamp = "jjm_proxy"
+
+// ProxyStampLine writes it; of several the last one counts. A stamp is of letters,
+// digits and dashes.
+func ProxyStampLine(stamp string) string { return "joboption_" + proxyStamp + "=" + stamp + "\n" }
+
+// DelegationFile is where A-REX keeps a delegated credential, below its control
+// folder: its id, cut after each three characters while more than four are left.
+// It is "" for what is no id: that is the user's word.
+func DelegationFile(id string) string {
+	if len(id) < 4 || len(id) > 64 || strings.Trim(id, "0123456789abcdef") != "" {
+		return ""
+	}
+	file := "delegations"
+	for ; len(id) > 4; id = id[3:] {
+		file += "/" + id[:3]
+	}
+	return file + "/" + id
 }
 
 // Deliveries are the files that belong into the session folder when the job is
@@ -106,6 +131,7 @@ type reader struct {
 	// env is what the application gets; ours are jjm's own variables, without
 	// their prefix.
 	env, ours map[string]string
+	proxy     bool // the job asks for the user's proxy
 	problems  jjm.Problems
 }
 
@@ -155,6 +181,27 @@ func (r *reader) unknown() {
 	})
 }
 
+// runtimes reads the runtime environments. jjm has that of ARC by which a job asks
+// for the user's proxy, and no other.
+func (r *reader) runtimes() {
+	for _, name := range r.g.numbered("runtime") {
+		if name == "ENV/PROXY" {
+			r.proxy = true
+		} else {
+			r.wrong("runTimeEnvironment", "%q: jjm has no runtime environment but ENV/PROXY", name)
+		}
+	}
+}
+
+// credentials are the kinds that the job asks for.
+func (r *reader) credentials() []string {
+	kinds := r.list("CREDENTIALS")
+	if r.proxy && !slices.Contains(kinds, jjm.ProxyKind) {
+		kinds = append(kinds, jjm.ProxyKind)
+	}
+	return kinds
+}
+
 // stream is the path of standard output or error.
 func (r *reader) stream(dir, name string) string {
 	p := r.g[name]
@@ -190,7 +237,7 @@ func (r *reader) demand(job *Job) {
 func (r *reader) spec(kind string) *jjm.Spec {
 	spec := &jjm.Spec{
 		Type: kind, Name: r.take("NAME"), Mode: r.take("MODE"), Clusters: r.list("CLUSTERS"), Result: r.take("RESULT"),
-		Outputs: r.list("OUTPUTS"), Env: r.env, Inputs: r.inputs(""), Request: r.request(), Params: map[string]any{},
+		Outputs: r.list("OUTPUTS"), Env: r.env, Inputs: r.inputs(""), Credentials: r.credentials(), Request: r.request(), Params: map[string]any{},
 	}
 	for name, value := range r.ours {
 		if param, ok := strings.CutPrefix(name, "PARAM_"); ok {
@@ -281,7 +328,7 @@ func (r *reader) plain(job *Job) *plain.Job {
 	}
 	p := &plain.Job{
 		Name: r.g["jobname"], Executable: words[0], Arguments: words[1:], Env: r.env, Folder: job.Directory,
-		Inputs: r.inputs(name), Request: r.request(), Clusters: r.list("CLUSTERS"),
+		Inputs: r.inputs(name), Credentials: r.credentials(), Request: r.request(), Clusters: r.list("CLUSTERS"),
 	}
 	if job.Stdout != "" && job.Stdout == job.Stderr {
 		p.Executable, p.Arguments = "/bin/sh", append([]string{"-c", `exec "$@" 2>&1`, "sh"}, words...)

@@ -129,6 +129,16 @@ func TestRead_RefusesByName(t *testing.T) {
 	}
 }
 
+// As A-REX 6.17 laid out its store, and what users may have written instead.
+func TestDelegationFile(t *testing.T) {
+	for id, want := range map[string]string{"8782403e4567": "delegations/878/240/3e4/567", "abcd": "delegations/abcd",
+		"abcde": "delegations/abc/de", "": "", "../../x": "", "ABCDEF": "", strings.Repeat("a", 65): "", "a/b/c/d": ""} {
+		if got := DelegationFile(id); got != want {
+			t.Errorf("%q: %q, want %q", id, got, want)
+		}
+	}
+}
+
 func TestEnd_IsWhatAREXReads(t *testing.T) {
 	started := jjm.At(time.Date(2026, 3, 1, 12, 0, 0, 5e8, time.UTC))
 	used := &jjm.Usage{Host: "n1", WallMS: 61250, UserMS: 1500, SysMS: 42, MaxRSSKB: 2048, Processors: 4, Started: started, Ended: started.Add(time.Minute)}

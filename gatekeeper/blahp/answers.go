@@ -61,13 +61,22 @@ func Status(h jjm.Handle, status int, l wire.Lookup) string {
 		}
 	}
 	if status == Completed {
-		fmt.Fprintf(&b, `ExitCode=%d;ExitBySignal=false;`, l.Exit)
+		fmt.Fprintf(&b, `ExitCode=%d;%s`, l.Exit, bySignal(l))
 		if left := MaxAd - b.Len() - len(`0ExitReason="";]`); l.Message != "" && left > 0 {
 			fmt.Fprintf(&b, `ExitReason=%s;`, quoteWithin(l.Message, left))
 		}
 	}
 	b.WriteByte(']')
 	return "0" + b.String() + "\n"
+}
+
+// bySignal says whether a signal ended the job. The exit code is 128+n then, and
+// of a job that says 137 itself there was none.
+func bySignal(l wire.Lookup) string {
+	if u := l.Usage; u != nil && u.Signal > 0 && l.Exit == 128+u.Signal {
+		return fmt.Sprintf(`ExitBySignal=true;ExitSignal=%d;`, u.Signal)
+	}
+	return `ExitBySignal=false;`
 }
 
 // seconds writes milliseconds as a real number of seconds.

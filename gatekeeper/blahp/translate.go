@@ -38,8 +38,18 @@ type Job struct {
 	JobFile string
 	// Wants are the files to bring back.
 	Wants []gatekeeper.Delivery
+	// Proxy and Token are the files of the user's proxy and bearer token, on the
+	// submit side; "" if there is none. blahpd has no option for tokens: theirs is
+	// named by the job's environment, and may be one of the worker's.
+	Proxy, Token string
 	// Origin tells where it comes from, with the memo.
 	Origin jjm.Origin
+}
+
+// WithToken makes the job ask for its token, once it is known that the file is
+// one of the submit side.
+func (j *Job) WithToken() {
+	j.Plain.Credentials = append(j.Plain.Credentials, jjm.TokenKind)
 }
 
 // Translate makes a plain job of the options. The error is Invalid and names
@@ -64,6 +74,12 @@ func Translate(o *Options, l Lists) (*Job, error) {
 	}
 	if o.Stage && o.Command != "" {
 		j.Plain.Executable = t.abs(o.Command)
+	}
+	if o.Proxy != "" {
+		j.Proxy, j.Plain.Credentials = t.abs(o.Proxy), []string{jjm.ProxyKind}
+	}
+	if file := o.Env[jjm.CredentialKinds()[jjm.TokenKind]]; filepath.IsAbs(file) {
+		j.Token = file
 	}
 	memo, err := json.Marshal(j.Wants)
 	if err == nil && len(j.Wants) > 0 {

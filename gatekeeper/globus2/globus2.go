@@ -65,7 +65,9 @@ type Job struct {
 	Plain   plain.Job
 	JobFile string
 	Key     string
-	Wants   []gatekeeper.Delivery
+	// Proxy is the file of the user's proxy, "" if there is none.
+	Proxy string
+	Wants []gatekeeper.Delivery
 }
 
 // jobFile is the variable of the job's environment that names a job file on the
@@ -90,6 +92,9 @@ func (g Grami) Job() (*Job, error) {
 	j.Plain = plain.Job{
 		Name: path.Base(program), Executable: program, Stage: filepath.IsAbs(program) && folder != "" && path.Dir(program) == path.Clean(folder) || !filepath.IsAbs(program),
 		Arguments: t.words("args"), Env: env, Folder: folder, Count: t.number("count"), Request: t.request(),
+	}
+	if j.Proxy = env[jjm.CredentialKinds()[jjm.ProxyKind]]; j.Proxy != "" {
+		j.Proxy, j.Plain.Credentials = below(folder, j.Proxy), []string{jjm.ProxyKind}
 	}
 	if in := g["stdin"]; in != "" && in != devNull {
 		j.Plain.Stdin = below(folder, in)
@@ -213,6 +218,7 @@ func (t *translation) jobType(p *plain.Job) {
 // The errors of the GRAM protocol that are answered (globus_gram_protocol_error_t).
 const (
 	NoResources  = 3
+	OpenProxy    = 30 // GLOBUS_GRAM_PROTOCOL_ERROR_OPENING_USER_PROXY
 	Denied       = 7
 	Failed       = jjm.GRAMExecutionFailed
 	CancelFailed = 31

@@ -77,7 +77,7 @@ func Read(d Description) (Job, error) {
 	case r.has("jjm_job_file"):
 		job.JobFile = r.below(dir, r.word("jjm_job_file"))
 		r.forbid("jjm_job_file", "jjm_type", "jjm_name", "jjm_mode", "jjm_clusters", "jjm_result", "jjm_cores",
-			"jjm_outputs", "jjm_inputs", "jjm_params", "arguments", "queue", "project", "max_wall_time", "max_time",
+			"jjm_outputs", "jjm_inputs", "jjm_params", "jjm_credentials", "arguments", "queue", "project", "max_wall_time", "max_time",
 			"max_memory", "min_memory")
 		r.noProgram("jjm_job_file")
 	case r.has("jjm_type"):
@@ -87,7 +87,10 @@ func Read(d Description) (Job, error) {
 	default:
 		job.Outputs = r.outputs(dir)
 		job.Plain = r.plain(dir, job.Outputs)
-		r.forbid("executable", "jjm_mode", "jjm_result", "jjm_outputs", "jjm_inputs", "jjm_params", "jjm_stdout")
+		r.forbid("executable", "jjm_mode", "jjm_result", "jjm_outputs", "jjm_inputs", "jjm_params", "jjm_credentials", "jjm_stdout")
+		if job.Proxy != "" {
+			job.Plain.Credentials = []string{jjm.ProxyKind} // as every job manager
+		}
 	}
 	return job, r.problems.Err()
 }

@@ -53,6 +53,7 @@ func TestRead_RecordedPlainJob(t *testing.T) {
 		Stdout: dir + "/stdout", Stderr: dir + "/stderr",
 		Demand: demand.Demand{Folder: home, Plain: &plain.Job{
 			Executable: "/bin/echo", Arguments: []string{"a", "b c", `d"e`}, Stdin: "/etc/passwd", Count: 2, Folder: home,
+			Credentials: []string{jjm.ProxyKind},
 			Env: map[string]string{"X509_USER_PROXY": dir + "/x509_user_proxy", "GLOBUS_GRAM_JOB_CONTACT": url, "HOME": home, "LOGNAME": "jjmgrid1",
 				"PATH": "/opt/bin", "LD_LIBRARY_PATH": "/x:/my", "FOO": "b\nar"},
 		}},
@@ -88,7 +89,7 @@ func TestRead_PlainJob(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		c.want.Env, c.want.Folder = env, "/home/u"
+		c.want.Env, c.want.Folder, c.want.Credentials = env, "/home/u", []string{jjm.ProxyKind}
 		if diff := cmp.Diff(&c.want, got.Plain); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

@@ -134,7 +134,7 @@ func (r *reader) spec() *jjm.Spec {
 	return &jjm.Spec{
 		Type: r.word("jjm_type"), Name: r.word("jjm_name"), Mode: r.word("jjm_mode"), Clusters: r.clusters(),
 		Result: r.word("jjm_result"), Request: r.request(), Env: r.environment(), Outputs: r.words("jjm_outputs"),
-		Inputs: r.inputs(), Params: r.params(),
+		Inputs: r.inputs(), Credentials: r.words("jjm_credentials"), Params: r.params(),
 	}
 }
 

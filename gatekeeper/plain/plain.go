@@ -39,6 +39,8 @@ type Job struct {
 	Folder string
 	// Count is how many times the program is run, each a local job; 0 is once.
 	Count int
+	// Credentials are the kinds of credentials that they want.
+	Credentials []string
 	// Request is what each of them needs.
 	Request jjm.Request
 	// Clusters that may be used; none: the site's default.
@@ -66,7 +68,7 @@ func (j *Job) Spec() (jjm.Spec, error) {
 	}
 	spec := jjm.Spec{
 		Type: "script", Name: nameOf(j.Name), Result: jjm.ResultExit, Request: j.Request, Clusters: j.Clusters,
-		Env: maps.Clone(j.Env), Inputs: append([]jjm.Input(nil), j.Inputs...), Outputs: j.Outputs,
+		Env: maps.Clone(j.Env), Inputs: append([]jjm.Input(nil), j.Inputs...), Outputs: j.Outputs, Credentials: j.Credentials,
 	}
 	taken := map[string]bool{}
 	for _, in := range spec.Inputs {

@@ -62,7 +62,8 @@ scripts() {
 }
 
 folders() {
-	mkdir -p "$bed/log" "$bed/run" "$bed/jjm" "$bed/control" "$bed/session"
+	mkdir -p "$bed/log" "$bed/run" "$bed/jjm" "$bed/control" "$bed/session" "$bed/tmp"
+	chmod 1777 "$bed/tmp"
 	chmod 755 "$base" "$bed" "$bed/jjm" "$bed/log" "$bed/run" "$bed/control" "$bed/session"
 	# Without this A-REX makes a group of its own, in ten minutes of CPU (RFC 7919).
 	[ -e "$bed/control/dhparam.pem" ] || (
@@ -123,7 +124,8 @@ start() {
 	arex) program=arc-arex-start ;;
 	ws) program=arc-arex-ws-start ;;
 	esac
-	in_net "$net" env -i PATH="$PATH" LANG=C.UTF-8 HOME=/root ARC_CONFIG="$bed/arc.conf" \
+	# Each leaves copies of its configuration behind at every start.
+	in_net "$net" env -i PATH="$PATH" LANG=C.UTF-8 HOME=/root TMPDIR="$bed/tmp" ARC_CONFIG="$bed/arc.conf" \
 		"/usr/share/arc/$program" </dev/null >"$bed/log/$1.start" 2>&1 5>&- 8>&- 9>&- || fail "$1 does not start: see $bed/log/$1.start"
 	within 60 pid "$1" || fail "$1 does not run: see $bed/log/$1.log"
 }
@@ -163,7 +165,7 @@ clean() {
 
 # forget wipes the jobs: those of the service and the clients' lists of them.
 forget() {
-	rm -rf "$bed/control" "$bed/session" "$bed/log"
+	rm -rf "$bed/control" "$bed/session" "$bed/log" "$bed/tmp"
 	for user in $users; do
 		rm -rf "$(home_of "$user")/.arc"
 	done

@@ -37,7 +37,7 @@ func (s *site) blahpdAs(bed *testbed.Bed, as *syscall.SysProcAttr) *blahpd {
 	s.t.Helper()
 	root := filepath.Join(filepath.Dir(bed.Bin), "root")
 	config := filepath.Join(s.dir, "blah.config")
-	s.must(os.WriteFile(config, fmt.Appendf(nil, "supported_lrms=jjm\nblah_libexec_directory=%s\nblah_max_threaded_cmds=50\njjm_state=%q\n", s.scripts(), s.state), 0o644))
+	s.must(os.WriteFile(config, fmt.Appendf(nil, "supported_lrms=jjm\nblah_libexec_directory=%s\nblah_max_threaded_cmds=50\nblah_disable_limited_proxy=yes\nblah_disable_wn_proxy_renewal=yes\njjm_state=%q\n", s.scripts(), s.state), 0o644))
 	lib := root + "/usr/lib/x86_64-linux-gnu:" + root + "/usr/lib"
 	cmd := exec.Command(root+"/usr/lib64/ld-linux-x86-64.so.2", "--library-path", lib, root+"/usr/bin/blahpd")
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + s.dir, "BLAHPD_CONFIG_LOCATION=" + config}

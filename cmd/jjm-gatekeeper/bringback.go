@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"jjm"
+	"jjm/gatekeeper"
+	"jjm/gatekeeper/blahp"
+	"jjm/run"
+	"jjm/wire"
+)
+
+// bringQuick is how long a status itself brings files. What takes longer goes on
+// in the background, and the job runs on meanwhile as far as its gatekeeper knows:
+// blahpd and Globus 2 end a script after 30 s, and a tar may need more.
+const bringQuick = 8 * time.Second
+
+// bringBack puts the files of a job that is over where its memo says. An error of
+// kind Busy means that they are not all there yet.
+func (p *process) bringBack(door *gatekeeper.Door, l wire.Lookup) error {
+	unlock, free := p.alone(l.Handle)
+	if !free {
+		return jjm.Errorf(jjm.Busy, "the files of grid job %v are being brought", l.ID)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), bringQuick)
+	defer cancel()
+	err := p.bringAll(ctx, door, l)
+	unlock()
+	if err != nil && late(ctx) {
+		return jjm.Errorf(jjm.Busy, "%w", errors.Join(err, p.inBackground("blahp", "deliver", string(l.Handle))))
+	}
+	return err
+}
+
+// bringAll brings the files until ctx ends.
+func (p *process) bringAll(ctx context.Context, door *gatekeeper.Door, l wire.Lookup) error {
+	wants, err := blahp.Wants(l.Memo)
+	if err != nil || len(wants) == 0 {
+		return err
+	}
+	mover := gatekeeper.Deliverer{Door: door}
+	if l.Tar == "" { // it ended before there was anything to collect
+		return mover.Empty(standard(wants))
+	}
+	absent, err := mover.DeliverEach(ctx, l, wants)
+	for _, a := range absent {
+		p.say("%s of grid job %v: %s", a.Name, l.ID, a.Why)
+	}
+	return err
+}
+
+// inBackground starts another process of this program, which outlives this one and
+// has none of its descriptors: blahpd waits until they are closed.
+func (p *process) inBackground(args ...string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	_, err = run.Detach(run.Detached{Argv: append([]string{self}, args...), Dir: "/", Env: os.Environ()})
+	return err
+}
+
+// deliver is the process in the background. What it cannot bring the next status
+// tries again.
+func (p *process) deliver(args []string) int {
+	if len(args) != 1 {
+		p.say("deliver: want one job")
+		return exitUsage
+	}
+	h, ok := jjm.ParseHandle(args[0])
+	unlock, free := p.alone(h)
+	if !ok || !free {
+		return exitNo
+	}
+	defer unlock()
+	ctx, door := context.Background(), p.door()
+	l := door.Lookup(ctx, args[0])[0]
+	err := l.Error.Err()
+	if err == nil && gatekeeper.Final(l) {
+		err = p.bringAll(ctx, door, l)
+	}
+	if err != nil {
+		p.say("deliver: %v", err)
+	}
+	return codeOf(err)
+}

@@ -1,0 +1,47 @@
+package engine_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters/adaptertest"
+	"jjm/engine"
+)
+
+// Results that wait for the last word of a cluster bring its next listing forward,
+// and by no more than to a quarter of the interval, however many jobs end.
+func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
+	var p *polled
+	clusters := func(w *world) []engine.Cluster {
+		p = w.add("farm")
+		return []engine.Cluster{{Kind: "sim", Adapter: p}}
+	}
+	const jobs = 60
+	var began atomic.Int64
+	life := func(n int32) time.Duration { return time.Minute + time.Duration(n)*time.Second }
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		began.CompareAndSwap(0, time.Now().UnixNano())
+		return adaptertest.Play{Life: life(id.N)}
+	}
+	look := func(c *engineConfig) { c.Harvest = jjm.Duration(time.Second) }
+	inWorld(t, options{clusters: clusters, play: play, config: look}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(jobs))
+		w.running(id, jobs)
+		w.pass(time.Until(time.Unix(0, began.Load()).Add(life(0))))
+		before, late := p.lists.Load(), 0
+		for second := range jobs {
+			w.pass(time.Second)
+			if w.lookup(id).Counts.Completed < second-5 {
+				late++
+			}
+		}
+		if late > 0 {
+			t.Errorf("at %d of %d seconds jobs that had ended 5 s before were not known to be over", late, jobs)
+		}
+		if n := p.lists.Load() - before; n > jobs*4/10+2 {
+			t.Errorf("%d listings in %d s: want one in 2.5 s at most", n, jobs)
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package gatekeepers_test
+
+import (
+	"encoding/asn1"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"jjm/adapters/testbed"
+	"jjm/wire"
+)
+
+// with gives the person with another proxy.
+func (p *person) with(proxy string) *person {
+	q := *p
+	q.env = slices.DeleteFunc(slices.Clone(p.env), func(kv string) bool { return strings.HasPrefix(kv, "X509_USER_PROXY=") })
+	q.env = append(q.env, "X509_USER_PROXY="+proxy)
+	return &q
+}
+
+// proxy makes a proxy of the person, from the certificate beside the one of the
+// bed, in the place of an older one.
+func (p *person) proxy(t testing.TB, certificate, file string, hours int) {
+	t.Helper()
+	dir := filepath.Dir(certificate)
+	s := p.run(t, "grid-proxy-init", "-q", "-valid", fmt.Sprintf("%d:00", hours), "-cert", filepath.Join(dir, "cert.pem"),
+		"-key", filepath.Join(dir, "key.pem"), "-out", file)
+	if s.exit != 0 {
+		t.Fatalf("grid-proxy-init: exit %d\n%s%s", s.exit, s.out, s.err)
+	}
+}
+
+// member makes a proxy that says, as one of VOMS would, that the person is of a
+// virtual organisation: made with openssl, and signed by nobody but the person.
+func (p *person) member(t testing.TB, certificate, dir, name string) (file string) {
+	t.Helper()
+	der := func(v any) []byte {
+		b, err := asn1.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	wrap := func(tag int, b []byte) []byte { return der(asn1.RawValue{Tag: tag, IsCompound: true, Bytes: b}) }
+	values := wrap(asn1.TagSequence, wrap(asn1.TagSequence, der([]byte(name))))
+	list := wrap(asn1.TagSequence, append(der(asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 8005, 100, 100, 4}), wrap(asn1.TagSet, values)...))
+	write(t, filepath.Join(dir, "proxy.ext"), "keyUsage=critical,digitalSignature,keyEncipherment\nproxyCertInfo=critical,language:id-ppl-inheritAll\n"+
+		"1.3.6.1.4.1.8005.100.100.5=DER:"+hex.EncodeToString(wrap(asn1.TagSequence, list))+"\n", 0o644)
+	file = filepath.Join(dir, "member.pem")
+	s := p.run(t, "sh", "-euc", `umask 077; cd "$1"; subject=$(openssl x509 -in "$2/cert.pem" -noout -subject -nameopt compat | sed 's/subject=//; s/^ *//')
+openssl req -new -newkey rsa:2048 -nodes -sha256 -subj "$subject/CN=4711" -keyout m.key -out m.req 2>/dev/null
+openssl x509 -req -in m.req -CA "$2/cert.pem" -CAkey "$2/key.pem" -set_serial 4711 -days 2 -sha256 -extfile proxy.ext -out m.cert 2>/dev/null
+cat m.cert m.key "$2/cert.pem" > member.pem`, "sh", dir, filepath.Dir(certificate))
+	if s.exit != 0 {
+		t.Fatalf("openssl: exit %d\n%s%s", s.exit, s.out, s.err)
+	}
+	return file
+}
+
+// watcher is a shell script that shows the proxy that it has, waits until it is
+// another one, and shows that.
+const watcher = `show() { openssl x509 -in "$X509_USER_PROXY" -noout -enddate; stat -c %%a "$X509_USER_PROXY"; }
+show; was=$(cksum <"$X509_USER_PROXY"); touch %s; while [ "$was" = "$(cksum <"$X509_USER_PROXY")" ]; do sleep 0.2; done; show`
+
+// nowhere fails the test if a secret of a proxy's file is where people look, or
+// anywhere in the folder of the state but in a work area.
+func (s *site) nowhere(t testing.TB, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, key, ok := strings.Cut(string(text), "PRIVATE KEY-----\n")
+	if !ok {
+		t.Fatalf("%s holds no key", file)
+	}
+	key = key[:60]
+	for _, dir := range []string{s.state(), s.path("daemon.log")} {
+		err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return nil // it went away meanwhile
+			}
+			text, err := os.ReadFile(name)
+			if err == nil && strings.Contains(string(text), key) && !strings.Contains(name, "/credentials/") {
+				t.Errorf("%s holds the key", name)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// wantOrigin holds who a grid job is said to come from against what it should be.
+func wantOrigin(t testing.TB, st wire.Status, user, vo string) {
+	t.Helper()
+	if st.Origin == nil || st.Origin.Subject != "/O=Grid/OU=jjm-testbed/CN="+user || st.Origin.VO != vo || st.Origin.Job == "" {
+		t.Errorf("grid job %v comes from %+v; want %s of %q", st.Lookup.ID, st.Origin, user, vo)
+	}
+}
+
+// The proxy of a GRAM job goes with it, and follows a refresh while it runs. The
+// virtual organisation is told by the proxy that the user came with.
+func TestGRAM_TheProxyFollows(t *testing.T) {
+	t.Parallel()
+	bed := testbed.StartAlone(t, "gram")
+	t.Cleanup(func() { bed.Do(t, "clean") })
+	one := personOf(t, bed, bed.Vars["OWNER"], bed.Vars["PROXY"])
+	g := &gramSite{bed: bed, one: one}
+	g.site = openSite(t, bed.Vars["JJM"], one.owner, localCluster)
+	g.start()
+	dir := one.folder(t)
+	member := one.with(one.member(t, bed.Vars["PROXY"], dir, "/dzero/Role=production/Capability=NULL"))
+	runs := filepath.Join(dir, "runs")
+	contact := g.submit(t, member, fmt.Sprintf(`&(executable=/bin/sh)(arguments=-c %s)`, rslWord(fmt.Sprintf(watcher, runs))))
+	st := g.jobOf(t, contact)
+	wantOrigin(t, st, one.owner.User, "/dzero/Role=production")
+	await(t, "the job has seen its proxy", func() bool { return exists(runs) })
+	g.nowhere(t, member.env[len(member.env)-1][len("X509_USER_PROXY="):])
+	longer := filepath.Join(dir, "longer.pem")
+	one.proxy(t, bed.Vars["PROXY"], longer, 200)
+	if s := one.with(longer).run(t, "globusrun", "-refresh-proxy", contact); s.exit != 0 {
+		t.Fatalf("globusrun -refresh-proxy: exit %d\n%s%s", s.exit, s.out, s.err)
+	}
+	await(t, "the job has seen the newer proxy and is over", func() bool { return final(g.list()[0].Lookup.Status) })
+	if l := g.list()[0].Lookup; l.Status != "done" {
+		t.Errorf("%+v", l)
+	}
+	if left, _ := filepath.Glob(filepath.Join(g.state(), "work/*/credentials/*")); len(left) > 0 {
+		t.Errorf("credentials stay: %v", left)
+	}
+}
+
+// rslWord writes a text as one word of RSL.
+func rslWord(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+// ARC's way to ask for the proxy is the runtime environment ENV/PROXY. A-REX renews
+// its copy in place.
+func TestARC_TheProxyFollows(t *testing.T) {
+	t.Parallel()
+	bed := testbed.StartAlone(t, "arc")
+	t.Cleanup(func() { bed.Do(t, "clean") })
+	one := personOf(t, bed, bed.Vars["OWNER"], bed.Vars["PROXY"])
+	a := &arcSite{bed: bed, one: one}
+	a.site = openSite(t, bed.Vars["JJM"], one.owner, localCluster)
+	a.start()
+	dir := one.folder(t)
+	proxy := filepath.Join(dir, "proxy.pem")
+	one.proxy(t, bed.Vars["PROXY"], proxy, 12)
+	me := one.with(proxy)
+	runs := filepath.Join(dir, "runs")
+	write(t, filepath.Join(dir, "watch.sh"), "#!/bin/sh\n"+fmt.Sprintf(watcher, runs)+"\n", 0o755)
+	url := a.submit(t, me, dir, fmt.Sprintf(`&(executable="watch.sh")(inputfiles=("watch.sh" "%s/watch.sh"))(stdout="out.txt")`+
+		`(runtimeenvironment="ENV/PROXY")(jobname="watch")`, dir))
+	wantOrigin(t, a.jobOf(t, url), one.owner.User, "")
+	await(t, "the job has seen its proxy", func() bool { return exists(runs) })
+	a.nowhere(t, filepath.Join(bed.Vars["CONTROL"], "job."+filepath.Base(url)+".proxy"))
+	one.proxy(t, bed.Vars["PROXY"], proxy, 200)
+	if s := me.run(t, "arcrenew", "-a", "-j", filepath.Join(dir, "jobs.dat")); s.exit != 0 {
+		t.Fatalf("arcrenew: exit %d\n%s%s", s.exit, s.out, s.err)
+	}
+	a.end(t, me, dir, url, "Finished")
+	text, err := os.ReadFile(filepath.Join(a.get(t, me, dir, url), "out.txt"))
+	lines := strings.Fields(strings.ReplaceAll(string(text), "GMT", ""))
+	if err != nil || strings.Count(string(text), "600\n") != 2 || len(lines) < 2 {
+		t.Errorf("the job saw %q, %v; want two proxies of mode 600", text, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(a.state(), "work/*/credentials/*")); len(left) > 0 {
+		t.Errorf("credentials stay: %v", left)
+	}
+}
