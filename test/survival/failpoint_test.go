@@ -212,7 +212,7 @@ func (s *site) submitAs(ctx context.Context, d design) (jjm.GridID, error) {
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "JJM_STATE=" + s.state}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential()}
 		out, err := cmd.Output()
-		if code := cmd.ProcessState.ExitCode(); err != nil && code != exitUnreachable {
+		if err != nil && !again(cmd.ProcessState.ExitCode(), errorText(err)) {
 			return 0, fmt.Errorf("jjm submit: %w: %s", err, errorText(err))
 		}
 		if err == nil {
@@ -223,16 +223,20 @@ func (s *site) submitAs(ctx context.Context, d design) (jjm.GridID, error) {
 }
 
 // errorText is what a command wrote on standard error.
-func errorText(err error) []byte {
+func errorText(err error) string {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return exit.Stderr
+		return string(exit.Stderr)
 	}
-	return nil
+	return ""
 }
 
-// exitUnreachable is jjm's exit code for "no daemon answers": the same again.
-const exitUnreachable = 4
+// again reports whether jjm says to do the same again: 4 is its exit code for "no
+// daemon answers"; the design's request key makes it right where the answer was
+// lost, too.
+func again(code int, text string) bool {
+	return code == 4 || strings.Contains(text, "submit again with the same request key")
+}
 
 // until asks for the status of local jobs until ok.
 func (s *site) until(ctx context.Context, ref string, ok func(wire.Status) bool) error {
