@@ -72,5 +72,10 @@ type Progress struct {
 	Total int64  `json:"total,omitempty"`
 }
 
+// IsHeld reports whether the local job is held, by whomever; Holding says by whom.
+func (l *LocalJob) IsHeld() bool {
+	return l.Holding.Now() && (l.State == Held || l.State == Submitted && l.Phase == BatchHeld)
+}
+
 // AttemptID names the current attempt.
 func (l *LocalJob) AttemptID() AttemptID { return AttemptID{LocalID: l.ID, Attempt: l.Attempt} }

@@ -4,14 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"jjm"
 	"jjm/wire"
 )
-
-// held reports whether a local job is held, by whomever.
-func held(l *jjm.LocalJob) bool {
-	return l.Holding.Now() && (l.State == jjm.Held || l.State == jjm.Submitted && l.Phase == jjm.BatchHeld)
-}
 
 // mostHolds is how many kinds of holds people are shown of a grid job.
 const mostHolds = 10
@@ -27,7 +21,7 @@ func holds(g *grid) []wire.Hold {
 	var out []wire.Hold
 	for i := range g.locals {
 		l := &g.locals[i]
-		if !held(l) {
+		if !l.IsHeld() {
 			continue
 		}
 		k := kind{l.Holding.By, l.Holding.Code, l.Holding.Text}

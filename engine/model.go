@@ -147,7 +147,7 @@ func retrying(l *jjm.LocalJob) int {
 }
 
 func holding(l *jjm.LocalJob) int {
-	if held(l) {
+	if l.IsHeld() {
 		return 1
 	}
 	return 0

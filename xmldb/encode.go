@@ -164,6 +164,10 @@ func (e *encoder) localJob(j *jjm.LocalJob) {
 		e.opt("said", w.Source, &cut)
 		e.time("at", w.At)
 	}
+	if j.IsHeld() {
+		e.opt("heldBy", j.Holding.By, &cut)
+		e.time("heldSince", j.Holding.Since)
+	}
 	e.startDone(path, cut)
 	e.part(path+"/part", &j.Part)
 	e.raw("<message")

@@ -64,7 +64,7 @@ func shardLayout() *element {
 			key: "id",
 			attrs: []string{"id", "state", "phase", "attempt", "batch", "host", "submitted", "started", "ended",
 				"exit", "tag", "pos", "notBefore", "kill", "early", "lateHandled", "lateUnhandled",
-				"cluster", "waits", "hold", "starts", "said", "at", truncated},
+				"cluster", "waits", "hold", "starts", "said", "at", "heldBy", "heldSince", truncated},
 			kids: map[string]*element{
 				"part":     {attrs: []string{"unit", "first", "count", "serial", truncated}, kids: map[string]*element{"arg": leaf("#")}},
 				"message":  leaf(""),

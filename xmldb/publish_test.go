@@ -526,3 +526,17 @@ func TestReplace_LeavesAStrangersTempFileNoChance(t *testing.T) {
 		t.Error("the link was followed")
 	}
 }
+
+func TestShard_SaysWhoHoldsAHeldJob(t *testing.T) {
+	job := sampleJob(17, 0)
+	job.Holding = &jjm.Holding{By: jjm.HeldOperator, Since: jjm.At(noon)}
+	job.State, job.Phase = jjm.Submitted, jjm.BatchHeld
+	held := string(appendShard(nil, 17, Shard{Jobs: []jjm.LocalJob{job}}, 1, nil))
+	if want := ` heldBy="operator" heldSince="` + jjm.At(noon).String() + `"`; !strings.Contains(held, want) {
+		t.Errorf("no %s in\n%s", want, held)
+	}
+	job.State, job.Phase = jjm.Running, "" // the holding outlives the hold
+	if text := string(appendShard(nil, 17, Shard{Jobs: []jjm.LocalJob{job}}, 1, nil)); strings.Contains(text, "heldBy") {
+		t.Errorf("a job that runs is held:\n%s", text)
+	}
+}

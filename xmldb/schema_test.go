@@ -63,7 +63,9 @@ func everyState(grid jjm.GridID) Shard {
 	full.Counters = jjm.Counters{Early: 1, LateHandled: 2, LateUnhandled: 3}
 	full.Waits = &jjm.Waiting{Reason: "hold <1>\x00", Hold: "13/2", Starts: jjm.At(noon), Source: "condor_q", At: jjm.At(noon)}
 	full.Part.Args = []string{"a b", "", "<\r\n>"}
-	s.Jobs = append(s.Jobs, full)
+	held := sampleJob(grid, jjm.NumStates+1)
+	held.State, held.Holding = jjm.Held, &jjm.Holding{By: jjm.HeldApplication, Since: jjm.At(noon)}
+	s.Jobs = append(s.Jobs, full, held)
 	return s
 }
 
