@@ -36,6 +36,15 @@ type Spec struct {
 	// Credentials are the kinds that the jobs want, of those given with the
 	// submission: ProxyKind, TokenKind.
 	Credentials []string `json:"credentials,omitempty"`
+	// Datasets are what the job reads: one master, and any number of secondary
+	// ones. Empty: the type makes its work itself.
+	Datasets []DatasetInput `json:"datasets,omitempty"`
+	// Split says how the master dataset is cut, where the type leaves that open;
+	// nil is the type's own way.
+	Split *Splitting `json:"split,omitempty"`
+	// OutputDataset gets the outputs of completed local jobs as files, whose
+	// parents are the files that the local job owned (decision R27); "" is none.
+	OutputDataset string `json:"output_dataset,omitempty"`
 	// Params are the job type's own settings.
 	Params map[string]any `json:"params,omitempty"`
 }
