@@ -61,6 +61,7 @@ func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler
 		}
 		problems = h.Check(spec, site)
 	}
+	problems = append(problems, checkDatasets(spec)...)
 	problems = append(problems, checkInputs(spec, site)...)
 	fit, more := e.choose(spec)
 	return h, fit, append(problems, more...)

@@ -1,0 +1,242 @@
+package store
+
+import (
+	"context"
+
+	"jjm"
+)
+
+// Reads is a dataset that a step reads.
+type Reads struct {
+	Dataset    DatasetID
+	Master     bool
+	Attributes string
+}
+
+// Input is a dataset that a step reads, and how far it has come with it.
+type Input struct {
+	Reads
+	Step   int
+	Name   string
+	Closed bool
+	// Counts are of the files that the step took notice of; zero for a
+	// secondary dataset.
+	Counts jjm.InputCounts
+}
+
+// OpenInputs says what a step reads, once and for good. Two masters, or one
+// dataset twice, are refused.
+func (tx *Tx) OpenInputs(id jjm.GridID, step int, all []Reads) error {
+	for i, r := range all {
+		_, err := tx.exec("INSERT INTO inputs (grid, step, dataset, pos, master, attributes) VALUES (?, ?, ?, ?, ?, ?)",
+			args{}.int(int64(id)).int(int64(step)).int(int64(r.Dataset)).int(int64(i)).bool(r.Master).text(r.Attributes))
+		if err != nil {
+			return tx.fail(err, "open the inputs of grid job %d", id)
+		}
+	}
+	return nil
+}
+
+// master gives the master dataset of a step, 0 if it has none.
+func (tx *Tx) master(id jjm.GridID, step int) (DatasetID, error) {
+	if tx.c == nil {
+		return 0, errOver()
+	}
+	n, err := tx.c.number("SELECT dataset FROM inputs WHERE grid = ? AND step = ? AND master = 1", stepArgs(id, step))
+	return DatasetID(n), err
+}
+
+func stepArgs(id jjm.GridID, step int) args { return args{}.int(int64(id)).int(int64(step)) }
+
+// NoticeFiles lets a step take notice of at most limit files of its master
+// dataset that came since it last did: they are ready. It says how many there
+// were, and whether no more will come: the dataset is closed and all of it was
+// noticed.
+func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete bool, err error) {
+	master, err := tx.master(id, step)
+	if err != nil {
+		return 0, false, tx.fail(err, "notice files for grid job %d", id)
+	}
+	d, err := tx.dataset(master)
+	if err != nil {
+		return 0, false, err
+	}
+	seen, err := tx.c.number("SELECT files FROM inputs WHERE grid = ? AND step = ? AND master = 1", stepArgs(id, step))
+	if err != nil {
+		return 0, false, tx.fail(err, "notice files for grid job %d", id)
+	}
+	to := min(d.Files, seen+int64(limit))
+	_, err = tx.exec("INSERT INTO input_files (grid, step, file) SELECT ?, ?, n FROM files WHERE dataset = ? AND n >= ? AND n < ? ORDER BY n",
+		stepArgs(id, step).int(int64(master)).int(seen).int(to))
+	if err != nil {
+		return 0, false, tx.fail(err, "notice files for grid job %d", id)
+	}
+	return int(to - seen), d.Closed != 0 && to == d.Files, nil
+}
+
+// CutFiles says that no later part will own anything of files, by their numbers,
+// but what is given back of them.
+func (tx *Tx) CutFiles(id jjm.GridID, step int, files []int64) error {
+	for _, n := range files {
+		if err := tx.setFile(id, step, n, "avail = 0"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setFile changes the row of a file, and then its state if that follows: a file
+// none of which can be cut any more, and none of whose pieces is on its way, is
+// finished, or failed if a piece was lost. The changes are given as SQL.
+func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ...int64) error {
+	a := args{}
+	for _, v := range values {
+		a = a.int(v)
+	}
+	where := " WHERE grid = ? AND step = ? AND file = ?"
+	key := func(a args) args { return a.int(int64(id)).int(int64(step)).int(file) }
+	n, err := tx.exec("UPDATE input_files SET "+set+where, key(a))
+	if err == nil && n == 0 {
+		err = jjm.Errorf(jjm.Internal, "the step never took notice of it")
+	}
+	if err == nil {
+		_, err = tx.exec("UPDATE input_files SET state = CASE lost WHEN 0 THEN 2 ELSE 3 END"+where+
+			" AND avail = 0 AND open = 0 AND state < 2", key(nil))
+	}
+	if err != nil {
+		return tx.fail(err, "file %d of grid job %d", file, id)
+	}
+	return nil
+}
+
+// Drop is a file that gets no part.
+type Drop struct {
+	File  int64
+	State jjm.FileState // failed, missing, lost, broken or dropped
+	Why   string
+}
+
+// DropFiles takes ready files out of what is to be cut. What local jobs own of
+// a file stays theirs: only the rest of it is left out then.
+func (tx *Tx) DropFiles(id jjm.GridID, step int, drops []Drop) error {
+	for _, d := range drops {
+		if d.State < jjm.FileFailed {
+			return tx.fail(jjm.Errorf(jjm.Internal, "to drop it as %s means nothing", d.State), "file %d of grid job %d", d.File, id)
+		}
+		a := args{}.int(int64(d.State)).text(d.Why).int(int64(id)).int(int64(step)).int(d.File)
+		n, err := tx.exec("UPDATE input_files SET state = ?, avail = 0, why = ? WHERE grid = ? AND step = ? AND file = ? AND state = 0", a)
+		if err != nil {
+			return tx.fail(err, "drop file %d of grid job %d", d.File, id)
+		}
+		if n == 0 {
+			err = tx.setFile(id, step, d.File, "avail = 0")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropRest leaves out all that could still be cut of the master dataset of a
+// step: its cutting is over. It says how many files get no part at all.
+func (tx *Tx) DropRest(id jjm.GridID, step int, why string) (files int, err error) {
+	n, err := tx.exec("UPDATE input_files SET state = 7, avail = 0, why = ? WHERE grid = ? AND step = ? AND avail = 1 AND state = 0",
+		args{}.text(why).int(int64(id)).int(int64(step)))
+	var begun []int64
+	if err == nil {
+		err = tx.c.query(tx.ctx, "SELECT file FROM input_files WHERE grid = ? AND step = ? AND avail = 1", stepArgs(id, step), func(r row) error {
+			begun = append(begun, r.int(0))
+			return nil
+		})
+	}
+	if err != nil {
+		return 0, tx.fail(err, "end the cutting of grid job %d", id)
+	}
+	return int(n), tx.CutFiles(id, step, begun)
+}
+
+// Available calls fn for the files of a step's master dataset that are not
+// wholly owned, in the order in which they came, which never changes. An error of
+// fn ends it and comes back as it is. It takes time in the number of these files,
+// not in that of all.
+func (s *Store) Available(ctx context.Context, id jjm.GridID, step int, fn func(n int64, f jjm.File) error) error {
+	return s.eachFile(ctx, "SELECT "+fileColumns+` FROM input_files AS a JOIN files AS f ON f.n = a.file
+		AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)
+		WHERE a.grid = ?1 AND a.step = ?2 AND a.avail = 1 ORDER BY a.file`, stepArgs(id, step), fn)
+}
+
+const inputColumns = `i.dataset, i.master, i.attributes, i.step, d.name, d.closed, i.files, i.to_be_used, i.used,
+	i.finished, i.failed, i.events, i.events_used`
+
+func scanInput(r row) Input {
+	return Input{
+		Reads: Reads{Dataset: DatasetID(r.int(0)), Master: r.bool(1), Attributes: r.text(2)},
+		Step:  int(r.int(3)), Name: r.text(4), Closed: r.bool(5),
+		Counts: jjm.InputCounts{Files: r.int(6), ToBeUsed: r.int(7), Used: r.int(8), Finished: r.int(9), Failed: r.int(10),
+			Events: r.int(11), EventsUsed: r.int(12)},
+	}
+}
+
+// Inputs gives what the steps of a grid job read, in the order in which it was
+// said; none if it reads no datasets.
+func (s *Store) Inputs(ctx context.Context, id jjm.GridID) (all []Input, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		return c.query(ctx, "SELECT "+inputColumns+" FROM inputs AS i JOIN datasets AS d ON d.id = i.dataset WHERE i.grid = ? ORDER BY i.step, i.pos",
+			args{}.int(int64(id)), func(r row) error {
+				all = append(all, scanInput(r))
+				return nil
+			})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the inputs of grid job %d", id)
+	}
+	return all, nil
+}
+
+// Readers gives the grid jobs that read a dataset and are not archived, in order.
+func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT DISTINCT i.grid FROM inputs AS i JOIN grid_jobs AS g ON g.id = i.grid
+			WHERE i.dataset = ? AND g.archived < 2 ORDER BY i.grid`, args{}.int(int64(id)), func(r row) error {
+			all = append(all, jjm.GridID(r.int(0)))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "find the readers of dataset %d", id)
+	}
+	return all, nil
+}
+
+// FileStatus is what has become of a file with a step.
+type FileStatus struct {
+	File               int64 // its number in the dataset
+	LFN                string
+	Events             int64
+	State              jjm.FileState
+	Attempts, Failures int
+	Why                string
+}
+
+// FileStatuses calls fn for the files of the master dataset that a step took
+// notice of, in order. An error of fn ends it and comes back as it is.
+func (s *Store) FileStatuses(ctx context.Context, id jjm.GridID, step int, fn func(FileStatus) error) error {
+	var stop error // of fn
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT a.file, f.lfn, f.events, a.state, a.attempts, a.failures, a.why FROM input_files AS a JOIN files AS f ON f.n = a.file
+			AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)
+			WHERE a.grid = ?1 AND a.step = ?2 ORDER BY a.file`, stepArgs(id, step), func(r row) error {
+			stop = fn(FileStatus{File: r.int(0), LFN: r.text(1), Events: r.int(2), State: jjm.FileState(r.int(3)),
+				Attempts: int(r.int(4)), Failures: int(r.int(5)), Why: r.text(6)})
+			return stop
+		})
+	})
+	if stop != nil {
+		return stop
+	}
+	if err != nil {
+		return s.fail(err, "read the files of grid job %d", id)
+	}
+	return nil
+}
