@@ -59,9 +59,10 @@ func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler
 		if spec.Result == "" {
 			spec.Result = h.Describe().Result
 		}
-		problems = h.Check(spec, site)
+		if problems = h.Check(spec, site); len(problems) == 0 {
+			problems = checkDatasets(spec, h, site)
+		}
 	}
-	problems = append(problems, checkDatasets(spec)...)
 	problems = append(problems, checkInputs(spec, site)...)
 	fit, more := e.choose(spec)
 	return h, fit, append(problems, more...)
@@ -231,6 +232,11 @@ func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, 
 	splitter, err := split.Get(cut.Splitter)
 	if err != nil {
 		return wire.Submitted{}, err
+	}
+	for i := range spec.Datasets {
+		if d := &spec.Datasets[i]; !d.Secondary {
+			cut.Work.Files, cut.Work.Closed = d.Files, !d.Open // as far as the job file lists them
+		}
 	}
 	parts, _, _, err := splitter.Cut(cut.Work, split.Limits{MaxParts: 10}, cut.Params, split.Carry{})
 	if err != nil {

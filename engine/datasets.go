@@ -1,21 +1,176 @@
 package engine
 
-import "jjm"
+import (
+	"context"
+	"fmt"
 
-// checkDatasets refuses what would not be carried out.
-func checkDatasets(spec *jjm.Spec) jjm.Problems {
+	"jjm"
+	"jjm/handlers"
+	"jjm/split"
+	"jjm/store"
+)
+
+// checkDatasets finds what is wrong with what a job file reads, once its type has
+// found no fault with it. What would not be carried out is refused.
+func checkDatasets(spec *jjm.Spec, h handlers.Handler, site handlers.Site) jjm.Problems {
 	var ps jjm.Problems
-	refuse := func(field string) {
-		ps = append(ps, jjm.Problem{Field: field, Text: "this daemon does not carry it out yet: leave it out"})
-	}
-	if len(spec.Datasets) > 0 {
-		refuse("datasets")
-	}
-	if spec.Split != nil {
-		refuse("split")
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 	}
 	if spec.OutputDataset != "" {
-		refuse("output_dataset")
+		bad("output_dataset", "this daemon does not carry it out yet: leave it out")
 	}
+	if len(spec.Datasets) == 0 && spec.Split == nil {
+		return ps
+	}
+	cut, err := h.Split(spec, site)
+	switch {
+	case err != nil:
+		bad("datasets", "%v", err)
+		return ps
+	case spec.Split != nil && spec.Split.By != cut.Splitter:
+		bad("split", "type %s cuts its work by %s, whatever is said here: leave it out", spec.Type, cut.Splitter)
+	case len(spec.Datasets) > 0 && !split.ReadsFiles(cut.Splitter):
+		bad("datasets", "type %s makes its work itself and reads no datasets: leave them out, or choose another type", spec.Type)
+	}
+	masters := 0
+	for i := range spec.Datasets {
+		field := fmt.Sprintf("datasets[%d]", i)
+		d := &spec.Datasets[i]
+		if !d.Secondary {
+			masters++
+		}
+		if d.From != "" || d.Watch != "" || len(d.Program) > 0 {
+			bad(field, "this daemon reads files that the job file itself lists, or a dataset that is there already; other sources it does not carry out yet")
+		}
+	}
+	if len(spec.Datasets) > 0 && masters != 1 {
+		bad("datasets", "%d of them are not secondary: want one, the master, whose files are owned", masters)
+	}
+	return append(ps, tooMany(spec, cut, site)...)
+}
+
+// tooMany refuses, with their number, more local jobs than the site allows, as far
+// as the files are in the job file.
+func tooMany(spec *jjm.Spec, cut handlers.Cutting, site handlers.Site) jjm.Problems {
+	work := split.Work{Closed: true}
+	for i := range spec.Datasets {
+		if d := &spec.Datasets[i]; !d.Secondary {
+			work.Files = d.Files
+		}
+	}
+	if len(work.Files) == 0 {
+		return nil
+	}
+	cut.Work = work
+	_, ps := site.Cut(cut, "split", "make larger parts")
 	return ps
+}
+
+// howMany says for people how many local jobs there will be.
+func howMany(spec *jjm.Spec, jobs int) string {
+	if len(spec.Datasets) == 0 {
+		return fmt.Sprintf("%d local jobs", jobs)
+	}
+	for i := range spec.Datasets {
+		if d := &spec.Datasets[i]; !d.Secondary {
+			return "local jobs of dataset " + d.Name
+		}
+	}
+	return "local jobs"
+}
+
+// addChunk is how many files are added to a dataset in one transaction: others
+// get their turn in between.
+const addChunk = 5000
+
+// fillDatasets makes the datasets that a job file brings along and adds its files
+// to them. Doing it again changes nothing.
+func (e *Engine) fillDatasets(ctx context.Context, job *jjm.GridJob) error {
+	for i := range job.Spec.Datasets {
+		d := &job.Spec.Datasets[i]
+		if len(d.Files) == 0 {
+			continue
+		}
+		for from := 0; from < len(d.Files); from += addChunk {
+			if _, err := e.addFiles(ctx, job.Owner.UID, d.Name, d.Files[from:min(from+addChunk, len(d.Files))]); err != nil {
+				return broken(err)
+			}
+		}
+	}
+	return nil
+}
+
+// broken makes of a conflict with what is there something that no second try can
+// help.
+func broken(err error) error {
+	if k := jjm.KindOf(err); k == jjm.Conflict || k == jjm.Gone {
+		return jjm.Errorf(jjm.Invalid, "%w", err)
+	}
+	return err
+}
+
+// addFiles adds files to a dataset of an account, which is made if need be.
+func (e *Engine) addFiles(ctx context.Context, uid int, name string, files []jjm.File) (added int, err error) {
+	err = e.change(ctx, "dataset-add", func(c *change) error {
+		id, _, err := c.tx.PutDataset(uid, jjm.Dataset{Name: name})
+		if err != nil {
+			return err
+		}
+		if added, err = c.tx.AddFiles(id, files); added > 0 {
+			c.news = append(c.news, id)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return added, nil
+}
+
+// openInputs lets the step begin to read its datasets; those that the job file
+// brought along are closed unless it leaves them open.
+func (c *change) openInputs(g *jjm.GridJob) error {
+	var all []store.Reads
+	for i := range g.Spec.Datasets {
+		d := &g.Spec.Datasets[i]
+		id, made, err := c.tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: d.Name})
+		if err != nil {
+			return broken(err)
+		}
+		if made && len(d.Files) == 0 {
+			return jjm.Errorf(jjm.Invalid, "datasets[%d]: %s has no dataset %s: list its files, or make it with \"jjm dataset add\"", i, g.Owner.User, d.Name)
+		}
+		if len(d.Files) > 0 && !d.Open {
+			if _, err := c.tx.CloseDataset(id); err != nil {
+				return err
+			}
+			c.news = append(c.news, id)
+		}
+		all = append(all, store.Reads{Dataset: id, Master: !d.Secondary, Attributes: d.Attributes})
+	}
+	return c.tx.OpenInputs(g.ID, 0, all)
+}
+
+// readInputs fills in what the parts of local jobs read, which is not kept in
+// memory.
+func (e *Engine) readInputs(ctx context.Context, ls []jjm.LocalJob) error {
+	wanted := map[jjm.GridID][]int32{}
+	for i := range ls {
+		if unit := ls[i].Part.Unit; unit != jjm.UnitEvent && unit != jjm.UnitRow {
+			wanted[ls[i].ID.Grid] = append(wanted[ls[i].ID.Grid], ls[i].ID.N)
+		}
+	}
+	for id, numbers := range wanted {
+		inputs, err := e.store.PartInputs(ctx, id, numbers)
+		if err != nil {
+			return err
+		}
+		for i := range ls {
+			if in, ok := inputs[ls[i].ID.N]; ok && ls[i].ID.Grid == id {
+				ls[i].Part.Input, ls[i].Origin = in.Input, in.Origin
+			}
+		}
+	}
+	return nil
 }

@@ -2,30 +2,253 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"jjm"
+	"jjm/adapters/adaptertest"
+	"jjm/handlers"
+	"jjm/split"
+	"jjm/store"
 	"jjm/wire"
 )
 
+// fileType is a job type whose local jobs print what they read: two files each,
+// unless the job file says how they are cut.
+type fileType struct{}
+
+func (fileType) Type() string { return "filetest" }
+
+func (fileType) Describe() handlers.Description { return handlers.Description{Result: jjm.ResultExit} }
+
+func (fileType) Check(*jjm.Spec, handlers.Site) jjm.Problems { return nil }
+
+func (fileType) Split(spec *jjm.Spec, _ handlers.Site) (handlers.Cutting, error) {
+	c := handlers.Cutting{Splitter: split.FileBased, Why: []string{"two files each"}}
+	if spec.Split != nil {
+		c.Splitter = spec.Split.By
+	}
+	p, err := split.Defaults(c.Splitter)
+	if err != nil {
+		return c, err
+	}
+	p.FilesPerJob = 2
+	if spec.Split != nil {
+		text, err := json.Marshal(spec.Split.Params)
+		if err == nil {
+			err = json.Unmarshal(text, &p)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	c.Params = p
+	return c, nil
+}
+
+func (fileType) Command(_ *jjm.Spec, l *jjm.LocalJob) (handlers.Command, error) {
+	if l.Part.Input == nil {
+		return handlers.Command{}, jjm.Errorf(jjm.Internal, "local job %s: its part says not what it reads", l.ID)
+	}
+	return handlers.Command{Argv: append([]string{"echo"}, l.Part.Input.Files...)}, nil
+}
+
+// inline lists n files of 100 events in a job file.
+func inline(n int) string {
+	var files []string
+	for i := range n {
+		files = append(files, fmt.Sprintf("{lfn = %q, events = 100, size = 1000}", lfn(i)))
+	}
+	return "files = [" + strings.Join(files, ", ") + "]\n"
+}
+
+func lfn(i int) string { return fmt.Sprintf("f%04d", i) }
+
+// fileJob is a job file over a dataset; more are further keys at its top.
+func fileJob(more, dataset string) string {
+	return "type = \"filetest\"\n" + more + "[[datasets]]\n" + dataset
+}
+
+// owners gives, by the LFNs of the master dataset, the local jobs that own a piece
+// of it now.
+func (w *world) owners(id jjm.GridID) map[string][]int32 {
+	w.t.Helper()
+	names := map[int64]string{}
+	w.must(w.store.FileStatuses(context.Background(), id, 0, func(f store.FileStatus) error {
+		names[f.File] = f.LFN
+		return nil
+	}))
+	out := map[string][]int32{}
+	w.must(w.store.Cover(context.Background(), id, 0, func(o store.Owned) error {
+		if o.Released == 0 {
+			out[names[o.File]] = append(out[names[o.File]], o.Local)
+		}
+		return nil
+	}))
+	return out
+}
+
+// input gives the counters of the master dataset.
+func (w *world) input(id jjm.GridID) jjm.InputCounts {
+	w.t.Helper()
+	all, err := w.store.Inputs(context.Background(), id)
+	w.must(err)
+	for _, in := range all {
+		if in.Master {
+			return in.Counts
+		}
+	}
+	return jjm.InputCounts{}
+}
+
+func TestDatasets_InlineFilesAreProcessedOnceAndTheGridJobIsDone(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(7)))
+		w.final(10*time.Minute, id)
+		w.verify(id, done(4))
+		owners := w.owners(id)
+		for i := range 7 {
+			if got, want := owners[lfn(i)], []int32{int32(i / 2)}; !slices.Equal(got, want) {
+				t.Errorf("%s is owned by %v, want %v", lfn(i), got, want)
+			}
+		}
+		if got, want := w.input(id), (jjm.InputCounts{Files: 7, ToBeUsed: 7, Used: 7, Finished: 7, Events: 700, EventsUsed: 700}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		w.verifyAfterReopening(id)
+	})
+}
+
+// A file is processed again by another local job, as often as is allowed, and each
+// time under new numbers.
+func TestDatasets_FailedLocalJobsGiveTheirFilesBack(t *testing.T) {
+	fails := func(most int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
+		return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+			if id.N == 1 || id.N >= 4 && id.N < most {
+				return adaptertest.Play{Keyword: "-", Exit: 3}
+			}
+			return adaptertest.Play{}
+		}
+	}
+	t.Run("and it gets done", func(t *testing.T) {
+		inWorld(t, options{play: fails(5)}, func(t *testing.T, w *world) {
+			id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(8)))
+			w.final(20*time.Minute, id)
+			w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: 6, states: map[int32]jjm.State{1: jjm.Failed, 4: jjm.Failed, 5: jjm.Completed}})
+			if got := w.owners(id)["f0002"]; !slices.Equal(got, []int32{5}) {
+				t.Errorf("f0002 is owned by %v, want its third local job", got)
+			}
+			locals := w.locals(id)
+			if locals[1].Phase != jjm.GivenBack || locals[5].Part.Serial != 6 {
+				t.Errorf("%+v %+v", locals[1], locals[5])
+			}
+		})
+	})
+	t.Run("and attempts run out", func(t *testing.T) {
+		inWorld(t, options{play: fails(9)}, func(t *testing.T, w *world) {
+			id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(8)))
+			w.final(20*time.Minute, id)
+			w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 6, states: map[int32]jjm.State{5: jjm.Failed}})
+			if got := w.input(id); got.Finished != 6 || got.Failed != 2 {
+				t.Errorf("%+v", got)
+			}
+		})
+	})
+}
+
+// FAILED in the log file of the application means no retry (R7).
+func TestDatasets_AnApplicationThatSaysFailedEndsIt(t *testing.T) {
+	play := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
+		return adaptertest.Play{Keyword: "FAILED", Data: "bad file"}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("result = \"glf\"\n", "name = \"raw\"\n"+inline(2)))
+		w.final(20*time.Minute, id)
+		w.verify(id, want{status: jjm.GridFailed, gram: jjm.GRAMFailed, jobs: 1})
+	})
+}
+
+// A part that no local job could do is createfailed, never submitted, and the rest
+// goes on.
+func TestDatasets_PartsThatCannotRunAreCreateFailed(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		files := `files = [{lfn = "a", events = 90, lumis = [{run = 1, first = 1, last = 1}]}, {lfn = "b", events = 40, lumis = [{run = 1, first = 2, last = 5}]}]`
+		how := "\n[split]\nby = \"EventAwareLumiBased\"\nparams = {events_per_job = 50, job_time_limit = 1000, performance = {timePerEvent = 12}}\n"
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+files+how))
+		w.final(20*time.Minute, id)
+		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 2, states: map[int32]jjm.State{0: jjm.Failed, 1: jjm.Completed}})
+		l := w.locals(id)[0]
+		if l.Phase != jjm.CreateFailed || !strings.Contains(l.Message, "99305") || l.Tag != "" {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// An open dataset keeps its grid job alive until it is closed and all of it is
+// done (R12); what comes meanwhile is processed.
+func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\nopen = true\n"+inline(4)))
+		w.until(10*time.Minute, "two completed", func() bool { return w.lookup(id).Counts.Completed == 2 })
+		w.pass(time.Hour)
+		l := w.lookup(id)
+		if l.Status != "running" || l.GRAM != jjm.GRAMActive || l.Master != "running" {
+			t.Errorf("all that is there is done, and more may come: %+v", l)
+		}
+		w.reopen()
+		w.pass(time.Minute)
+		var files []jjm.File
+		for i := range 6 { // two are there already
+			files = append(files, jjm.File{LFN: lfn(i + 2), Events: 100})
+		}
+		added, err := w.engine.AddFiles(context.Background(), alice, "raw", files)
+		w.must(err)
+		if added != 4 {
+			t.Errorf("added %d files, want 4", added)
+		}
+		w.until(10*time.Minute, "four completed", func() bool { return w.lookup(id).Counts.Completed == 4 })
+		w.must(w.engine.CloseDataset(context.Background(), alice, "raw"))
+		w.final(10*time.Minute, id)
+		w.verify(id, done(4))
+	})
+}
+
 // What a job file asks for and the daemon does not do is refused, not ignored.
 func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
-	for field, text := range map[string]string{
-		"datasets":       "[[datasets]]\nname = \"raw\"\n",
-		"split":          "[split]\nby = \"FileBased\"\n",
-		"output_dataset": "output_dataset = \"out\"\n",
+	raw := "name = \"raw\"\n"
+	for text, field := range map[string]string{
+		fileJob("", raw+"watch = \"/data/*.root\"\n"):                                                                      "datasets[0]",
+		fileJob("output_dataset = \"out\"\n", raw+inline(1)):                                                               "output_dataset",
+		fileJob("", raw+inline(1)+"[[datasets]]\nname = \"b\"\n"):                                                          "datasets",
+		fileJob("", "secondary = true\n"+raw+inline(1)):                                                                    "datasets",
+		"type = \"script\"\n[[datasets]]\n" + raw + inline(1) + "[params]\ncommand = [\"true\"]\n":                         "datasets",
+		"type = \"script\"\n[split]\nby = \"FileBased\"\n[params]\ncommand = [\"true\"]\n":                                 "split",
+		fileJob("", raw+inline(5)+"\n[split]\nby = \"EventBased\"\nparams = {events_per_job = 1}\n"):                       "split",
+		fileJob("", raw+inline(1)+"\n[split]\nby = \"NoSuch\"\n"):                                                          "datasets",
+		fileJob("", raw+"files = [{lfn = \"a\", events = -4}]\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 0}"): "split",
 	} {
-		inWorld(t, options{}, func(t *testing.T, w *world) {
-			text := "type = \"script\"\n" + text
-			if field != "output_dataset" {
-				text += "\n"
-			}
-			_, err := w.engine.Submit(context.Background(), alice, wire.Submit{Name: "j.toml", Text: text + "[params]\ncommand = [\"true\"]\n", BaseDir: w.dir})
+		inWorld(t, options{config: func(c *engineConfig) { c.MaxLocalJobs = 100 }}, func(t *testing.T, w *world) {
+			_, err := w.engine.Submit(context.Background(), alice, wire.Submit{Name: "j.toml", Text: text, BaseDir: w.dir})
 			var ps jjm.Problems
-			if !errors.As(err, &ps) || len(ps) != 1 || ps[0].Field != field {
-				t.Errorf("%s: %v", field, err)
+			if !errors.As(err, &ps) || len(ps) == 0 || ps[0].Field != field {
+				t.Errorf("%s\n%v", text, err)
 			}
 		})
 	}
+}
+
+// A dataset that is not there ends the grid job with the remedy.
+func TestDatasets_OneThatIsNotThereIsNamed(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n"))
+		w.final(10*time.Minute, id)
+		if l := w.lookup(id); l.Status != "broken" || !strings.Contains(l.Message, "jjm dataset add") {
+			t.Errorf("%+v", l)
+		}
+	})
 }

@@ -124,7 +124,7 @@ func (e *Engine) takeDirty(id jjm.GridID) (xmldb.Head, []int, bool) {
 		return xmldb.Head{}, nil, false
 	}
 	var shards []int
-	if g.job.Step.Closed || g.job.Status.Final() {
+	if g.job.Step.Closed || g.job.Status.Final() || g.idle() != "" {
 		for n := range g.dirty {
 			shards = append(shards, n)
 		}
@@ -191,6 +191,7 @@ func (e *Engine) view(g *grid) view {
 	for _, n := range v.counts {
 		v.total += n
 	}
+	v.total = max(v.total, g.job.Step.Made) // those whose work was given back are in no count
 	v.gram, v.code, v.message = plan.GRAM(plan.GRAMFacts{
 		Status: g.job.Status, Counts: v.counts, EverSubmitted: g.submitted, EverRan: g.ran,
 		Closed: g.job.Step.Closed, Reason: g.job.Reason,

@@ -30,6 +30,9 @@ type GridFacts struct {
 	Recorded, Lost int
 	// Waits says why no cluster takes its local jobs now, "" if one does.
 	Waits string
+	// Idle says why no more local jobs can be made just now, although the cutting
+	// is not over: their input is still to come. "" if they can.
+	Idle string
 	// Failure says why preparing or generating failed for good, "" if it did
 	// not.
 	Failure string
@@ -73,6 +76,7 @@ type GridAction struct {
 //	failure                                    prepared    Collect; Finish as broken, or by its local jobs if any was submitted
 //	paused, something left to do               paused      Nothing
 //	not prepared                               registered  Prepare
+//	not closed, idle                           pending or running                   Nothing
 //	not closed                                 defined, ready, pending or running   Generate
 //	a local job is not over                    ready, pending or running            Nothing
 //	all over                                   prepared    Collect; Finish as done, finished, failed or aborted
@@ -96,7 +100,9 @@ func Grid(f GridFacts) GridAction {
 		return GridAction{Status: jjm.Paused}
 	case !f.Prepared:
 		return GridAction{Do: Prepare, Status: jjm.Registered}
-	case !f.Closed:
+	case !f.Closed && f.Idle != "" && f.Made == 0:
+		return GridAction{Status: jjm.Pending, Reason: f.Idle}
+	case !f.Closed && f.Idle == "":
 		return gridLive(f, Generate)
 	}
 	return gridLive(f, Nothing)

@@ -360,8 +360,8 @@ type Owned struct {
 	Released    jjm.Time // when it was given back; 0 = it is owned
 }
 
-// Cover calls fn for the entries of the cover ledger of a step, by local job and
-// file, those that were given back included. An error of fn ends it and comes back
+// Cover calls fn for the entries of the cover ledger of a step, by file, run and
+// first unit, those that were given back included. An error of fn ends it and comes back
 // as it is.
 func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owned) error) error {
 	var stop error // of fn
@@ -369,7 +369,7 @@ func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owne
 		return c.query(ctx, `SELECT c.local, c.file, coalesce(l.unit, h.unit), c.run, c.first, c.last, c.released FROM cover_input AS c
 			LEFT JOIN local_jobs AS l ON l.grid = c.grid AND l.n = c.local
 			LEFT JOIN history_local_jobs AS h ON h.grid = c.grid AND h.n = c.local
-			WHERE c.grid = ? AND c.step = ? ORDER BY c.local, c.file, c.run, c.first`, stepArgs(id, step), func(r row) error {
+			WHERE c.grid = ? AND c.step = ? ORDER BY c.file, c.run, c.first, c.local`, stepArgs(id, step), func(r row) error {
 			stop = fn(Owned{Local: int32(r.int(0)), File: r.int(1), Unit: unit(r.text(2)), Run: uint32(max(r.int(3), 0)),
 				First: r.int(4), Last: r.int(5), Released: jjm.Time(r.int(6))})
 			return stop
