@@ -29,6 +29,8 @@ var layers = map[string]int{
 	"jjm/jobfile":              1,
 	"jjm/analyse":              1,
 	"jjm/accounting":           1,
+	"jjm/catalogue":            1,
+	"jjm/cover":                1,
 	"jjm/adapters":             2,
 	"jjm/handlers":             2,
 	"jjm/adapters/local":       3,
