@@ -59,8 +59,9 @@ func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler
 		if spec.Result == "" {
 			spec.Result = h.Describe().Result
 		}
-		problems = h.Check(spec, site)
+		problems = append(h.Check(spec, site), handlers.Fits(spec.Type, h.Describe(), spec)...)
 	}
+	problems = append(problems, notYet(spec)...)
 	problems = append(problems, checkInputs(spec, site)...)
 	fit, more := e.choose(spec)
 	return h, fit, append(problems, more...)
@@ -231,7 +232,7 @@ func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, 
 	if err != nil {
 		return wire.Submitted{}, err
 	}
-	parts, _, _, err := splitter.Cut(cut.Work, split.Limits{MaxParts: 10}, cut.Params, split.Carry{})
+	parts, _, _, err := splitter.Cut(cut.Work, split.Limits{MaxParts: 10}, cut.Params, firstCarry(spec))
 	if err != nil {
 		return wire.Submitted{}, err
 	}
@@ -245,6 +246,11 @@ func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, 
 		plan.Commands = append(plan.Commands, cmd.Argv)
 	}
 	return wire.Submitted{Plan: plan}, nil
+}
+
+// firstCarry begins the cutting.
+func firstCarry(spec *jjm.Spec) split.Carry {
+	return split.Carry{Serial: max(spec.FirstSerial-1, 0)}
 }
 
 // trimField drops a leading "field: " that the problem itself will carry.

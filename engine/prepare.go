@@ -125,7 +125,7 @@ func (e *Engine) generate(ctx context.Context, id jjm.GridID) error {
 	if err != nil {
 		return fmt.Errorf("generate grid job %s: %w", id, err)
 	}
-	var carry split.Carry
+	carry := firstCarry(&job.Spec)
 	if len(job.Step.Carry) > 0 {
 		if err := json.Unmarshal(job.Step.Carry, &carry); err != nil {
 			return jjm.Errorf(jjm.Internal, "grid job %s: carry: %w", id, err)
