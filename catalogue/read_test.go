@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"jjm"
 	"jjm/catalogue"
@@ -116,6 +119,34 @@ func TestRead_AnErrorOfTheCallerOrTheSourceEndsIt(t *testing.T) {
 type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+// TestDocs_TheExamplesSayTheSame reads the examples of docs/DATASETS.md, and holds
+// its table of keys against those that are read.
+func TestDocs_TheExamplesSayTheSame(t *testing.T) {
+	text, err := os.ReadFile("../docs/DATASETS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := func(kind string) string {
+		_, after, _ := strings.Cut(string(text), "```"+kind+"\n")
+		body, _, _ := strings.Cut(after, "```")
+		return body
+	}
+	lines, err := read("x", example("json lines"))
+	if err != nil || len(lines) != 2 {
+		t.Fatal(lines, err)
+	}
+	table, err := read("x.csv", example("csv table"))
+	if diff := cmp.Diff(lines, table, cmpopts.EquateEmpty()); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	for f := range reflect.TypeFor[jjm.File]().Fields() {
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if listed := strings.Contains(string(text), "| `"+key+"` |"); listed == (key == "added") {
+			t.Errorf("%s: listed %v", key, listed)
+		}
+	}
+}
 
 func TestLine_IsReadBack(t *testing.T) {
 	f := jjm.File{LFN: "a <b> & c", Events: 3, Added: 17, Lumis: []jjm.LumiRange{{Run: 1, First: 2, Last: 3}}}

@@ -59,7 +59,8 @@ func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler
 		if spec.Result == "" {
 			spec.Result = h.Describe().Result
 		}
-		if problems = h.Check(spec, site); len(problems) == 0 {
+		problems = append(h.Check(spec, site), handlers.Fits(spec.Type, h.Describe(), spec)...)
+		if len(problems) == 0 {
 			problems = checkDatasets(spec, h, site)
 		}
 	}
@@ -238,7 +239,7 @@ func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, 
 			cut.Work.Files, cut.Work.Closed = d.Files, !d.Open // as far as the job file lists them
 		}
 	}
-	parts, _, _, err := splitter.Cut(cut.Work, split.Limits{MaxParts: 10}, cut.Params, split.Carry{})
+	parts, _, _, err := splitter.Cut(cut.Work, split.Limits{MaxParts: 10}, cut.Params, firstCarry(spec))
 	if err != nil {
 		return wire.Submitted{}, err
 	}
@@ -252,6 +253,11 @@ func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, 
 		plan.Commands = append(plan.Commands, cmd.Argv)
 	}
 	return wire.Submitted{Plan: plan}, nil
+}
+
+// firstCarry begins the cutting.
+func firstCarry(spec *jjm.Spec) split.Carry {
+	return split.Carry{Serial: max(spec.FirstSerial-1, 0)}
 }
 
 // trimField drops a leading "field: " that the problem itself will carry.

@@ -20,34 +20,23 @@ func checkDatasets(spec *jjm.Spec, h handlers.Handler, site handlers.Site) jjm.P
 	if spec.OutputDataset != "" {
 		bad("output_dataset", "this daemon does not carry it out yet: leave it out")
 	}
-	if len(spec.Datasets) == 0 && spec.Split == nil {
+	if len(spec.Datasets) == 0 {
+		return ps
+	}
+	for i := range spec.Datasets {
+		if d := &spec.Datasets[i]; d.From != "" || d.Watch != "" || len(d.Program) > 0 {
+			bad(fmt.Sprintf("datasets[%d]", i), "this daemon reads files that the job file itself lists, or a dataset that is there already; other sources it does not carry out yet")
+		}
+	}
+	if len(ps) > 0 {
 		return ps
 	}
 	cut, err := h.Split(spec, site)
-	switch {
-	case err != nil:
-		bad("datasets", "%v", err)
+	if err != nil {
+		bad("split", "%v", err)
 		return ps
-	case spec.Split != nil && spec.Split.By != cut.Splitter:
-		bad("split", "type %s cuts its work by %s, whatever is said here: leave it out", spec.Type, cut.Splitter)
-	case len(spec.Datasets) > 0 && !split.ReadsFiles(cut.Splitter):
-		bad("datasets", "type %s makes its work itself and reads no datasets: leave them out, or choose another type", spec.Type)
 	}
-	masters := 0
-	for i := range spec.Datasets {
-		field := fmt.Sprintf("datasets[%d]", i)
-		d := &spec.Datasets[i]
-		if !d.Secondary {
-			masters++
-		}
-		if d.From != "" || d.Watch != "" || len(d.Program) > 0 {
-			bad(field, "this daemon reads files that the job file itself lists, or a dataset that is there already; other sources it does not carry out yet")
-		}
-	}
-	if len(spec.Datasets) > 0 && masters != 1 {
-		bad("datasets", "%d of them are not secondary: want one, the master, whose files are owned", masters)
-	}
-	return append(ps, tooMany(spec, cut, site)...)
+	return tooMany(spec, cut, site)
 }
 
 // tooMany refuses, with their number, more local jobs than the site allows, as far

@@ -24,7 +24,9 @@ type fileType struct{}
 
 func (fileType) Type() string { return "filetest" }
 
-func (fileType) Describe() handlers.Description { return handlers.Description{Result: jjm.ResultExit} }
+func (fileType) Describe() handlers.Description {
+	return handlers.Description{Result: jjm.ResultExit, Reads: true}
+}
 
 func (fileType) Check(*jjm.Spec, handlers.Site) jjm.Problems { return nil }
 
@@ -222,15 +224,15 @@ func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
 func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 	raw := "name = \"raw\"\n"
 	for text, field := range map[string]string{
-		fileJob("", raw+"watch = \"/data/*.root\"\n"):                                                                      "datasets[0]",
-		fileJob("output_dataset = \"out\"\n", raw+inline(1)):                                                               "output_dataset",
-		fileJob("", raw+inline(1)+"[[datasets]]\nname = \"b\"\n"):                                                          "datasets",
-		fileJob("", "secondary = true\n"+raw+inline(1)):                                                                    "datasets",
-		"type = \"script\"\n[[datasets]]\n" + raw + inline(1) + "[params]\ncommand = [\"true\"]\n":                         "datasets",
-		"type = \"script\"\n[split]\nby = \"FileBased\"\n[params]\ncommand = [\"true\"]\n":                                 "split",
-		fileJob("", raw+inline(5)+"\n[split]\nby = \"EventBased\"\nparams = {events_per_job = 1}\n"):                       "split",
-		fileJob("", raw+inline(1)+"\n[split]\nby = \"NoSuch\"\n"):                                                          "datasets",
-		fileJob("", raw+"files = [{lfn = \"a\", events = -4}]\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 0}"): "split",
+		fileJob("", raw+"watch = \"/data/*.root\"\n"):                                                         "datasets[0]",
+		fileJob("output_dataset = \"out\"\n", raw+inline(1)):                                                  "output_dataset",
+		fileJob("", raw+inline(1)+"[[datasets]]\nname = \"b\"\n"):                                             "datasets",
+		fileJob("", "secondary = true\n"+raw+inline(1)):                                                       "datasets",
+		"type = \"script\"\n[[datasets]]\n" + raw + inline(1) + "[params]\ncommand = [\"true\"]\n":            "datasets",
+		"type = \"script\"\n[split]\nby = \"FileBased\"\n[params]\ncommand = [\"true\"]\n":                    "split",
+		fileJob("", raw+inline(5)+"\n[split]\nby = \"EventBased\"\nparams = {events_per_job = 1}\n"):          "split",
+		fileJob("", raw+inline(1)+"\n[split]\nby = \"NoSuch\"\n"):                                             "split",
+		fileJob("", raw+"files = [{lfn = \"a\"}]\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 0}"): "split",
 	} {
 		inWorld(t, options{config: func(c *engineConfig) { c.MaxLocalJobs = 100 }}, func(t *testing.T, w *world) {
 			_, err := w.engine.Submit(context.Background(), alice, wire.Submit{Name: "j.toml", Text: text, BaseDir: w.dir})

@@ -202,7 +202,7 @@ func (e *Engine) startFeed(ctx context.Context, job *jjm.GridJob, cut *cutting) 
 	if err != nil {
 		return nil, err
 	}
-	var carry split.Carry
+	carry := firstCarry(&job.Spec)
 	if len(job.Step.Carry) > 0 {
 		if err := json.Unmarshal(job.Step.Carry, &carry); err != nil {
 			return nil, jjm.Errorf(jjm.Internal, "carry: %w", err)

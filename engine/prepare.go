@@ -134,7 +134,7 @@ func (e *Engine) generate(ctx context.Context, id jjm.GridID) error {
 	if len(job.Spec.Datasets) > 0 {
 		return e.feed(ctx, &job, cut)
 	}
-	var carry split.Carry
+	carry := firstCarry(&job.Spec)
 	if len(job.Step.Carry) > 0 {
 		if err := json.Unmarshal(job.Step.Carry, &carry); err != nil {
 			return jjm.Errorf(jjm.Internal, "grid job %s: carry: %w", id, err)

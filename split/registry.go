@@ -59,13 +59,6 @@ func Names() []string {
 	return names
 }
 
-// ReadsFiles reports whether a splitter cuts files, and not events or rows that
-// are made.
-func ReadsFiles(name string) bool {
-	m, err := find(name)
-	return err == nil && m.unit != jjm.UnitEvent && m.unit != jjm.UnitRow
-}
-
 func (m *method) Name() string { return m.name }
 
 func (m *method) Cut(work Work, limits Limits, params Params, carry Carry) ([]jjm.Part, Left, Carry, error) {

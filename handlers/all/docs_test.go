@@ -195,7 +195,9 @@ func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 	keys("request.", jjm.Request{})
 	keys("retry.", jjm.Limits{})
 	keys("inputs[].", jjm.Input{})
-	for _, table := range []string{"request", "retry", "inputs"} {
+	keys("datasets[].", jjm.DatasetInput{})
+	keys("split.", jjm.Splitting{})
+	for _, table := range []string{"request", "retry", "inputs", "datasets", "split"} {
 		delete(want, table)
 	}
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z][^`{]*)` \\|").FindAllStringSubmatch(page(t, "JOB-FILES.md"), -1) {
