@@ -29,8 +29,9 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	}
 	problems = append(problems, req.Origin.Problems()...)
 	problems = append(problems, checkCredentials(spec, req.Credentials)...)
-	site := e.site(jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}, req.BaseDir)
-	h, fit, more := e.examine(spec, site)
+	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
+	site := e.site(owner, req.BaseDir)
+	h, fit, more := e.examine(owner, spec, site)
 	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {
 		return wire.Submitted{}, doc.Locate(problems).Err()
 	}
@@ -51,7 +52,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 
 // examine finds the mistakes that only the job type and the site can tell, the
 // handler, and the clusters that would be used.
-func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler, fit choice, problems jjm.Problems) {
+func (e *Engine) examine(owner jjm.Owner, spec *jjm.Spec, site handlers.Site) (h handlers.Handler, fit choice, problems jjm.Problems) {
 	h, err := e.deps.Types.Get(spec.Type)
 	if err != nil {
 		problems = append(problems, jjm.Problem{Field: "type", Text: trimField(err, "type")})
@@ -61,7 +62,7 @@ func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler
 		}
 		problems = append(h.Check(spec, site), handlers.Fits(spec.Type, h.Describe(), spec)...)
 		if len(problems) == 0 {
-			problems = checkDatasets(spec, h, site)
+			problems = e.checkDatasets(owner, spec, h, site)
 		}
 	}
 	problems = append(problems, checkInputs(spec, site)...)

@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"jjm"
+	"jjm/store"
 	"jjm/wire"
 )
 
@@ -27,9 +29,33 @@ func (e *Engine) CloseDataset(ctx context.Context, caller wire.Caller, name stri
 	if err != nil {
 		return err
 	}
-	return e.change(ctx, "dataset-close", func(c *change) error {
-		_, err := c.tx.CloseDataset(d.ID)
-		c.news = append(c.news, d.ID)
-		return err
+	_, err = e.closeDataset(ctx, d.UID, name, "closed by "+caller.User)
+	return err
+}
+
+// closeDataset says that no more files will come; changed is false if that was
+// known. The grid jobs that read it remember why.
+func (e *Engine) closeDataset(ctx context.Context, uid int, name, why string) (changed bool, err error) {
+	err = e.change(ctx, "dataset-close", func(c *change) error {
+		id, _, err := c.tx.PutDataset(uid, jjm.Dataset{Name: name})
+		if err != nil {
+			return err
+		}
+		if changed, err = c.tx.CloseDataset(id); err != nil || !changed {
+			return err
+		}
+		c.news = append(c.news, id)
+		c.tell(id, "dataset "+name+" is closed: "+why)
+		return nil
 	})
+	return changed && err == nil, err
+}
+
+// tell journals news of a dataset with the grid jobs that read it.
+func (c *change) tell(id store.DatasetID, what string) {
+	for gid, g := range c.e.grids {
+		if g.reads != nil && slices.Contains(g.reads.datasets, id) {
+			c.note(gid, "", what, "", "")
+		}
+	}
 }

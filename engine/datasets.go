@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"jjm"
 	"jjm/handlers"
@@ -12,7 +13,7 @@ import (
 
 // checkDatasets finds what is wrong with what a job file reads, once its type has
 // found no fault with it. What would not be carried out is refused.
-func checkDatasets(spec *jjm.Spec, h handlers.Handler, site handlers.Site) jjm.Problems {
+func (e *Engine) checkDatasets(owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
@@ -24,8 +25,16 @@ func checkDatasets(spec *jjm.Spec, h handlers.Handler, site handlers.Site) jjm.P
 		return ps
 	}
 	for i := range spec.Datasets {
-		if d := &spec.Datasets[i]; d.From != "" || d.Watch != "" || len(d.Program) > 0 {
-			bad(fmt.Sprintf("datasets[%d]", i), "this daemon reads files that the job file itself lists, or a dataset that is there already; other sources it does not carry out yet")
+		field := fmt.Sprintf("datasets[%d].", i)
+		switch d := &spec.Datasets[i]; {
+		case fromOutside(d):
+			if err := e.mayLook(owner); err != nil {
+				bad(field+map[bool]string{true: "watch", false: "program"}[d.Watch != ""], "%v", err)
+			}
+		case d.From != "":
+			if err := listed(d, site); err != nil {
+				bad(field+"from", "%v", err)
+			}
 		}
 	}
 	if len(ps) > 0 {
@@ -74,17 +83,28 @@ func howMany(spec *jjm.Spec, jobs int) string {
 const addChunk = 5000
 
 // fillDatasets makes the datasets that a job file brings along and adds its files
-// to them. Doing it again changes nothing.
-func (e *Engine) fillDatasets(ctx context.Context, job *jjm.GridJob) error {
+// to them, and those of the lists that it names. Doing it again changes nothing.
+func (e *Engine) fillDatasets(ctx context.Context, job *jjm.GridJob, h handlers.Handler) error {
+	if len(job.Spec.Datasets) == 0 {
+		return nil
+	}
+	site, err := e.packedSite(job, h)
+	if err != nil {
+		return err
+	}
 	for i := range job.Spec.Datasets {
 		d := &job.Spec.Datasets[i]
-		if len(d.Files) == 0 {
-			continue
-		}
 		for from := 0; from < len(d.Files); from += addChunk {
 			if _, err := e.addFiles(ctx, job.Owner.UID, d.Name, d.Files[from:min(from+addChunk, len(d.Files))]); err != nil {
 				return broken(err)
 			}
+		}
+		if d.From == "" {
+			continue
+		}
+		err := e.addList(ctx, job.Owner.UID, d.Name, d.From, func() (io.ReadCloser, error) { return site.Open(d.From) })
+		if err != nil {
+			return broken(fmt.Errorf("datasets[%d].from: %w", i, err))
 		}
 	}
 	return nil
@@ -127,10 +147,11 @@ func (c *change) openInputs(g *jjm.GridJob) error {
 		if err != nil {
 			return broken(err)
 		}
-		if made && len(d.Files) == 0 {
+		given := len(d.Files) > 0 || d.From != ""
+		if made && !given && !fromOutside(d) {
 			return jjm.Errorf(jjm.Invalid, "datasets[%d]: %s has no dataset %s: list its files, or make it with \"jjm dataset add\"", i, g.Owner.User, d.Name)
 		}
-		if len(d.Files) > 0 && !d.Open {
+		if given && !d.Open {
 			if _, err := c.tx.CloseDataset(id); err != nil {
 				return err
 			}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -224,9 +226,10 @@ func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
 func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 	raw := "name = \"raw\"\n"
 	for text, field := range map[string]string{
-		fileJob("", raw+"watch = \"/data/*.root\"\n"):                                                         "datasets[0]",
+		fileJob("", raw+"from = \"bad.jsonl\"\n"):                                                             "datasets[0].from",
+		fileJob("", raw+"from = \"none.jsonl\"\n"):                                                            "datasets[0].from",
 		fileJob("output_dataset = \"out\"\n", raw+inline(1)):                                                  "output_dataset",
-		fileJob("", raw+inline(1)+"[[datasets]]\nname = \"b\"\n"):                                             "datasets",
+		fileJob("", raw+inline(1)+"[[datasets]]\nname = \"b\"\n"):                                             "datasets[1]",
 		fileJob("", "secondary = true\n"+raw+inline(1)):                                                       "datasets",
 		"type = \"script\"\n[[datasets]]\n" + raw + inline(1) + "[params]\ncommand = [\"true\"]\n":            "datasets",
 		"type = \"script\"\n[split]\nby = \"FileBased\"\n[params]\ncommand = [\"true\"]\n":                    "split",
@@ -235,6 +238,7 @@ func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 		fileJob("", raw+"files = [{lfn = \"a\"}]\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 0}"): "split",
 	} {
 		inWorld(t, options{config: func(c *engineConfig) { c.MaxLocalJobs = 100 }}, func(t *testing.T, w *world) {
+			w.must(os.WriteFile(filepath.Join(w.dir, "bad.jsonl"), []byte("{\"lfm\": \"a\"}\n"), 0o644))
 			_, err := w.engine.Submit(context.Background(), alice, wire.Submit{Name: "j.toml", Text: text, BaseDir: w.dir})
 			var ps jjm.Problems
 			if !errors.As(err, &ps) || len(ps) == 0 || ps[0].Field != field {

@@ -23,6 +23,9 @@ type reads struct {
 	// idle says why nothing can be cut now, "" if it was not found out yet, or
 	// something new is known.
 	idle string
+	// trouble is why files of datasets that come from outside do not come, by
+	// their place in the job file.
+	trouble map[int]string
 	// feed is the cutting under way; only the worker of the grid job touches it.
 	feed *feed
 }

@@ -35,14 +35,14 @@ func (e *Engine) prepare(ctx context.Context, id jjm.GridID) error {
 	if err != nil {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
 	}
-	if err := e.fillDatasets(ctx, &job); err != nil {
+	if err := e.fillDatasets(ctx, &job, h); err != nil {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
 	}
 	if cut.Jobs > e.conf().MaxLocalJobs {
 		return jjm.Errorf(jjm.Invalid, "grid job %s would make %d local jobs; this site allows %d (engine.max_local_jobs)",
 			id, cut.Jobs, e.conf().MaxLocalJobs)
 	}
-	return e.change(ctx, "prepare", func(c *change) error {
+	err = e.change(ctx, "prepare", func(c *change) error {
 		g := c.grid(id)
 		if err := c.openInputs(g); err != nil {
 			return err
@@ -54,6 +54,10 @@ func (e *Engine) prepare(ctx context.Context, id jjm.GridID) error {
 		}
 		return nil
 	})
+	if err == nil {
+		e.kickSources(&job)
+	}
+	return err
 }
 
 // pack installs the wrapper and the sandbox package, and writes what all the
