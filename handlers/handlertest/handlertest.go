@@ -113,6 +113,9 @@ func accepted(t testing.TB, h handlers.Handler, site handlers.Site, spec *jjm.Sp
 	if problems := h.Check(spec, site); problems != nil {
 		t.Fatalf("Check refuses a good spec: %v", problems)
 	}
+	if problems := handlers.Fits(h.Type(), h.Describe(), spec); problems != nil {
+		t.Fatalf("the type has no use for the spec: %v", problems)
+	}
 	c, err := h.Split(spec, site)
 	if err != nil {
 		t.Fatalf("Split: %v", err)
@@ -120,8 +123,16 @@ func accepted(t testing.TB, h handlers.Handler, site handlers.Site, spec *jjm.Sp
 	if len(c.Why) == 0 {
 		t.Error("Split does not say why")
 	}
-	parts := cutAll(t, c)
-	covers(t, c, parts)
+	whole := c
+	if h.Describe().Reads {
+		work, all := handlers.Inline(spec)
+		if !all {
+			t.Fatal("the suite wants all files in the job file, and the dataset closed")
+		}
+		whole.Work.Files, whole.Work.Secondary, whole.Work.Closed = work.Files, work.Secondary, true
+	}
+	parts := cutAll(t, whole)
+	covers(t, whole, parts)
 	commands(t, h, spec, parts)
 	stored := clone(t, spec) // as it comes back from the store: numbers are float64
 	again, err := h.Split(stored, site)
@@ -169,17 +180,41 @@ func covers(t testing.TB, c handlers.Cutting, parts []jjm.Part) {
 	if len(parts) != c.Jobs || len(parts) == 0 {
 		t.Fatalf("Split announced %d local jobs, the cutting made %d", c.Jobs, len(parts))
 	}
-	total := c.Work.Events + int64(len(c.Work.Rows))
 	next := parts[0].First
 	for i, p := range parts {
+		if c.Work.Only != nil {
+			next = max(next, p.First) // what is not chosen lies between
+		}
 		if p.First != next || p.Count < 1 || p.Serial != int64(i)+1 {
 			t.Fatalf("part %d is %+v, want it to start at %d, not empty, with serial %d", i, p, next, i+1)
 		}
 		next += p.Count
 	}
-	if got := next - parts[0].First; got != total {
-		t.Errorf("the parts cover %d units, want %d", got, total)
+	if got, want := unitsOf(parts), units(c); want >= 0 && got != want {
+		t.Errorf("the parts cover %d units, want %d", got, want)
 	}
+}
+
+func unitsOf(parts []jjm.Part) (n int64) {
+	for i := range parts {
+		n += parts[i].Count
+	}
+	return n
+}
+
+// units is how many units there are to cover; -1 if the splitter alone knows.
+func units(c handlers.Cutting) int64 {
+	switch {
+	case c.Work.Files != nil:
+		return -1
+	case c.Work.Only == nil:
+		return c.Work.Events + int64(len(c.Work.Rows))
+	}
+	var n int64
+	for _, s := range c.Work.Only {
+		n += s.Count
+	}
+	return n
 }
 
 // commands demands a command line for every part, the same each time.
