@@ -134,6 +134,9 @@ func accepted(t testing.TB, h handlers.Handler, site handlers.Site, spec *jjm.Sp
 	parts := cutAll(t, whole)
 	covers(t, whole, parts)
 	commands(t, h, spec, parts)
+	if !h.Describe().Reads {
+		chosen(t, h, site, spec, parts[len(parts)/2])
+	}
 	stored := clone(t, spec) // as it comes back from the store: numbers are float64
 	again, err := h.Split(stored, site)
 	if err != nil {
@@ -145,6 +148,25 @@ func accepted(t testing.TB, h handlers.Handler, site handlers.Site, spec *jjm.Sp
 	commands(t, h, stored, parts)
 	if !bytes.Equal(asJSON(t, spec), asJSON(t, before)) {
 		t.Error("the handler changed the spec")
+	}
+}
+
+// chosen demands that a job file which chooses the units of one part, as a recovery
+// does, gets that part alone, with its numbers and words.
+func chosen(t testing.TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, part jjm.Part) {
+	t.Helper()
+	some := clone(t, spec)
+	some.Only = []jjm.Span{{First: part.First, Count: part.Count}}
+	if problems := h.Check(some, site); problems != nil {
+		t.Fatalf("Check refuses only = %v: %v", some.Only, problems)
+	}
+	c, err := h.Split(some, site)
+	if err != nil {
+		t.Fatalf("Split with only = %v: %v", some.Only, err)
+	}
+	part.Serial = 1
+	if parts := cutAll(t, c); len(parts) != 1 || !bytes.Equal(asJSON(t, parts[0]), asJSON(t, part)) {
+		t.Errorf("with only = %v the parts are %s, want %s: does Split hand spec.Only on?", some.Only, asJSON(t, parts), asJSON(t, part))
 	}
 }
 
