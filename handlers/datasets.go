@@ -76,3 +76,51 @@ func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, 
 	}
 	return name, p, problems
 }
+
+// CutFiles decides how the files of a job's datasets are cut. Where all of them
+// stand in the job file, too many local jobs are refused at once; otherwise Jobs
+// is 0: nobody knows yet, and the files are the caller's to add to the work.
+func (s Site) CutFiles(spec *jjm.Spec, own string, settings func(*split.Params)) (Cutting, jjm.Problems) {
+	name, params, problems := SplitOf(spec, own, settings)
+	if len(problems) > 0 {
+		return Cutting{}, problems
+	}
+	c := Cutting{Splitter: name, Params: params, Why: []string{"cut by " + name + ", as the type does it"}}
+	if spec.Split != nil {
+		c.Why[0] = "cut by " + name + ", as the job file says"
+	}
+	field := "split.params"
+	if spec.Split == nil {
+		field = "datasets"
+	}
+	var all bool
+	if c.Work, all = Inline(spec); !all {
+		// The settings alone, on no files: what is wrong with them shows.
+		if _, problems := s.Cut(Cutting{Splitter: name, Params: params, Work: split.Work{Closed: true}}, field, "change its settings"); len(problems) > 0 {
+			return Cutting{}, problems
+		}
+		return c, nil
+	}
+	counted, problems := s.Cut(c, field, "give each part more, or process fewer files")
+	c.Jobs = counted.Jobs
+	c.Work.Files, c.Work.Secondary = nil, nil // the caller's
+	return c, problems
+}
+
+// Inline gives the work of a job whose files all stand in the job file; false if
+// some do not, or if more may come.
+func Inline(spec *jjm.Spec) (w split.Work, all bool) {
+	all = true
+	for i := range spec.Datasets {
+		d := &spec.Datasets[i]
+		all = all && d.Files != nil && !d.Open
+		if !d.Secondary {
+			w.Files = d.Files
+			continue
+		}
+		w.Secondary = append(w.Secondary, split.Stream{Files: d.Files,
+			Dataset: jjm.Dataset{Name: d.Name, Attributes: d.Attributes, Closed: !d.Open}})
+	}
+	w.Closed = true
+	return w, all && len(spec.Datasets) > 0
+}

@@ -214,8 +214,8 @@ func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 // TestJobFiles_EveryPlaceholderIsListed holds the table against the values.
 func TestJobFiles_EveryPlaceholderIsListed(t *testing.T) {
 	want := map[string]bool{}
-	for _, unit := range []string{jjm.UnitEvent, jjm.UnitRow} {
-		for name := range handlers.PartValues(&jjm.LocalJob{Part: jjm.Part{Unit: unit}}, 0) {
+	for _, unit := range []string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile} {
+		for name := range handlers.PartValues(&jjm.LocalJob{Part: jjm.Part{Unit: unit, Input: new(jjm.PartInput)}}, 0) {
 			want["{"+name+"}"] = true
 		}
 	}
