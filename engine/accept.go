@@ -99,6 +99,9 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 		if err := c.tx.InsertGrid(&job); err != nil {
 			return err
 		}
+		if err := c.makeOutput(&job); err != nil {
+			return err
+		}
 		if err := c.keyed(caller.UID, spec.Key, job.ID); err != nil {
 			return err
 		}

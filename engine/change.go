@@ -191,6 +191,9 @@ func (c *change) flush() error {
 			return err
 		}
 	}
+	if err := c.addOutputs(); err != nil {
+		return err
+	}
 	for _, do := range c.then {
 		if err := do(); err != nil {
 			return err

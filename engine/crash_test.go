@@ -128,13 +128,16 @@ func addFiles(name string, from, to int) func(*stage) error {
 		for i := from; i < to; i++ {
 			files = append(files, jjm.File{LFN: lfn(i), Events: 100, Size: 1000})
 		}
-		_, err := s.engine.AddFiles(context.Background(), alice, name, files)
+		_, err := s.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: name, Files: files})
 		return err
 	}
 }
 
 func closeDataset(name string) func(*stage) error {
-	return func(s *stage) error { return s.engine.CloseDataset(context.Background(), alice, name) }
+	return func(s *stage) error {
+		_, err := s.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetClose, Name: name})
+		return err
+	}
 }
 
 // unlucky leaves no result of local jobs 1 and 4 at their first attempt.

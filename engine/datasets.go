@@ -18,9 +18,6 @@ func (e *Engine) checkDatasets(owner jjm.Owner, spec *jjm.Spec, h handlers.Handl
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 	}
-	if spec.OutputDataset != "" {
-		bad("output_dataset", "this daemon does not carry it out yet: leave it out")
-	}
 	if len(spec.Datasets) == 0 {
 		return ps
 	}

@@ -210,13 +210,13 @@ func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
 		for i := range 6 { // two are there already
 			files = append(files, jjm.File{LFN: lfn(i + 2), Events: 100})
 		}
-		added, err := w.engine.AddFiles(context.Background(), alice, "raw", files)
+		got, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files})
 		w.must(err)
-		if added != 4 {
-			t.Errorf("added %d files, want 4", added)
+		if got.Added != 4 || len(got.Shown) != 1 || got.Shown[0].Files != 8 {
+			t.Errorf("%+v", got)
 		}
 		w.until(10*time.Minute, "four completed", func() bool { return w.lookup(id).Counts.Completed == 4 })
-		w.must(w.engine.CloseDataset(context.Background(), alice, "raw"))
+		w.closeDataset(alice, "raw")
 		w.final(10*time.Minute, id)
 		w.verify(id, done(4))
 	})
@@ -228,7 +228,6 @@ func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 	for text, field := range map[string]string{
 		fileJob("", raw+"from = \"bad.jsonl\"\n"):                                                             "datasets[0].from",
 		fileJob("", raw+"from = \"none.jsonl\"\n"):                                                            "datasets[0].from",
-		fileJob("output_dataset = \"out\"\n", raw+inline(1)):                                                  "output_dataset",
 		fileJob("", raw+inline(1)+"[[datasets]]\nname = \"b\"\n"):                                             "datasets[1]",
 		fileJob("", "secondary = true\n"+raw+inline(1)):                                                       "datasets",
 		"type = \"script\"\n[[datasets]]\n" + raw + inline(1) + "[params]\ncommand = [\"true\"]\n":            "datasets",
@@ -255,6 +254,93 @@ func TestDatasets_OneThatIsNotThereIsNamed(t *testing.T) {
 		w.final(10*time.Minute, id)
 		if l := w.lookup(id); l.Status != "broken" || !strings.Contains(l.Message, "jjm dataset add") {
 			t.Errorf("%+v", l)
+		}
+	})
+}
+
+func (w *world) closeDataset(c wire.Caller, name string) {
+	w.t.Helper()
+	_, err := w.engine.Dataset(context.Background(), c, wire.Dataset{Do: wire.DatasetClose, Name: name})
+	w.must(err)
+}
+
+func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		do := func(c wire.Caller, d wire.Dataset) (wire.Datasets, error) {
+			return w.engine.Dataset(context.Background(), c, d)
+		}
+		add := wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{{LFN: "a", Events: 3}}}
+		_, err := do(alice, add)
+		w.must(err)
+		_, err = do(bob, add) // his own, of the same name
+		w.must(err)
+		others := add
+		others.UID = &alice.UID
+		if _, err := do(bob, others); jjm.KindOf(err) != jjm.Denied {
+			t.Errorf("bob adds to alice's: %v", err)
+		}
+		if _, err := do(bob, wire.Dataset{Do: wire.DatasetClose, Name: "none"}); jjm.KindOf(err) != jjm.Gone {
+			t.Errorf("an unknown one is closed: %v", err)
+		}
+		w.closeDataset(alice, "raw")
+		if _, err := do(alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{{LFN: "b"}}}); jjm.KindOf(err) != jjm.Conflict {
+			t.Errorf("added to a closed one: %v", err)
+		}
+		for who, want := range map[string]int{"bob": 1, "admin": 2} {
+			c := map[string]wire.Caller{"bob": bob, "admin": admin}[who]
+			got, err := do(c, wire.Dataset{Do: wire.DatasetShow})
+			if err != nil || len(got.Shown) != want {
+				t.Errorf("%s sees %+v, want %d; %v", who, got.Shown, want, err)
+			}
+		}
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n"))
+		w.until(time.Hour, "done", func() bool { return w.lookup(id).Status == "done" })
+		got, err := do(alice, wire.Dataset{Do: wire.DatasetShow, Name: "raw"})
+		if err != nil || len(got.Shown) != 1 || got.Shown[0].Closed == 0 || got.Shown[0].Events != 3 {
+			t.Errorf("%+v %v", got, err)
+		}
+		if in := w.status(id).Inputs; len(in) != 1 || in[0].Dataset != "raw" || in[0].Counts.Finished != 1 || in[0].Open {
+			t.Errorf("status shows %+v", in)
+		}
+	})
+}
+
+// Outputs of completed local jobs enter a dataset with what they were made from;
+// those of failed ones do not, and it closes with the grid job.
+func TestDatasets_OutputsEnterADataset(t *testing.T) {
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.N == 1 {
+			return adaptertest.Play{Keyword: "-", Exit: 1}
+		}
+		return adaptertest.Play{}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		text := fileJob("output_dataset = \"reco\"\n", "name = \"raw\"\n"+inline(4))
+		id := w.submit(alice, text)
+		second := w.submit(alice, fileJob("", "name = \"reco\"\n")) // begins while the first runs
+		w.final(20*time.Minute, id, second)
+		w.verify(id, done(3))
+		var got []jjm.File
+		d, err := w.store.DatasetNamed(context.Background(), alice.UID, "reco")
+		w.must(err)
+		w.must(w.store.Files(context.Background(), d.ID, 0, 0, func(_ int64, f jjm.File) error {
+			got = append(got, f)
+			return nil
+		}))
+		if len(got) != 2 || d.Closed == 0 {
+			t.Fatalf("%+v %+v", d, got)
+		}
+		for i, f := range got {
+			want := []string{lfn(2 * i), lfn(2*i + 1)}
+			if !slices.Equal(f.Parents, want) || f.Size == 0 || !strings.HasPrefix(f.Checksum, "sha256:") {
+				t.Errorf("%+v, want parents %v", f, want)
+			}
+		}
+		if in := w.input(second); in.Finished != 2 || w.lookup(second).Status != "done" {
+			t.Errorf("the second grid job: %+v %+v", in, w.lookup(second))
+		}
+		if _, err := w.trySubmit(alice, "", text); err == nil || !strings.Contains(err.Error(), "already") {
+			t.Errorf("the same output dataset again: %v", err)
 		}
 	})
 }

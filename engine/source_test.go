@@ -111,7 +111,7 @@ func TestSource_AWatchedFolderIsProcessedAsItGrows(t *testing.T) {
 		await(t, w, "two completed", func() bool { return w.lookup(id).Counts.Completed == 2 })
 		w.must(os.RemoveAll(folder))
 		await(t, w, "the trouble is shown", func() bool { return strings.Contains(strings.Join(w.status(id).Trouble, "\n"), "find: exit 1") })
-		w.must(w.engine.CloseDataset(context.Background(), alice, "raw"))
+		w.closeDataset(alice, "raw")
 		await(t, w, "final", func() bool { return w.lookup(id).Status == "done" })
 		if got := w.input(id); got.Finished != 3 {
 			t.Errorf("%+v", got)
@@ -135,7 +135,7 @@ func TestSource_AProgramListsFiles(t *testing.T) {
 		await(t, w, "the open one has two", func() bool { return w.lookup(open).Counts.Completed == 1 && len(w.status(open).Trouble) == 0 })
 		w.must(os.WriteFile(list, []byte("{\"lfn\": \"a\"}\n{\"lfn\": \"b\"}\n{\"lfn\": \"c\"}\n"), 0o644))
 		await(t, w, "the open one has three", func() bool { return w.lookup(open).Counts.Completed == 2 })
-		w.must(w.engine.CloseDataset(context.Background(), alice, "open"))
+		w.closeDataset(alice, "open")
 		await(t, w, "final", func() bool { return w.lookup(open).Status == "done" })
 	})
 }

@@ -88,4 +88,7 @@ type Service interface {
 	// Ban keeps somebody out, or with Lift lets them in again; nil lists the
 	// bans in force. All of it is Denied to who is no administrator.
 	Ban(ctx context.Context, c Caller, b *wire.Ban) (wire.Banned, error)
+	// Dataset adds files to a dataset, closes it, or shows some. Those of others
+	// are Denied to who is no administrator.
+	Dataset(ctx context.Context, c Caller, d wire.Dataset) (wire.Datasets, error)
 }

@@ -55,6 +55,9 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 	case wire.VerbOrder:
 		orders, err := c.service.Order(ctx, c.caller, req.Order)
 		return wire.Answer{Orders: orders}, err
+	case wire.VerbDataset:
+		sets, err := c.service.Dataset(ctx, c.caller, *req.Dataset)
+		return wire.Answer{Datasets: &sets}, err
 	case wire.VerbBan:
 		banned, err := c.service.Ban(ctx, c.caller, req.Ban)
 		return wire.Answer{Banned: &banned}, err

@@ -28,6 +28,9 @@ type GridFacts struct {
 	// are not what they were.
 	TarReady       bool
 	Recorded, Lost int
+	// Unproven says why it is not proven that all of the work was done exactly
+	// once, "" if it is.
+	Unproven string
 	// Waits says why no cluster takes its local jobs now, "" if one does.
 	Waits string
 	// Idle says why no more local jobs can be made just now, although the cutting
@@ -160,7 +163,8 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 //	killed on request, or every local job killed by itself   aborted
 //	failure, nothing ever submitted                          broken
 //	no local jobs                                            broken
-//	all completed (and no failure), nothing of it lost       done
+//	all completed (and no failure), nothing of it lost,
+//	and it is proven that all of the work was done           done
 //	some completed                                           finished
 //	none completed                                           failed
 func Final(f GridFacts) (jjm.GridStatus, string) {
@@ -172,10 +176,10 @@ func Final(f GridFacts) (jjm.GridStatus, string) {
 		return jjm.Broken, f.Failure
 	case n == 0:
 		return jjm.Broken, "the grid job made no local jobs"
-	case completed == n && f.Failure == "" && f.Lost == 0:
+	case completed == n && f.Failure == "" && f.Lost == 0 && f.Unproven == "":
 		return jjm.Done, ""
 	case completed > 0:
-		return jjm.Finished, also(f.Failure, also(Summary(f.Counts), lost(f)))
+		return jjm.Finished, also(f.Failure, also(Summary(f.Counts), also(lost(f), f.Unproven)))
 	case f.Counts[jjm.Killed] == n && f.Failure == "":
 		return jjm.Aborted, also("every local job was killed", Summary(f.Counts))
 	}

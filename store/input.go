@@ -209,6 +209,54 @@ func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, er
 	return all, nil
 }
 
+// InputFiles calls fn for the files of the master dataset that a step took notice
+// of, in order, with what has become of them. An error of fn ends it and comes
+// back as it is.
+func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int, fn func(n int64, state jjm.FileState, f jjm.File) error) error {
+	var stop error // of fn
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, "SELECT "+fileColumns+`, a.state FROM input_files AS a JOIN files AS f ON f.n = a.file
+			AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)
+			WHERE a.grid = ?1 AND a.step = ?2 ORDER BY a.file`, stepArgs(id, step), func(r row) error {
+			f, err := scanFile(r)
+			if err == nil {
+				stop = fn(r.int(0), jjm.FileState(r.int(9)), f)
+				err = stop
+			}
+			return err
+		})
+	})
+	if stop != nil {
+		return stop
+	}
+	if err != nil {
+		return s.fail(err, "read the files of grid job %d", id)
+	}
+	return nil
+}
+
+// OwnedEvents gives, by local job, how many events the whole files have that it
+// owns now; local jobs of which one file's are not known are left out.
+func (s *Store) OwnedEvents(ctx context.Context, id jjm.GridID) (map[int32]int64, error) {
+	out := map[int32]int64{}
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT c.local, sum(f.events), min(f.events) FROM cover_input AS c
+			JOIN inputs AS i ON i.grid = c.grid AND i.step = c.step AND i.master = 1
+			JOIN files AS f ON f.dataset = i.dataset AND f.n = c.file
+			WHERE c.grid = ? AND c.run = -1 AND c.first = 0 AND c.last = 9223372036854775807 AND c.released = 0
+			GROUP BY c.local`, args{}.int(int64(id)), func(r row) error {
+			if r.int(2) > 0 {
+				out[int32(r.int(0))] = r.int(1)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the events of grid job %d", id)
+	}
+	return out, nil
+}
+
 // FileStatus is what has become of a file with a step.
 type FileStatus struct {
 	File               int64 // its number in the dataset

@@ -29,7 +29,7 @@ const (
 // Verbs lists the verbs, in the order in which they are documented.
 func Verbs() []string {
 	return []string{VerbPing, VerbSubmit, VerbLookup, VerbKill, VerbRelease, VerbStatus, VerbList, VerbWait,
-		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan, VerbRenew}
+		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan, VerbRenew, VerbDataset}
 }
 
 // DecodeRequest reads a request line and checks its form: UTF-8, one JSON
@@ -74,7 +74,7 @@ func decodeError(err error) error {
 // members lists the JSON names a request may hold, at any depth.
 func members() []string {
 	var names []string
-	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order](), reflect.TypeFor[Ban](), reflect.TypeFor[jjm.Credential](), reflect.TypeFor[jjm.Origin]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order](), reflect.TypeFor[Ban](), reflect.TypeFor[Dataset](), reflect.TypeFor[jjm.File](), reflect.TypeFor[jjm.LumiRange](), reflect.TypeFor[jjm.Credential](), reflect.TypeFor[jjm.Origin]()} {
 		for f := range t.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !slices.Contains(names, name) {
@@ -122,6 +122,11 @@ func (r *Request) check() error {
 	}
 	if r.Verb == VerbBan {
 		if err := r.Ban.check(); err != nil {
+			return err
+		}
+	}
+	if r.Verb == VerbDataset {
+		if err := r.Dataset.check(); err != nil {
 			return err
 		}
 	}

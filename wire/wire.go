@@ -38,6 +38,7 @@ type Request struct {
 	Cluster     string           `json:"cluster,omitempty"`     // reset
 	Ban         *Ban             `json:"ban,omitempty"`         // ban; without it the bans in force are listed
 	Credentials []jjm.Credential `json:"credentials,omitempty"` // renew
+	Dataset     *Dataset         `json:"dataset,omitempty"`     // dataset
 }
 
 // The verbs.
@@ -61,6 +62,7 @@ const (
 	VerbReset    = "reset"
 	VerbBan      = "ban"
 	VerbRenew    = "renew"
+	VerbDataset  = "dataset"
 )
 
 // Submit hands over a job file.
@@ -130,6 +132,8 @@ type Answer struct {
 	// orders in force.
 	Orders []jjm.Order `json:"orders,omitempty"`
 	Banned *Banned     `json:"banned,omitempty"`
+	// Datasets answers dataset.
+	Datasets *Datasets `json:"datasets,omitempty"`
 	// Renewed answers renew: the kinds that were newer.
 	Renewed []string `json:"renewed,omitempty"`
 }
@@ -208,6 +212,8 @@ type Counts struct {
 	Failed     int `json:"failed"`
 	Killed     int `json:"killed"`
 	Held       int `json:"held"`
+	// GivenBack are those whose work others do again: they are in Total alone.
+	GivenBack int `json:"given_back,omitempty"`
 }
 
 // Killed answers kill for one reference.
@@ -258,6 +264,8 @@ type Status struct {
 	Accepted    jjm.Time     `json:"accepted"`
 	Ended       jjm.Time     `json:"ended,omitempty"`
 	Why         []string     `json:"why,omitempty"`
+	// Inputs are the datasets that it reads.
+	Inputs []Input `json:"inputs,omitempty"`
 	// Trouble tells what of it has been unknown for long, and since when.
 	Trouble []string `json:"trouble,omitempty"`
 	// Holds tells what of it is held, by whom and why; of many kinds those with

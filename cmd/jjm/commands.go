@@ -53,7 +53,7 @@ func groups() []group {
 		{"For gatekeepers", []command{submitCommand(), lookupCommand(), killCommand(), renewCommand()}},
 		{"For people", []command{
 			statusCommand(), listCommand(), waitCommand(), releaseCommand(), outputCommand(), catCommand(),
-			recordCommand(), historyCommand(), logCommand(), jobTypesCommand(), clustersCommand(), versionCommand(),
+			recordCommand(), historyCommand(), logCommand(), jobTypesCommand(), clustersCommand(), datasetCommand(), versionCommand(),
 		}},
 		{"For the site", []command{drainCommand(), pauseCommand(), resumeCommand(), banCommand(), unbanCommand(), bansCommand(), serveCommand(), configCommand()}},
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ type Fake struct {
 	// orders are in force.
 	orders []jjm.Order
 	bans   []jjm.Ban
+	sets   map[string]wire.DatasetState
 	// Hook, if set, is called at the start of every method with the verb and
 	// may block, panic or fail.
 	Hook func(ctx context.Context, verb string) error
@@ -553,6 +555,36 @@ func (f *Fake) Ban(ctx context.Context, c gate.Caller, b *wire.Ban) (wire.Banned
 		}
 	}
 	out.Bans = []jjm.Ban{given}
+	return out, nil
+}
+
+// Dataset counts files by the names of their datasets.
+func (f *Fake) Dataset(ctx context.Context, c gate.Caller, d wire.Dataset) (wire.Datasets, error) {
+	if err := f.hook(ctx, wire.VerbDataset); err != nil {
+		return wire.Datasets{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d.UID != nil && *d.UID != c.UID && !c.Admin {
+		return wire.Datasets{}, jjm.Errorf(jjm.Denied, "%s is no administrator", c.User)
+	}
+	if f.sets == nil {
+		f.sets = map[string]wire.DatasetState{}
+	}
+	out := wire.Datasets{Added: len(d.Files), Changed: d.Do == wire.DatasetClose}
+	if d.Do != wire.DatasetShow {
+		state := f.sets[d.Name]
+		state.Name, state.UID, state.Files = d.Name, c.UID, state.Files+int64(len(d.Files))
+		if d.Do == wire.DatasetClose {
+			state.Closed = 1
+		}
+		f.sets[d.Name] = state
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.sets)) {
+		if d.Name == "" || d.Name == name {
+			out.Shown = append(out.Shown, f.sets[name])
+		}
+	}
 	return out, nil
 }
 
