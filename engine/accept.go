@@ -31,7 +31,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	problems = append(problems, checkCredentials(spec, req.Credentials)...)
 	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
 	site := e.site(owner, req.BaseDir)
-	h, fit, more := e.examine(owner, spec, site)
+	h, fit, more := e.examine(ctx, owner, spec, site)
 	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {
 		return wire.Submitted{}, doc.Locate(problems).Err()
 	}
@@ -52,7 +52,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 
 // examine finds the mistakes that only the job type and the site can tell, the
 // handler, and the clusters that would be used.
-func (e *Engine) examine(owner jjm.Owner, spec *jjm.Spec, site handlers.Site) (h handlers.Handler, fit choice, problems jjm.Problems) {
+func (e *Engine) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) (h handlers.Handler, fit choice, problems jjm.Problems) {
 	h, err := e.deps.Types.Get(spec.Type)
 	if err != nil {
 		problems = append(problems, jjm.Problem{Field: "type", Text: trimField(err, "type")})
@@ -62,7 +62,7 @@ func (e *Engine) examine(owner jjm.Owner, spec *jjm.Spec, site handlers.Site) (h
 		}
 		problems = append(h.Check(spec, site), handlers.Fits(spec.Type, h.Describe(), spec)...)
 		if len(problems) == 0 {
-			problems = e.checkDatasets(owner, spec, h, site)
+			problems = e.checkDatasets(ctx, owner, spec, h, site)
 		}
 	}
 	problems = append(problems, checkInputs(spec, site)...)

@@ -237,6 +237,9 @@ func (e *Engine) ownEntries(ctx context.Context, job *jjm.GridJob, yield func(sa
 	g.job = *job
 	head := e.head(&g)
 	e.mem.RUnlock()
+	if err := e.fillInputs(ctx, &head); err != nil {
+		return err
+	}
 	for file, err := range e.deps.Records.Files(head) {
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 
 // checkDatasets finds what is wrong with what a job file reads, once its type has
 // found no fault with it. What would not be carried out is refused.
-func (e *Engine) checkDatasets(owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site) jjm.Problems {
+func (e *Engine) checkDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
@@ -24,6 +24,10 @@ func (e *Engine) checkDatasets(owner jjm.Owner, spec *jjm.Spec, h handlers.Handl
 	for i := range spec.Datasets {
 		field := fmt.Sprintf("datasets[%d].", i)
 		switch d := &spec.Datasets[i]; {
+		case len(d.Files) == 0 && d.From == "" && !fromOutside(d):
+			if _, err := e.store.DatasetNamed(ctx, owner.UID, d.Name); jjm.KindOf(err) == jjm.Gone {
+				bad(field+"name", "%s has no dataset %s: list its files, or make it with \"jjm dataset add\"", owner.User, d.Name)
+			}
 		case fromOutside(d):
 			if err := e.mayLook(owner); err != nil {
 				bad(field+map[bool]string{true: "watch", false: "program"}[d.Watch != ""], "%v", err)
@@ -40,6 +44,10 @@ func (e *Engine) checkDatasets(owner jjm.Owner, spec *jjm.Spec, h handlers.Handl
 	cut, err := h.Split(spec, site)
 	if err != nil {
 		bad("split", "%v", err)
+		return ps
+	}
+	if cut.Splitter == split.WMBSMergeBySize {
+		bad("split.by", "%s needs to know the local jobs that made the files, which this daemon does not tell it yet: use %s", cut.Splitter, split.ParentlessMergeBySize)
 		return ps
 	}
 	return tooMany(spec, cut, site)
@@ -157,27 +165,4 @@ func (c *change) openInputs(g *jjm.GridJob) error {
 		all = append(all, store.Reads{Dataset: id, Master: !d.Secondary, Attributes: d.Attributes})
 	}
 	return c.tx.OpenInputs(g.ID, 0, all)
-}
-
-// readInputs fills in what the parts of local jobs read, which is not kept in
-// memory.
-func (e *Engine) readInputs(ctx context.Context, ls []jjm.LocalJob) error {
-	wanted := map[jjm.GridID][]int32{}
-	for i := range ls {
-		if unit := ls[i].Part.Unit; unit != jjm.UnitEvent && unit != jjm.UnitRow {
-			wanted[ls[i].ID.Grid] = append(wanted[ls[i].ID.Grid], ls[i].ID.N)
-		}
-	}
-	for id, numbers := range wanted {
-		inputs, err := e.store.PartInputs(ctx, id, numbers)
-		if err != nil {
-			return err
-		}
-		for i := range ls {
-			if in, ok := inputs[ls[i].ID.N]; ok && ls[i].ID.Grid == id {
-				ls[i].Part.Input, ls[i].Origin = in.Input, in.Origin
-			}
-		}
-	}
-	return nil
 }

@@ -66,7 +66,7 @@ func (fileType) Command(_ *jjm.Spec, l *jjm.LocalJob) (handlers.Command, error) 
 func inline(n int) string {
 	var files []string
 	for i := range n {
-		files = append(files, fmt.Sprintf("{lfn = %q, events = 100, size = 1000}", lfn(i)))
+		files = append(files, fmt.Sprintf("{lfn = %q, events = 100, size = 1000, locations = [\"here\"]}", lfn(i)))
 	}
 	return "files = [" + strings.Join(files, ", ") + "]\n"
 }
@@ -226,6 +226,8 @@ func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
 func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 	raw := "name = \"raw\"\n"
 	for text, field := range map[string]string{
+		fileJob("", raw): "datasets[0].name",
+		fileJob("", raw+inline(1)+"\n[split]\nby = \"WMBSMergeBySize\"\n"):                                    "split.by",
 		fileJob("", raw+"from = \"bad.jsonl\"\n"):                                                             "datasets[0].from",
 		fileJob("", raw+"from = \"none.jsonl\"\n"):                                                            "datasets[0].from",
 		fileJob("", raw+inline(1)+"[[datasets]]\nname = \"b\"\n"):                                             "datasets[1]",
@@ -247,13 +249,28 @@ func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 	}
 }
 
-// A dataset that is not there ends the grid job with the remedy.
-func TestDatasets_OneThatIsNotThereIsNamed(t *testing.T) {
-	inWorld(t, options{}, func(t *testing.T, w *world) {
-		id := w.submit(alice, fileJob("", "name = \"raw\"\n"))
-		w.final(10*time.Minute, id)
-		if l := w.lookup(id); l.Status != "broken" || !strings.Contains(l.Message, "jjm dataset add") {
-			t.Errorf("%+v", l)
+// A file waits until the other grid jobs that read it have processed it; what
+// failed with one of them is left out.
+func TestDatasets_ASiblingFollowsTheOthers(t *testing.T) {
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.Grid == 1 && id.N == 1 {
+			return adaptertest.Play{Keyword: "-", Exit: 3, Life: 2 * time.Hour}
+		}
+		return adaptertest.Play{}
+	}
+	inWorld(t, options{play: play, config: func(c *engineConfig) { c.MaxAttempts = 1 }}, func(t *testing.T, w *world) {
+		first := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(6)))
+		w.until(time.Hour, "cut", func() bool { return w.lookup(first).Counts.Total == 3 })
+		second := w.submit(alice, fileJob("", "name = \"raw\"\n\n[split]\nby = \"SiblingProcessingBased\"\nparams = {files_per_job = 2}\n"))
+		w.until(time.Hour, "the first two parts are followed", func() bool { return w.lookup(second).Counts.Completed == 2 })
+		w.pass(10 * time.Minute)
+		if l := w.lookup(second); l.Status != "running" || l.Counts.Total != 2 {
+			t.Errorf("one part of the first still runs: %+v", l)
+		}
+		w.final(12*time.Hour, first, second)
+		in := w.input(second)
+		if l := w.lookup(second); l.Status != "done" || in.Files != 6 || in.ToBeUsed != 4 || in.Finished != 4 {
+			t.Errorf("%+v %+v", l, in)
 		}
 	})
 }
@@ -298,6 +315,9 @@ func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
 		got, err := do(alice, wire.Dataset{Do: wire.DatasetShow, Name: "raw"})
 		if err != nil || len(got.Shown) != 1 || got.Shown[0].Closed == 0 || got.Shown[0].Events != 3 {
 			t.Errorf("%+v %v", got, err)
+		}
+		if got, err := w.engine.Record(context.Background(), alice, id, "/gridjob/inputs/dataset/@finished"); err != nil || !slices.Equal(got, []string{"1"}) {
+			t.Errorf("the record says %q; %v", got, err)
 		}
 		if in := w.status(id).Inputs; len(in) != 1 || in[0].Dataset != "raw" || in[0].Counts.Finished != 1 || in[0].Open {
 			t.Errorf("status shows %+v", in)

@@ -258,6 +258,11 @@ func (e *Engine) workOf(ctx context.Context, job *jjm.GridJob, f *feed) (split.W
 	if err != nil {
 		return work, err
 	}
+	if job.Step.Splitter == split.SiblingProcessingBased {
+		if work.Siblings, err = e.siblingsOf(ctx, job.ID, f.numbers); err != nil {
+			return work, err
+		}
+	}
 	inputs, err := e.store.Inputs(ctx, job.ID)
 	if err != nil {
 		return work, err
@@ -277,4 +282,24 @@ func (e *Engine) workOf(ctx context.Context, job *jjm.GridJob, f *feed) (split.W
 		work.Secondary = append(work.Secondary, s)
 	}
 	return work, nil
+}
+
+// siblingsOf gives the states of files with the other grid jobs that read them.
+func (e *Engine) siblingsOf(ctx context.Context, id jjm.GridID, numbers []int64) ([]split.SiblingState, error) {
+	states, err := e.store.Siblings(ctx, id, 0, split.SiblingProcessingBased)
+	if err != nil || states == nil {
+		return nil, err
+	}
+	out := make([]split.SiblingState, len(numbers))
+	for i, n := range numbers {
+		switch states[n] {
+		case jjm.FileFinished:
+			out[i] = split.SiblingDone
+		case jjm.FileFailed:
+			out[i] = split.SiblingFailed
+		default:
+			out[i] = split.SiblingPending
+		}
+	}
+	return out, nil
 }

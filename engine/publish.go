@@ -82,7 +82,10 @@ func (e *Engine) publishNow(ctx context.Context, id jjm.GridID) {
 	if !ok {
 		return
 	}
-	err := e.deps.Records.Publish(ctx, head, e.shards(id, shards))
+	err := e.fillInputs(ctx, &head)
+	if err == nil {
+		err = e.deps.Records.Publish(ctx, head, e.shards(id, shards))
+	}
 	if err == nil && !e.pointHandle(g) {
 		e.mem.Lock()
 		g.headDirty = true
@@ -104,6 +107,15 @@ func (e *Engine) publishNow(ctx context.Context, id jjm.GridID) {
 		}
 	}
 	e.mem.Unlock()
+}
+
+// fillInputs adds to a record what the grid job reads, as it is stored.
+func (e *Engine) fillInputs(ctx context.Context, h *xmldb.Head) error {
+	inputs, err := e.inputsOf(ctx, &h.Grid)
+	for _, in := range inputs {
+		h.Inputs = append(h.Inputs, xmldb.Input{Name: in.Dataset, Master: in.Master, Open: in.Open, Counts: in.Counts})
+	}
+	return err
 }
 
 // behind reports whether a grid job's record is not as it should be.

@@ -197,45 +197,6 @@ func (c *cluster) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.Lo
 	return members
 }
 
-// assignments are what the wrappers of the next attempts of local jobs are told.
-func (e *Engine) assignments(ctx context.Context, members []jjm.LocalJob) ([]sandbox.Assignment, error) {
-	if err := e.readInputs(ctx, members); err != nil {
-		return nil, err
-	}
-	as := make([]sandbox.Assignment, len(members))
-	specs := map[jjm.GridID]*jjm.Spec{}
-	for i := range members {
-		l := &members[i]
-		if specs[l.ID.Grid] == nil {
-			job := e.jobOf(l.ID.Grid)
-			specs[l.ID.Grid] = &job.Spec
-		}
-		a, err := e.assignment(specs[l.ID.Grid], l)
-		if err != nil {
-			return nil, err
-		}
-		as[i] = a
-	}
-	return as, nil
-}
-
-// assignment is what the wrapper of l's next attempt is told.
-func (e *Engine) assignment(spec *jjm.Spec, l *jjm.LocalJob) (sandbox.Assignment, error) {
-	h, err := e.deps.Types.Get(spec.Type)
-	if err != nil {
-		return sandbox.Assignment{}, err
-	}
-	cmd, err := h.Command(spec, l)
-	if err != nil {
-		return sandbox.Assignment{}, fmt.Errorf("command of %s: %w", l.ID, err)
-	}
-	return sandbox.Assignment{
-		Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt,
-		Argv: cmd.Argv, Env: cmd.Env, Outputs: cmd.Outputs,
-		RetryArgs: l.RetryArgs, Part: l.Part,
-	}, nil
-}
-
 // launch stores the intent and then acts on it.
 func (c *cluster) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	if len(b.Members) == 0 {

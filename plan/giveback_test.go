@@ -35,3 +35,27 @@ func TestGiveBack_FilesAreProcessedAgainUnlessThatIsHopeless(t *testing.T) {
 		}
 	}
 }
+
+func TestFinal_WhatDoesNotProveIsNotDone(t *testing.T) {
+	f := GridFacts{Made: 2, EverSubmitted: true, Unproven: "3 events missing"}
+	f.Counts[jjm.Completed] = 2
+	if status, why := Final(f); status != jjm.Finished || why != "2 of 2 local jobs completed; 3 events missing" {
+		t.Errorf("%s: %s", status, why)
+	}
+}
+
+func TestGrid_AnOpenDatasetKeepsItAlive(t *testing.T) {
+	f := GridFacts{Prepared: true, Idle: "files are to come"}
+	if a := Grid(f); a != (GridAction{Status: jjm.Pending, Reason: "files are to come"}) {
+		t.Errorf("nothing was made yet: %+v", a)
+	}
+	f.Made, f.EverSubmitted = 2, true
+	f.Counts[jjm.Completed] = 2
+	if a := Grid(f); a != (GridAction{Status: jjm.GridRunning}) {
+		t.Errorf("all that there is is done: %+v", a)
+	}
+	f.Closed = true
+	if a := Grid(f); a.Do != Collect {
+		t.Errorf("no more will come: %+v", a)
+	}
+}

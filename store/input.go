@@ -166,6 +166,38 @@ func (s *Store) Available(ctx context.Context, id jjm.GridID, step int, fn func(
 		WHERE a.grid = ?1 AND a.step = ?2 AND a.avail = 1 ORDER BY a.file`, stepArgs(id, step), fn)
 }
 
+// Siblings gives, by number, what became of the files that a step can still cut
+// with the other steps that read them as master: FileFinished if all of them are
+// done with it, FileFailed if one failed, or is over without it, else FilePicked.
+// Steps of the given splitter do not count: they would wait for one another. It is
+// nil if there are no others.
+func (s *Store) Siblings(ctx context.Context, id jjm.GridID, step int, except string) (map[int64]jjm.FileState, error) {
+	var out map[int64]jjm.FileState
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT a.file, max(CASE WHEN o.state = 2 OR o.state > 3 THEN 2 WHEN o.state = 3 OR g.status IN (6, 7, 8, 9, 11) THEN 3 ELSE 1 END),
+				min(coalesce(o.state, 0) = 2 OR coalesce(o.state, 0) > 3)
+			FROM inputs AS i JOIN input_files AS a ON a.grid = i.grid AND a.step = i.step AND a.avail = 1
+			JOIN inputs AS j ON j.dataset = i.dataset AND j.master = 1 AND (j.grid <> i.grid OR j.step <> i.step)
+			JOIN grid_jobs AS g ON g.id = j.grid AND coalesce(g.splitter, '') <> ?3
+			LEFT JOIN input_files AS o ON o.grid = j.grid AND o.step = j.step AND o.file = a.file
+			WHERE i.grid = ?1 AND i.step = ?2 AND i.master = 1 GROUP BY a.file`, stepArgs(id, step).value(except), func(r row) error {
+			if out == nil {
+				out = map[int64]jjm.FileState{}
+			}
+			state := jjm.FileState(r.int(1))
+			if state == jjm.FileFinished && !r.bool(2) {
+				state = jjm.FilePicked // done with one, and not with all
+			}
+			out[r.int(0)] = state
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the siblings of grid job %d", id)
+	}
+	return out, nil
+}
+
 const inputColumns = `i.dataset, i.master, i.attributes, i.step, d.name, d.closed, i.files, i.to_be_used, i.used,
 	i.finished, i.failed, i.events, i.events_used`
 

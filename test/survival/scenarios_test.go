@@ -19,7 +19,7 @@ import (
 // to, and why.
 func elsewhere() map[string]string {
 	const twoPhase = "only two-phase batch systems take bulks held and release them"
-	const datasets = "no built-in job type reads datasets yet; the engine's own crash tests come there"
+	const datasets = "datasets_test.go goes there"
 	const holds = "the embedded batch system holds no job; the engine's own crash tests come there"
 	return map[string]string{"release.before-commit": twoPhase, "release.after-commit": twoPhase,
 		"notice.before-commit": datasets, "notice.after-commit": datasets,
