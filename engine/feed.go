@@ -23,6 +23,9 @@ type reads struct {
 	// idle says why nothing can be cut now, "" if it was not found out yet, or
 	// something new is known.
 	idle string
+	// due is when to look again although nothing is known, where time alone may
+	// let more be cut; 0 = not set.
+	due jjm.Time
 	// trouble is why files of datasets that come from outside do not come, by
 	// their place in the job file.
 	trouble map[int]string
@@ -63,8 +66,15 @@ func (e *Engine) lookAgain(id jjm.GridID) (again time.Duration) {
 	if g == nil || g.idle() == "" || !timed(g.job.Step.Splitter) {
 		return 0
 	}
-	g.reads.idle = ""
-	return e.conf().DatasetPoll.D()
+	r, now, poll := g.reads, jjm.At(e.now()), e.conf().DatasetPoll.D()
+	if r.due == 0 || r.due > now.Add(poll) { // or the clock was set back
+		r.due = now.Add(poll)
+	}
+	if now < r.due {
+		return r.due.Sub(now)
+	}
+	r.idle, r.due = "", 0
+	return time.Millisecond
 }
 
 // timed reports whether what a splitter cuts depends on more than its files.
@@ -113,7 +123,12 @@ func (e *Engine) feed(ctx context.Context, job *jjm.GridJob, cut *cutting) error
 	if most := e.conf().MaxLocalJobs; job.Step.Made+len(parts) > most {
 		return jjm.Errorf(jjm.Invalid, "grid job %s would make more than the %d local jobs that this site allows (engine.max_local_jobs): make larger parts", job.ID, most)
 	}
-	stored, over := false, false
+	over := !left.More && left.Waiting == 0 && f.complete
+	if len(parts) == 0 && !left.More && !over && len(left.Done)+len(left.Dropped) == 0 && bytes.Equal(text, f.carry) {
+		e.rest(job.ID, f.news, left) // nothing to store
+		return nil
+	}
+	stored := false
 	err = e.change(ctx, "generate", func(c *change) error {
 		g := c.grid(job.ID)
 		if g == nil || g.Step.Made != f.made || !bytes.Equal(g.Step.Carry, f.carry) || g.Step.Closed {
@@ -122,7 +137,6 @@ func (e *Engine) feed(ctx context.Context, job *jjm.GridJob, cut *cutting) error
 		stored = true
 		c.insert(g, parts)
 		g.Step.Carry, g.Step.Made = text, g.Step.Made+len(parts)
-		over = !left.More && left.Waiting == 0 && f.complete
 		g.Step.Closed = over
 		g.Step.Expected = max(g.Step.Expected, g.Step.Made)
 		if over {

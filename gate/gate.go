@@ -72,6 +72,10 @@ type Service interface {
 	History(ctx context.Context, c Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error)
 	// Log gives jjm's own log of the grid job.
 	Log(ctx context.Context, c Caller, id jjm.GridID) ([]string, error)
+	// Verify proves or refutes that the work of a grid job was done exactly once.
+	// With the name of a file it makes the job file of a recovery, if something is
+	// missing; that is a Conflict while the grid job is not over.
+	Verify(ctx context.Context, c Caller, id jjm.GridID, recovery string) (wire.Verified, error)
 	// JobTypes documents the job types of this site.
 	JobTypes() []wire.JobType
 	// Clusters gives the state of the batch systems.

@@ -289,6 +289,37 @@ func (s *Store) OwnedEvents(ctx context.Context, id jjm.GridID) (map[int32]int64
 	return out, nil
 }
 
+// InputUnit gives the unit of the parts of a grid job, "" if it has none yet.
+func (s *Store) InputUnit(ctx context.Context, id jjm.GridID) (string, error) {
+	found := ""
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT unit FROM local_jobs WHERE grid = ?1 AND n = 0 UNION ALL
+			SELECT unit FROM history_local_jobs WHERE grid = ?1 AND n = 0`, args{}.int(int64(id)), func(r row) error {
+			found = unit(r.text(0))
+			return nil
+		})
+	})
+	if err != nil {
+		return "", s.fail(err, "read the unit of grid job %d", id)
+	}
+	return found, nil
+}
+
+// InputFile gives a file of the master dataset of a grid job by its name; one that
+// is not there is Gone.
+func (s *Store) InputFile(ctx context.Context, id jjm.GridID, lfn string) (f jjm.File, err error) {
+	found := false
+	err = s.eachFile(ctx, "SELECT "+fileColumns+` FROM inputs AS i JOIN files AS f ON f.dataset = i.dataset
+		WHERE i.grid = ? AND i.step = 0 AND i.master = 1 AND f.lfn = ?`, args{}.int(int64(id)).text(lfn), func(_ int64, got jjm.File) error {
+		f, found = got, true
+		return nil
+	})
+	if err == nil && !found {
+		err = jjm.Errorf(jjm.Gone, "store: grid job %d reads no file %.80q", id, lfn)
+	}
+	return f, err
+}
+
 // FileStatus is what has become of a file with a step.
 type FileStatus struct {
 	File               int64 // its number in the dataset

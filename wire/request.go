@@ -29,7 +29,7 @@ const (
 // Verbs lists the verbs, in the order in which they are documented.
 func Verbs() []string {
 	return []string{VerbPing, VerbSubmit, VerbLookup, VerbKill, VerbRelease, VerbStatus, VerbList, VerbWait,
-		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan, VerbRenew, VerbDataset}
+		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan, VerbRenew, VerbDataset, VerbVerify}
 }
 
 // DecodeRequest reads a request line and checks its form: UTF-8, one JSON
@@ -139,6 +139,9 @@ func (r *Request) check() error {
 	if len(r.Path) > maxPath || strings.ContainsRune(r.Path, 0) {
 		return jjm.Errorf(jjm.Invalid, "path: want a query of at most %d bytes without NUL", maxPath)
 	}
+	if len(r.Recovery) > maxPath || !oneLine(r.Recovery) || strings.Contains(r.Recovery, "/") {
+		return jjm.Errorf(jjm.Invalid, "recovery %.80q: want the name of a file, without folders", r.Recovery)
+	}
 	if r.Verb == VerbCat && !slices.Contains(Files(), r.File) {
 		return jjm.Errorf(jjm.Invalid, "file %.40q: want one of %v", r.File, Files())
 	}
@@ -164,7 +167,7 @@ func (r *Request) checkRefs() error {
 		if !r.Orders && len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "history: %d refs: want exactly one id, or orders", len(r.Refs))
 		}
-	case VerbRecord, VerbOutput, VerbCat, VerbLog, VerbRenew:
+	case VerbRecord, VerbOutput, VerbCat, VerbLog, VerbRenew, VerbVerify:
 		if len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "%s: %d refs: want exactly one id", r.Verb, len(r.Refs))
 		}

@@ -31,6 +31,8 @@ type Job struct {
 	Record  []string
 	Log     []string
 	History []jjm.JournalEntry
+	// Verified answers verify.
+	Verified wire.Verified
 	// Live makes followed files grow on: their text is read again.
 	Live bool
 }
@@ -601,4 +603,22 @@ func (f *Fake) Renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []
 		kinds = append(kinds, one.Kind)
 	}
 	return kinds, nil
+}
+
+// Verify gives what the test put there.
+func (f *Fake) Verify(ctx context.Context, c gate.Caller, id jjm.GridID, recovery string) (wire.Verified, error) {
+	if err := f.hook(ctx, wire.VerbVerify); err != nil {
+		return wire.Verified{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j, err := f.get(c, id)
+	if err != nil {
+		return wire.Verified{}, err
+	}
+	v := j.Verified
+	if v.ID = id; recovery == "" {
+		v.Recovery, v.RecoveryFiles = "", ""
+	}
+	return v, nil
 }
