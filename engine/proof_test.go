@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -71,23 +70,6 @@ func TestVerify_AKilledGridJobLacksWhatWasNotDone(t *testing.T) {
 		w.final(time.Hour, s.ID)
 		if again := w.proof(s.ID, ""); again.Expected != v.Missing || again.Missing != 0 {
 			t.Errorf("%d events were missing, the recovery: %+v", v.Missing, again)
-		}
-	})
-}
-
-func TestDatasets_AreRefusedAsLongAsTheEngineDoesNotProcessThem(t *testing.T) {
-	inWorld(t, options{}, func(t *testing.T, w *world) {
-		_, err := w.trySubmit(alice, "", "type = \"reprocess\"\n[[datasets]]\nname = \"raw\"\nfiles = [{ lfn = \"a\" }]\n[params]\ncommand = [\"x\"]\n")
-		if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "job.toml:2: datasets: this version reads datasets") {
-			t.Error(err)
-		}
-		_, err = w.trySubmit(alice, "", "output_dataset = \"x\"\n"+mc(1))
-		if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "output_dataset: this version") {
-			t.Error(err)
-		}
-		_, err = w.trySubmit(alice, "", "[split]\nby = \"FileBased\"\n"+strings.Replace(mc(1), "name = \"mc\"", "", 1))
-		if jjm.KindOf(err) != jjm.Invalid {
-			t.Error(err)
 		}
 	})
 }

@@ -98,9 +98,8 @@ type entry struct {
 
 // delta is by how much a file's row changes.
 type delta struct {
-	open, lost         int64
-	whole              bool // none of it can be cut any more
-	attempts, failures int64
+	open, lost int64
+	whole      bool // none of it can be cut any more
 }
 
 func (o *owning) start(tx *Tx, id jjm.GridID) error {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"jjm"
+	"jjm/cover"
 	"jjm/store"
 	"jjm/wire"
 )
@@ -153,6 +154,9 @@ func (s *site) checkDataset(id jjm.GridID) {
 	slices.Sort(collected)
 	if !slices.Equal(collected, want) {
 		s.t.Errorf("the tar has outputs of %q, want of each of 40 files once", collected)
+	}
+	if v := s.must(wire.Request{Verb: wire.VerbVerify, Refs: []string{id.String()}}).Verify; v == nil || v.Verdict != cover.Proven || v.Proven != 40 {
+		s.t.Errorf("verify says %+v, want 40 files proven", v)
 	}
 	s.stop()
 	s.checkMade(id, want)
