@@ -1,5 +1,10 @@
 package jjm
 
+import (
+	"fmt"
+	"regexp"
+)
+
 // Dataset names files that are processed together. Files of it may come, and
 // be cut, as long as it is open.
 type Dataset struct {
@@ -14,6 +19,21 @@ type Dataset struct {
 	Attributes string `json:"attributes,omitempty"`
 	// Closed says that no more files will come.
 	Closed bool `json:"closed,omitempty"`
+}
+
+// datasetName is the form of names of datasets: what catalogues of experiments
+// use, slashes included.
+var datasetName = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9._:/+=@#-]{0,254}$`)
+
+// CheckDatasetName says what is wrong with the name of a dataset, or nothing.
+func CheckDatasetName(s string) string {
+	if s == "" {
+		return "is missing: name the dataset"
+	}
+	if !datasetName.MatchString(s) {
+		return fmt.Sprintf("%.60q: want 1 to 255 of the characters A-Z a-z 0-9 . _ : / + = @ # - and a letter, digit, _ or / in front", s)
+	}
+	return ""
 }
 
 // File is one file of a dataset.

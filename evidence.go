@@ -51,6 +51,9 @@ type Result struct {
 	GLF string `json:"glf"`
 	// Outputs are the files collected.
 	Outputs []Output `json:"outputs,omitempty"`
+	// Processed is how much the application says that it processed, nil if it
+	// says nothing.
+	Processed *Processed `json:"processed,omitempty"`
 	// Error is the wrapper's own trouble: a full disk, a lost file system, an
 	// application that could not be started. Empty if it did its duty.
 	Error string `json:"error,omitempty"`
@@ -63,6 +66,15 @@ type Output struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
 	Absent string `json:"absent,omitempty"`
+}
+
+// Processed is how much of its part an application says that it processed, by a
+// record "INFO processed=250" of its log file, or "INFO processed=250 events".
+type Processed struct {
+	Count int64 `json:"count"`
+	// Unit is what was counted: events, files, sections or rows; "" is the unit
+	// of the part.
+	Unit string `json:"unit,omitempty"`
 }
 
 // AttemptID names the attempt the result is about.

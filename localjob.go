@@ -3,10 +3,13 @@ package jjm
 // LocalJob is one job for a batch system: a part of a grid job, and what has
 // become of it so far. A retry is a new attempt of the same local job.
 type LocalJob struct {
-	ID    LocalID `json:"id"`
-	Part  Part    `json:"part"`
-	State State   `json:"state"`
-	Phase Phase   `json:"phase,omitempty"`
+	ID   LocalID `json:"id"`
+	Part Part    `json:"part"`
+	// Origin is whose work this is, nil if it was nobody's before. It is set when
+	// the local job is made, and not kept in memory.
+	Origin *Successor `json:"origin,omitempty"`
+	State  State      `json:"state"`
+	Phase  Phase      `json:"phase,omitempty"`
 	// Attempt is the number of the current attempt, from 0.
 	Attempt int32 `json:"attempt"`
 	// Counters count failures against the retry limits, over all attempts.
@@ -43,6 +46,14 @@ type LocalJob struct {
 	// there; nil if it says nothing. It is in memory only, and never changed in
 	// place.
 	Waits *Waiting `json:"waits,omitempty"`
+}
+
+// Successor says of a local job whose work it does again.
+type Successor struct {
+	// Local is the number of the local job that gave it back, and Before how many
+	// had it before, that one included.
+	Local  int32 `json:"local"`
+	Before int32 `json:"before"`
 }
 
 // Waiting is why a batch job waits and until when, in the batch system's words.

@@ -36,6 +36,21 @@ type Spec struct {
 	// Credentials are the kinds that the jobs want, of those given with the
 	// submission: ProxyKind, TokenKind.
 	Credentials []string `json:"credentials,omitempty"`
+	// Datasets are what the job reads: one master, and any number of secondary
+	// ones. Empty: the type makes its work itself.
+	Datasets []DatasetInput `json:"datasets,omitempty"`
+	// Split says how the master dataset is cut, where the type leaves that open;
+	// nil is the type's own way.
+	Split *Splitting `json:"split,omitempty"`
+	// OutputDataset gets the outputs of completed local jobs as files, whose
+	// parents are the files that the local job owned (decision R27); "" is none.
+	OutputDataset string `json:"output_dataset,omitempty"`
+	// Only are the events or rows to process, by number, of those that the type
+	// would make; nil is all. A recovery does what is missing so.
+	Only []Span `json:"only,omitempty"`
+	// FirstSerial is the number of the first part, 0 = 1: a recovery goes on after
+	// those of the grid job that it is for, so that no seed comes twice.
+	FirstSerial int64 `json:"first_serial,omitempty"`
 	// Params are the job type's own settings.
 	Params map[string]any `json:"params,omitempty"`
 }

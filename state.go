@@ -62,6 +62,7 @@ const (
 	ByPerson     Phase = "cancelled"        // killed: by a person or the gatekeeper
 	BySystem     Phase = "closed"           // killed or failed: by jjm itself
 	HeldByApp    Phase = "application-hold" // held: the application asked
+	GivenBack    Phase = "given-back"       // failed or killed: its work went to another local job
 	HeldByBatch  Phase = "batch-cancel"     // held: cancelled in the batch system by someone else
 )
 

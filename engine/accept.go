@@ -30,8 +30,9 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	problems = append(problems, req.Origin.Problems()...)
 	req.Origin = told(req.Origin, req.Credentials)
 	problems = append(problems, checkCredentials(spec, req.Credentials)...)
-	site := e.site(jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}, req.BaseDir)
-	h, fit, more := e.examine(spec, site)
+	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
+	site := e.site(owner, req.BaseDir)
+	h, fit, more := e.examine(ctx, owner, spec, site)
 	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {
 		return wire.Submitted{}, doc.Locate(problems).Err()
 	}
@@ -52,7 +53,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 
 // examine finds the mistakes that only the job type and the site can tell, the
 // handler, and the clusters that would be used.
-func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler, fit choice, problems jjm.Problems) {
+func (e *Engine) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) (h handlers.Handler, fit choice, problems jjm.Problems) {
 	h, err := e.deps.Types.Get(spec.Type)
 	if err != nil {
 		problems = append(problems, jjm.Problem{Field: "type", Text: trimField(err, "type")})
@@ -60,7 +61,10 @@ func (e *Engine) examine(spec *jjm.Spec, site handlers.Site) (h handlers.Handler
 		if spec.Result == "" {
 			spec.Result = h.Describe().Result
 		}
-		problems = h.Check(spec, site)
+		problems = append(h.Check(spec, site), handlers.Fits(spec.Type, h.Describe(), spec)...)
+		if len(problems) == 0 {
+			problems = e.checkDatasets(ctx, owner, spec, h, site)
+		}
 	}
 	problems = append(problems, checkInputs(spec, site)...)
 	fit, more := e.choose(spec)
@@ -94,6 +98,9 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 			Spec:  spec, BaseDir: req.BaseDir, Accepted: c.now, Changed: c.now, Origin: req.Origin,
 		}
 		if err := c.tx.InsertGrid(&job); err != nil {
+			return err
+		}
+		if err := c.makeOutput(&job); err != nil {
 			return err
 		}
 		if err := c.keyed(caller.UID, spec.Key, job.ID); err != nil {
@@ -232,7 +239,12 @@ func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, 
 	if err != nil {
 		return wire.Submitted{}, err
 	}
-	parts, _, _, err := splitter.Cut(cut.Work, split.Limits{MaxParts: 10}, cut.Params, split.Carry{})
+	for i := range spec.Datasets {
+		if d := &spec.Datasets[i]; !d.Secondary {
+			cut.Work.Files, cut.Work.Closed = d.Files, !d.Open // as far as the job file lists them
+		}
+	}
+	parts, _, _, err := splitter.Cut(cut.Work, split.Limits{MaxParts: 10}, cut.Params, firstCarry(spec))
 	if err != nil {
 		return wire.Submitted{}, err
 	}
@@ -246,6 +258,11 @@ func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, 
 		plan.Commands = append(plan.Commands, cmd.Argv)
 	}
 	return wire.Submitted{Plan: plan}, nil
+}
+
+// firstCarry begins the cutting.
+func firstCarry(spec *jjm.Spec) split.Carry {
+	return split.Carry{Serial: max(spec.FirstSerial-1, 0)}
 }
 
 // trimField drops a leading "field: " that the problem itself will carry.

@@ -31,7 +31,10 @@ func (e *Engine) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, file 
 	}
 	l := s.Locals[0]
 	if file == "script" {
-		text, err := e.script(&job, &l)
+		if err := e.readInputs(ctx, s.Locals[:1]); err != nil {
+			return nil, nil, err
+		}
+		text, err := e.script(&job, &s.Locals[0])
 		return io.NopCloser(strings.NewReader(text)), func() bool { return false }, err
 	}
 	ar, err := e.areas.of(job.Owner)

@@ -11,6 +11,7 @@ import (
 // which are stored together and only then become visible in memory.
 type change struct {
 	e    *Engine
+	ctx  context.Context
 	tx   *store.Tx
 	name string // of the loop, for the journal and the failpoints
 	now  jjm.Time
@@ -27,8 +28,10 @@ type change struct {
 	drop     []jjm.GridID
 	orders   func() // makes changed orders or bans visible, if there are any
 	refused  map[jjm.GridID]refusal
-	kills    []jjm.AttemptID // to be looked at once memory shows the wish
-	frees    []jjm.AttemptID // to be released in their batch systems
+	kills    []jjm.AttemptID   // to be looked at once memory shows the wish
+	frees    []jjm.AttemptID   // to be released in their batch systems
+	then     []func() error    // further changes of the store, after the local jobs'
+	news     []store.DatasetID // datasets with new files, or closed
 }
 
 // change runs decide, which reads memory and fills the change, commits what it
@@ -38,7 +41,7 @@ func (e *Engine) change(ctx context.Context, name string, decide func(*change) e
 	e.write.Lock()
 	defer e.write.Unlock()
 	c := &change{
-		e: e, name: name, now: jjm.At(e.now()),
+		e: e, ctx: ctx, name: name, now: jjm.At(e.now()),
 		grids:  map[jjm.GridID]*jjm.GridJob{},
 		locals: map[jjm.LocalID]*jjm.LocalJob{},
 		bulks:  map[jjm.Tag]*jjm.Bulk{},
@@ -161,10 +164,9 @@ func stateWord(s jjm.State, p jjm.Phase) string {
 
 // flush writes everything inside the transaction.
 func (c *change) flush() error {
-	if len(c.inserted) > 0 {
-		if err := c.tx.InsertLocals(c.inserted); err != nil {
-			return err
-		}
+	ended, err := c.justEnded()
+	if err != nil {
+		return err
 	}
 	for _, b := range c.created {
 		if err := c.tx.InsertBulk(b); err != nil {
@@ -178,6 +180,22 @@ func (c *change) flush() error {
 	}
 	if len(c.order) > 0 {
 		if err := c.tx.SaveLocals(c.order); err != nil {
+			return err
+		}
+	}
+	if err := c.endInputs(ended); err != nil { // first what was owned goes back, then it is owned anew
+		return err
+	}
+	if len(c.inserted) > 0 {
+		if err := c.tx.InsertLocals(c.inserted); err != nil {
+			return err
+		}
+	}
+	if err := c.addOutputs(); err != nil {
+		return err
+	}
+	for _, do := range c.then {
+		if err := do(); err != nil {
 			return err
 		}
 	}
@@ -227,8 +245,9 @@ func (c *change) apply() {
 		g.headDirty = true
 		g.version++
 	}
-	for i := range c.inserted {
-		e.grids[c.inserted[i].ID.Grid].put(c.inserted[i])
+	for _, l := range c.inserted {
+		l.Part.Input, l.Origin = nil, nil // read from the store where it is needed
+		e.grids[l.ID.Grid].put(l)
 	}
 	for _, l := range c.order {
 		g := e.grids[l.ID.Grid]
@@ -267,6 +286,7 @@ func (c *change) apply() {
 	if c.orders != nil {
 		c.orders()
 	}
+	e.tellReaders(c.news)
 }
 
 // refusal is why a cluster will never take the local jobs of a grid job.

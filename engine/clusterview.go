@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -103,6 +104,13 @@ func (e *Engine) troubleOf(g *grid) []string {
 		return nil
 	}
 	var out []string
+	if g.reads != nil {
+		for _, i := range slices.Sorted(maps.Keys(g.reads.trouble)) {
+			if text := g.reads.trouble[i]; text != "" {
+				out = append(out, text)
+			}
+		}
+	}
 	for _, name := range e.names {
 		if c := e.clusters[name]; slices.Contains(g.job.Step.Clusters, name) || g.on[name] != nil {
 			out = append(append(out, c.outage()...), c.doubts(g.job.ID)...)

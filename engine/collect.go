@@ -25,6 +25,9 @@ func (e *Engine) collect(ctx context.Context, id jjm.GridID) error {
 	e.markAll(id)
 	e.publishNow(ctx, id)
 	final := e.finalRow(id, &facts)
+	if err := e.checkDone(ctx, &final, &facts); err != nil {
+		return err
+	}
 	ar, err := e.areas.of(final.Owner)
 	if err != nil {
 		return err
@@ -63,7 +66,7 @@ func (e *Engine) collect(ctx context.Context, id jjm.GridID) error {
 			cause = final.Reason + "; " + cause
 		}
 		c.note(id, from, final.Status.String(), cause, "")
-		return nil
+		return c.closeOutput(g)
 	})
 	if err == nil && !overtaken {
 		e.publishNow(ctx, id)
@@ -234,6 +237,9 @@ func (e *Engine) ownEntries(ctx context.Context, job *jjm.GridJob, yield func(sa
 	g.job = *job
 	head := e.head(&g)
 	e.mem.RUnlock()
+	if err := e.fillInputs(ctx, &head); err != nil {
+		return err
+	}
 	for file, err := range e.deps.Records.Files(head) {
 		if err != nil {
 			return err

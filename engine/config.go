@@ -52,6 +52,12 @@ type Config struct {
 	Backoff jjm.Duration `toml:"backoff"`
 	// MaxLocalJobs caps the local jobs of one grid job.
 	MaxLocalJobs int `toml:"max_local_jobs"`
+	// DatasetPoll is how often an open dataset's source is looked at again, and
+	// work that waits for something is looked at.
+	DatasetPoll jjm.Duration `toml:"dataset_poll"`
+	// MaxAttempts is how many local jobs may process a file, one after the other,
+	// if the first ones fail (decision R7); 1 = only one.
+	MaxAttempts int `toml:"max_attempts"`
 	// RecommendedCPU and MaxCPU bound a local job, in CPU seconds; 0 = not set.
 	RecommendedCPU float64 `toml:"recommended_cpu"`
 	MaxCPU         float64 `toml:"max_cpu"`
@@ -92,6 +98,8 @@ func Defaults() Config {
 		Grace:          jjm.Duration(20 * time.Second),
 		Backoff:        jjm.Duration(time.Minute),
 		MaxLocalJobs:   100_000,
+		DatasetPoll:    jjm.Duration(time.Minute),
+		MaxAttempts:    3, // maxAttempt of JEDI
 		MaxPending:     100_000,
 		MaxTarBytes:    64 << 30,
 		MaxOutputBytes: 4 << 30,
@@ -120,6 +128,7 @@ func (c Config) Check() jjm.Problems {
 	positive("heartbeat_stale", c.HeartbeatStale)
 	positive("heartbeat", c.Heartbeat)
 	positive("publish_every", c.PublishEvery)
+	positive("dataset_poll", c.DatasetPoll)
 	atLeast := func(field string, n, least int) {
 		if n < least {
 			ps = append(ps, jjm.Problem{Field: "engine." + field, Text: "want a whole number of at least " + itoa(least)})
@@ -127,6 +136,7 @@ func (c Config) Check() jjm.Problems {
 	}
 	atLeast("absent_listings", c.AbsentListings, 1)
 	atLeast("max_local_jobs", c.MaxLocalJobs, 1)
+	atLeast("max_attempts", c.MaxAttempts, 1)
 	atLeast("max_pending", c.MaxPending, 1)
 	atLeast("workers", c.Workers, 1)
 	return append(ps, checkHolds("engine.hold", c.Hold)...)

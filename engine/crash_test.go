@@ -113,6 +113,33 @@ func troubled(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{Life: time.Duration(40+10*id.N) * time.Second}
 }
 
+// failsOnce exits with an error in local jobs 0 and 2; their successors do not.
+func failsOnce(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+	if id.N == 0 || id.N == 2 {
+		return adaptertest.Play{Keyword: "-", Exit: 3}
+	}
+	return adaptertest.Play{}
+}
+
+// addFiles adds files from..to-1 to alice's dataset.
+func addFiles(name string, from, to int) func(*stage) error {
+	return func(s *stage) error {
+		var files []jjm.File
+		for i := from; i < to; i++ {
+			files = append(files, jjm.File{LFN: lfn(i), Events: 100, Size: 1000})
+		}
+		_, err := s.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: name, Files: files})
+		return err
+	}
+}
+
+func closeDataset(name string) func(*stage) error {
+	return func(s *stage) error {
+		_, err := s.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetClose, Name: name})
+		return err
+	}
+}
+
 // unlucky leaves no result of local jobs 1 and 4 at their first attempt.
 func unlucky(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{NoResult: id.Attempt == 0 && id.N%3 == 1, Exit: 0}
@@ -210,6 +237,30 @@ func scenarios() map[string]scenario {
 			wants: map[string]want{"a": done(6), "b": ends(jjm.Aborted, 5, endsOf(5, jjm.Killed))},
 		},
 		"holds": heldScenario(),
+		"a dataset that grows, with failures": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, play: failsOnce,
+			config: func(c *engineConfig) { c.Backoff = 0 },
+			deeds: []deed{
+				{0, submitAs("a", fileJob("", "name = \"raw\"\nopen = true\n"+inline(5)))},
+				{30 * time.Second, submitAs("b", fileJob("", "name = \"raw\"\n"))},
+				{70 * time.Second, addFiles("raw", 3, 9)},
+				{10 * time.Minute, closeDataset("raw")},
+			},
+			wants: map[string]want{"a": ends(jjm.Done, -1, nil), "b": ends(jjm.Done, -1, nil)},
+			also: func(s *stage) {
+				for _, key := range []string{"a", "b"} {
+					if got, want := s.input(s.ids[key]), (jjm.InputCounts{Files: 9, ToBeUsed: 9, Used: 9, Finished: 9, Events: 900, EventsUsed: 900}); got != want {
+						s.t.Errorf("%s: %+v, want %+v", key, got, want)
+					}
+					for name, local := range s.owners(s.ids[key]) {
+						if len(local) != 1 {
+							s.t.Errorf("%s: %s is owned by local jobs %v", key, name, local)
+						}
+					}
+				}
+			},
+			only: []string{"dataset", "notice", "generate", "prepare", "verdict"},
+		},
 		"a refused bulk": {
 			sim: adaptertest.SimConfig{MaxBulk: 2}, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},
 			deeds: []deed{{0, submitAs("a", mc(8))}},

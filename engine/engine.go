@@ -15,6 +15,7 @@
 // The loops:
 //
 //	grid jobs   prepare, generate, kill, collect, archive: one at a time each
+//	sources     look at watched folders and programs that list files
 //	submit      per cluster: form bulks, hand them over, settle doubtful ones
 //	watch       per cluster: one listing a cycle, absences
 //	control     per cluster: cancel what is to be killed, release what is held
@@ -112,6 +113,7 @@ type Engine struct {
 
 	partials  atomic.Uint64 // tars made of unfinished grid jobs, for their names
 	work      *keyed[jjm.GridID]
+	sources   *keyed[source]
 	troubles  troubles
 	box       intake
 	endings   *endings
@@ -146,6 +148,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	}
 	e.cfg.Store(&cfg)
 	e.work = newKeyed(cfg.Workers, e.stepGrid)
+	e.sources = newKeyed(cfg.Workers, e.lookAt)
 	e.endings = newEndings()
 	for _, c := range deps.Clusters {
 		name := c.Adapter.Name()
@@ -200,6 +203,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	start(e.intakeLoop)
 	start(e.holdLoop)
 	start(e.work.run)
+	start(e.sources.run)
 	wg.Wait()
 	e.areas.close()
 	if err := context.Cause(ctx); errors.Is(err, errCrashed) {

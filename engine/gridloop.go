@@ -28,7 +28,7 @@ func (e *Engine) stepGrid(ctx context.Context, id jjm.GridID) time.Duration {
 			return e.gridTrouble(ctx, id, act, err)
 		}
 		if act.Do == plan.Nothing {
-			return 0
+			return e.lookAgain(id)
 		}
 	}
 	return 0
@@ -45,7 +45,7 @@ func (e *Engine) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 	return plan.GridFacts{
 		Status: g.job.Status, Kill: g.job.Kill, KillAsked: g.job.Step.Closed && g.asked == g.live(),
 		Prepared: g.job.Step.Prepared, Closed: g.job.Step.Closed,
-		Made: g.job.Step.Made, Expected: g.job.Step.Expected,
+		Made: g.job.Step.Made - g.givenBack, Expected: g.job.Step.Expected, Idle: g.idle(),
 		Counts: g.counts, EverSubmitted: g.submitted, EverRan: g.ran,
 		TarReady: g.job.Tar != "", Waits: e.waitsFor(g, jjm.At(e.now())),
 		Failure: g.failure,

@@ -16,6 +16,7 @@ import (
 	"jjm"
 	"jjm/adapters/adaptertest"
 	"jjm/engine"
+	"jjm/handlers"
 	handlersall "jjm/handlers/all"
 	"jjm/sandbox"
 	"jjm/store"
@@ -218,7 +219,7 @@ func (w *world) open() {
 	w.must(err)
 	ctx, stop := context.WithCancel(context.Background())
 	w.engine, err = engine.New(ctx, w.config, engine.Deps{
-		Store: w.store, Records: w.records, Types: handlersall.Registry(),
+		Store: w.store, Records: w.records, Types: types(),
 		Clusters: w.clusters(w),
 		Work:     filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
 		SpoolDir: w.spool, Caller: account,
@@ -230,6 +231,13 @@ func (w *world) open() {
 	w.engine.TakeIn(ctx)
 	w.stop, w.ended = stop, make(chan error, 1)
 	go func(e *engine.Engine, ended chan error) { ended <- e.Run(ctx) }(w.engine, w.ended)
+}
+
+// types are the built-in job types, and one that reads files as its test says.
+func types() handlers.Registry {
+	r := handlersall.Registry()
+	r["filetest"] = fileType{}
+	return r
 }
 
 // account knows who leaves word in the spool.

@@ -55,6 +55,7 @@ func (e *Engine) load(ctx context.Context) error {
 		e.loadPending(g)
 		e.loadHandle(g)
 		e.work.kick(id)
+		e.kickSources(&g.job)
 	}
 	return nil
 }

@@ -14,8 +14,10 @@ type grid struct {
 	job jjm.GridJob
 	// uses is the engine's: local jobs of live grid jobs by their last bulk.
 	uses   map[jjm.Tag]int
-	locals []jjm.LocalJob // index = number
-	counts [jjm.NumStates]int
+	locals []jjm.LocalJob     // index = number
+	counts [jjm.NumStates]int // of those whose work was not given back
+	// givenBack counts the others.
+	givenBack int
 	// on counts by cluster those that are or were in a bulk.
 	on map[string]*tally
 	// refused are clusters that will never take its local jobs, and why; after
@@ -50,6 +52,8 @@ type grid struct {
 	// version grows with every change: watchers compare it.
 	version uint64
 	cutting *cutting
+	// reads is how far it is with its datasets, nil if it reads none.
+	reads *reads
 }
 
 // bulk is a bulk that is not closed.
@@ -75,7 +79,11 @@ func shardOf(n int32) int { return int(n) / shardSize }
 const shardSize = 1000
 
 func newGrid(job jjm.GridJob) *grid {
-	return &grid{job: job, uses: map[jjm.Tag]int{}, dirty: map[int]bool{}, headDirty: true, pub: &sync.Mutex{}}
+	g := &grid{job: job, uses: map[jjm.Tag]int{}, dirty: map[int]bool{}, headDirty: true, pub: &sync.Mutex{}}
+	if len(job.Spec.Datasets) > 0 {
+		g.reads = &reads{}
+	}
+	return g
 }
 
 // track gives a grid job that shares the engine's count of bulks in use.
@@ -90,7 +98,7 @@ func (g *grid) put(l jjm.LocalJob) {
 	n := int(l.ID.N)
 	switch {
 	case n < len(g.locals):
-		g.counts[g.locals[n].State]--
+		g.tally(&g.locals[n], -1)
 		g.count(&g.locals[n], -1)
 		g.asked -= asked(&g.locals[n])
 		g.retrying -= retrying(&g.locals[n])
@@ -104,7 +112,7 @@ func (g *grid) put(l jjm.LocalJob) {
 	default:
 		return // dense by construction; load checks it
 	}
-	g.counts[l.State]++
+	g.tally(&l, 1)
 	g.count(&l, 1)
 	g.asked += asked(&l)
 	g.retrying += retrying(&l)
@@ -123,6 +131,15 @@ func (g *grid) put(l jjm.LocalJob) {
 	case l.State == jjm.Submitting && l.Phase == jjm.RetryWait && !l.Kill:
 		heap.Push(&g.waiting, waiting{l.NotBefore, l.ID.N})
 	}
+}
+
+// tally counts a local job by its state, by d.
+func (g *grid) tally(l *jjm.LocalJob, d int) {
+	if l.Phase == jjm.GivenBack {
+		g.givenBack += d
+		return
+	}
+	g.counts[l.State] += d
 }
 
 // release counts one use less of a bulk.
@@ -155,7 +172,7 @@ func holding(l *jjm.LocalJob) int {
 
 // live counts the local jobs that are not over.
 func (g *grid) live() int {
-	return len(g.locals) - g.counts[jjm.Completed] - g.counts[jjm.Failed] - g.counts[jjm.Killed]
+	return len(g.locals) - g.givenBack - g.counts[jjm.Completed] - g.counts[jjm.Failed] - g.counts[jjm.Killed]
 }
 
 // keepProgress keeps what the application said of itself while its attempt

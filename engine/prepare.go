@@ -35,19 +35,29 @@ func (e *Engine) prepare(ctx context.Context, id jjm.GridID) error {
 	if err != nil {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
 	}
+	if err := e.fillDatasets(ctx, &job, h); err != nil {
+		return fmt.Errorf("prepare grid job %s: %w", id, err)
+	}
 	if cut.Jobs > e.conf().MaxLocalJobs {
 		return jjm.Errorf(jjm.Invalid, "grid job %s would make %d local jobs; this site allows %d (engine.max_local_jobs)",
 			id, cut.Jobs, e.conf().MaxLocalJobs)
 	}
-	return e.change(ctx, "prepare", func(c *change) error {
+	err = e.change(ctx, "prepare", func(c *change) error {
 		g := c.grid(id)
+		if err := c.openInputs(g); err != nil {
+			return err
+		}
 		g.Step.Prepared, g.Step.Cluster, g.Step.Clusters = true, fit.clusters[0], fit.clusters
 		g.Step.Splitter, g.Step.Why, g.Step.Expected = cut.Splitter, slices.Concat(cut.Why, fit.left), cut.Jobs
 		if !g.Kill { // a kill came meanwhile: it stays aborting
-			c.status(g, jjm.Defined, fmt.Sprintf("%d local jobs on %s", cut.Jobs, strings.Join(fit.clusters, ", ")), "")
+			c.status(g, jjm.Defined, fmt.Sprintf("%s on %s", howMany(&job.Spec, cut.Jobs), strings.Join(fit.clusters, ", ")), "")
 		}
 		return nil
 	})
+	if err == nil {
+		e.kickSources(&job)
+	}
+	return err
 }
 
 // pack installs the wrapper and the sandbox package, and writes what all the
@@ -125,7 +135,10 @@ func (e *Engine) generate(ctx context.Context, id jjm.GridID) error {
 	if err != nil {
 		return fmt.Errorf("generate grid job %s: %w", id, err)
 	}
-	var carry split.Carry
+	if len(job.Spec.Datasets) > 0 {
+		return e.feed(ctx, &job, cut)
+	}
+	carry := firstCarry(&job.Spec)
 	if len(job.Step.Carry) > 0 {
 		if err := json.Unmarshal(job.Step.Carry, &carry); err != nil {
 			return jjm.Errorf(jjm.Internal, "grid job %s: carry: %w", id, err)
@@ -167,6 +180,13 @@ func (c *change) insert(g *jjm.GridJob, parts []jjm.Part) {
 	c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: g.ID,
 		First: first, Last: first + int32(len(parts)) - 1, To: jjm.New.String(), Source: c.name,
 		Cause: fmt.Sprintf("cut by %s: %ss %d to %d", g.Step.Splitter, parts[0].Unit, parts[0].First, parts[len(parts)-1].Last())})
+	for i := range c.inserted {
+		if why := c.inserted[i].Part.Failure(); why != nil {
+			l := &c.inserted[i]
+			l.Ended, l.Message = c.now, fmt.Sprintf("never submitted: %s (code %d)", why.Reason, why.Code)
+			c.move(l, jjm.Failed, jjm.CreateFailed, l.Message)
+		}
+	}
 }
 
 // packedSite opens inputs as they were packed: the job file's folder may have

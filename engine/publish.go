@@ -82,7 +82,10 @@ func (e *Engine) publishNow(ctx context.Context, id jjm.GridID) {
 	if !ok {
 		return
 	}
-	err := e.deps.Records.Publish(ctx, head, e.shards(id, shards))
+	err := e.fillInputs(ctx, &head)
+	if err == nil {
+		err = e.deps.Records.Publish(ctx, head, e.shards(id, shards))
+	}
 	if err == nil && !e.pointHandle(g) {
 		e.mem.Lock()
 		g.headDirty = true
@@ -106,6 +109,15 @@ func (e *Engine) publishNow(ctx context.Context, id jjm.GridID) {
 	e.mem.Unlock()
 }
 
+// fillInputs adds to a record what the grid job reads, as it is stored.
+func (e *Engine) fillInputs(ctx context.Context, h *xmldb.Head) error {
+	inputs, err := e.inputsOf(ctx, &h.Grid)
+	for _, in := range inputs {
+		h.Inputs = append(h.Inputs, xmldb.Input{Name: in.Dataset, Master: in.Master, Open: in.Open, Counts: in.Counts})
+	}
+	return err
+}
+
 // behind reports whether a grid job's record is not as it should be.
 func (e *Engine) behind(id jjm.GridID) bool {
 	e.mem.RLock()
@@ -124,7 +136,7 @@ func (e *Engine) takeDirty(id jjm.GridID) (xmldb.Head, []int, bool) {
 		return xmldb.Head{}, nil, false
 	}
 	var shards []int
-	if g.job.Step.Closed || g.job.Status.Final() {
+	if g.job.Step.Closed || g.job.Status.Final() || g.idle() != "" {
 		for n := range g.dirty {
 			shards = append(shards, n)
 		}
@@ -191,6 +203,7 @@ func (e *Engine) view(g *grid) view {
 	for _, n := range v.counts {
 		v.total += n
 	}
+	v.total = max(v.total, g.job.Step.Made) // those whose work was given back are in no count
 	v.gram, v.code, v.message = plan.GRAM(plan.GRAMFacts{
 		Status: g.job.Status, Counts: v.counts, EverSubmitted: g.submitted, EverRan: g.ran,
 		Closed: g.job.Step.Closed, Reason: g.job.Reason,

@@ -81,8 +81,12 @@ func (e *Engine) answer(g *grid) wire.Lookup {
 }
 
 func counts(n [jjm.NumStates]int, total int, job *jjm.GridJob) wire.Counts {
+	sum := 0
+	for _, k := range n {
+		sum += k
+	}
 	return wire.Counts{
-		Expected: job.Step.Expected, Total: total,
+		Expected: job.Step.Expected, Total: total, GivenBack: total - sum,
 		New: n[jjm.New], Submitting: n[jjm.Submitting], Submitted: n[jjm.Submitted],
 		Running: n[jjm.Running], Completing: n[jjm.Completing], Completed: n[jjm.Completed],
 		Failed: n[jjm.Failed], Killed: n[jjm.Killed], Held: n[jjm.Held],
@@ -135,6 +139,9 @@ func (e *Engine) status(ctx context.Context, caller wire.Caller, ref jjm.Ref) (w
 		s.Locals = pick(g.locals, ref)
 	}
 	e.mem.RUnlock()
+	if s.Inputs, err = e.inputsOf(ctx, &job); err != nil {
+		return wire.Status{}, err
+	}
 	if len(s.ClusterJobs) == 0 && job.Status.Final() {
 		jobs, err := e.store.ClusterJobs(ctx, ref.Grid)
 		if err != nil {

@@ -36,7 +36,7 @@ func (c *cluster) submitOnce(ctx context.Context) (time.Duration, error) {
 		return wait, err
 	}
 	for ctx.Err() == nil {
-		b, as, err := c.form()
+		b, as, err := c.form(ctx)
 		switch {
 		case err != nil:
 			c.giveBack(b)
@@ -80,8 +80,18 @@ func (c *cluster) waits(owner jjm.Owner) time.Duration {
 }
 
 // form takes the next bulk out of what is ready: members of one owner and one
-// shape, shared fairly among the grid jobs.
-func (c *cluster) form() (*jjm.Bulk, []sandbox.Assignment, error) {
+// shape, shared fairly among the grid jobs; and writes down what each is to run.
+func (c *cluster) form(ctx context.Context) (*jjm.Bulk, []sandbox.Assignment, error) {
+	b, members, err := c.choose()
+	if b == nil || err != nil {
+		return b, nil, err
+	}
+	as, err := c.e.assignments(ctx, members)
+	return b, as, err
+}
+
+// choose takes the members of the next bulk out of what is ready.
+func (c *cluster) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
 	e := c.e
 	e.write.Lock()
 	defer e.write.Unlock()
@@ -98,8 +108,7 @@ func (c *cluster) form() (*jjm.Bulk, []sandbox.Assignment, error) {
 		return nil, nil, err
 	}
 	b := &jjm.Bulk{Tag: tag, Cluster: c.name, Owner: lead.job.Owner, Request: lead.job.Spec.Request, Created: now}
-	as, err := c.fill(b, shares, now)
-	return b, as, err
+	return b, c.fill(b, shares, now), nil
 }
 
 // demand lists the grid jobs with something ready that may come here, oldest
@@ -173,41 +182,19 @@ func (c *cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Bud
 	return plan.Site(alike, max(c.caps().MaxBulk, 1))
 }
 
-// fill takes the members of b and writes down what each is to run.
-func (c *cluster) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) ([]sandbox.Assignment, error) {
-	e := c.e
-	var as []sandbox.Assignment
+// fill takes the members of b and gives copies of their rows.
+func (c *cluster) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
+	var members []jjm.LocalJob
 	for _, budget := range shares {
-		g := e.grids[budget.Grid]
+		g := c.e.grids[budget.Grid]
 		for n := 0; n < budget.Jobs && g.trim(now) > 0; n++ {
-			l := &g.locals[g.ready[0]]
+			l := g.locals[g.ready[0]]
 			g.ready = g.ready[1:]
 			b.Members = append(b.Members, l.AttemptID())
-			a, err := e.assignment(g, l)
-			if err != nil {
-				return nil, err
-			}
-			as = append(as, a)
+			members = append(members, l)
 		}
 	}
-	return as, nil
-}
-
-// assignment is what the wrapper of l's next attempt is told.
-func (e *Engine) assignment(g *grid, l *jjm.LocalJob) (sandbox.Assignment, error) {
-	h, err := e.deps.Types.Get(g.job.Spec.Type)
-	if err != nil {
-		return sandbox.Assignment{}, err
-	}
-	cmd, err := h.Command(&g.job.Spec, l)
-	if err != nil {
-		return sandbox.Assignment{}, fmt.Errorf("command of %s: %w", l.ID, err)
-	}
-	return sandbox.Assignment{
-		Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt,
-		Argv: cmd.Argv, Env: cmd.Env, Outputs: cmd.Outputs,
-		RetryArgs: l.RetryArgs, Part: l.Part,
-	}, nil
+	return members
 }
 
 // launch stores the intent and then acts on it.

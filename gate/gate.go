@@ -72,6 +72,10 @@ type Service interface {
 	History(ctx context.Context, c Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error)
 	// Log gives jjm's own log of the grid job.
 	Log(ctx context.Context, c Caller, id jjm.GridID) ([]string, error)
+	// Verify proves or refutes that the work of a grid job was done exactly once.
+	// With the name of a file it makes the job file of a recovery, if something is
+	// missing; that is a Conflict while the grid job is not over.
+	Verify(ctx context.Context, c Caller, id jjm.GridID, recovery string) (wire.Verified, error)
 	// JobTypes documents the job types of this site.
 	JobTypes() []wire.JobType
 	// Clusters gives the state of the batch systems.
@@ -93,4 +97,7 @@ type Service interface {
 	// Ban keeps somebody out, or with Lift lets them in again; nil lists the
 	// bans in force. All of it is Denied to who is no administrator.
 	Ban(ctx context.Context, c Caller, b *wire.Ban) (wire.Banned, error)
+	// Dataset adds files to a dataset, closes it, or shows some. Those of others
+	// are Denied to who is no administrator.
+	Dataset(ctx context.Context, c Caller, d wire.Dataset) (wire.Datasets, error)
 }

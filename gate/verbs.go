@@ -58,6 +58,9 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 	case wire.VerbOrder:
 		orders, err := c.service.Order(ctx, c.caller, req.Order)
 		return wire.Answer{Orders: orders}, err
+	case wire.VerbDataset:
+		sets, err := c.service.Dataset(ctx, c.caller, *req.Dataset)
+		return wire.Answer{Datasets: &sets}, err
 	case wire.VerbBan:
 		banned, err := c.service.Ban(ctx, c.caller, req.Ban)
 		return wire.Answer{Banned: &banned}, err
@@ -70,7 +73,7 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 		killed, err := c.kill(ctx, req)
 		return wire.Answer{Kill: killed}, err
 	}
-	refs, err := c.refs(ctx, req, slices.Contains([]string{wire.VerbRecord, wire.VerbLog, wire.VerbRenew}, req.Verb))
+	refs, err := c.refs(ctx, req, slices.Contains([]string{wire.VerbRecord, wire.VerbLog, wire.VerbRenew, wire.VerbVerify}, req.Verb))
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -97,6 +100,10 @@ func (c *session) askAbout(ctx context.Context, req *wire.Request, refs []jjm.Re
 		a.History, err = c.service.History(ctx, c.caller, ref, req.Limit)
 	case wire.VerbRenew:
 		a.Renewed, err = c.service.Renew(ctx, c.caller, refs[0].Grid, req.Credentials)
+	case wire.VerbVerify:
+		var v wire.Verified
+		v, err = c.service.Verify(ctx, c.caller, refs[0].Grid, req.Recovery)
+		a.Verify = &v
 	case wire.VerbLog:
 		a.Log, err = c.service.Log(ctx, c.caller, refs[0].Grid)
 	default:

@@ -81,6 +81,9 @@ type Description struct {
 	Summary string
 	// Result is how it reports unless the job file says otherwise.
 	Result string
+	// Reads says that its work is the files of datasets, which the job file names;
+	// see Fits.
+	Reads bool
 	// Params are its settings.
 	Params []Param
 	// Example is a whole job file.

@@ -18,7 +18,7 @@ const DefaultMaxLocalJobs = 100_000
 
 // specKeys are the keys of a job file that are easily written below [params]
 // by mistake: in TOML everything after a [table] line belongs to that table.
-const specKeys = " name key key_reuse mode cluster clusters result retry request env inputs outputs "
+const specKeys = " name key key_reuse mode cluster clusters result retry request env inputs outputs datasets split output_dataset only first_serial "
 
 // DecodeParams reads params into the struct that into points to and finds
 // every mistake in them. A field's tags say what it is:
@@ -197,6 +197,9 @@ func (s Site) Cut(c Cutting, field, remedy string) (Cutting, jjm.Problems) {
 		return refuse("%v", err)
 	}
 	n, err := splitter.Count(c.Work, c.Params)
+	if err != nil && c.Work.Only != nil {
+		field, remedy = "only", "leave it out, or choose of the numbers that the job has"
+	}
 	if err != nil {
 		return refuse("%v: %s", err, remedy)
 	}

@@ -14,23 +14,28 @@ type Values map[string][]string
 
 // PartValues gives the values that the part of a local job has: serial, seed
 // and job of every part; first_event, events and last_event of a range of
-// events; row and args of a row. The seed is seedOffset plus the serial, so it
-// belongs to the local job for good (decision R17).
+// events; row and args of a row; of files, what inputValues says. The seed is
+// seedOffset plus the serial, so it belongs to the local job for good (decision
+// R17), unless the splitter drew one.
 func PartValues(job *jjm.LocalJob, seedOffset int64) Values {
-	num := func(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
-	p := job.Part
+	p := &job.Part
 	v := Values{"serial": num(p.Serial), "seed": num(seedOffset + p.Serial), "job": {job.ID.String()}}
-	if p.Unit == jjm.UnitEvent {
+	switch {
+	case p.Unit == jjm.UnitEvent:
 		v["first_event"], v["events"], v["last_event"] = num(p.First), num(p.Count), num(p.Last())
-		return v
+	case p.Unit == jjm.UnitRow:
+		v["row"], v["args"] = num(p.First), p.Args
+	case p.Input != nil:
+		inputValues(v, p.Input)
 	}
-	v["row"], v["args"] = num(p.First), p.Args
 	return v
 }
 
+func num(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
+
 // CommandTemplate is a command line with placeholders such as {first_event}.
-// A brace is written {{. {args}, the words of a row, must be a word of its own:
-// it becomes as many words as the row has.
+// A brace is written {{. {args}, the words of a row, and {files}, the names of
+// files, must be words of their own: they become as many words as there are.
 type CommandTemplate struct {
 	words  [][]piece
 	append []string
@@ -39,19 +44,29 @@ type CommandTemplate struct {
 // piece is literal text, or a placeholder if name is set.
 type piece struct{ text, name string }
 
-// ParseCommand reads the words of a command whose parts are of a unit. An
-// unknown placeholder is a problem naming the known ones; its field is that of
-// the list with the word's index. A command without placeholders gets the
-// part's own words appended: first_event and events, or the words of its row.
-func ParseCommand(field string, words []string, unit string) (CommandTemplate, jjm.Problems) {
-	known := []string{"{serial}", "{seed}", "{job}"}
-	t := CommandTemplate{append: []string{"args"}}
-	if unit == jjm.UnitEvent {
-		known = append(known, "{first_event}", "{events}", "{last_event}")
-		t.append = []string{"first_event", "events"}
-	} else {
-		known = append(known, "{row}", "{args}")
+// placeholders are those of parts of a unit, and what a command without any gets
+// appended.
+func placeholders(unit string) (known, appended []string) {
+	known = []string{"{serial}", "{seed}", "{job}"}
+	switch unit {
+	case jjm.UnitEvent:
+		return append(known, "{first_event}", "{events}", "{last_event}"), []string{"first_event", "events"}
+	case jjm.UnitRow:
+		return append(known, "{row}", "{args}"), []string{"args"}
 	}
+	return append(known, "{files}", "{file}", "{first_event}", "{events}", "{last_event}", "{lumis}"), []string{"files"}
+}
+
+// ParseCommand reads the words of a command whose parts are of a unit, UnitFile
+// standing for all that read files; more names further placeholders of the type's
+// own, "{section}". An unknown placeholder is a problem naming the known ones; its
+// field is that of the list with the word's index. A command without placeholders
+// gets the part's own words appended: first_event and events, the words of its
+// row, or its files.
+func ParseCommand(field string, words []string, unit string, more ...string) (CommandTemplate, jjm.Problems) {
+	var t CommandTemplate
+	known, appended := placeholders(unit)
+	known, t.append = append(known, more...), appended
 	var problems jjm.Problems
 	for i, word := range words {
 		pieces, err := parseWord(word, known)
@@ -68,6 +83,9 @@ func ParseCommand(field string, words []string, unit string) (CommandTemplate, j
 	}
 	return t, problems
 }
+
+// many says that a placeholder becomes several words.
+func many(name string) bool { return name == "args" || name == "files" }
 
 // parseWord cuts a word at its placeholders.
 func parseWord(word string, known []string) ([]piece, error) {
@@ -89,8 +107,8 @@ func parseWord(word string, known []string) ([]piece, error) {
 			return nil, fmt.Errorf("unknown placeholder %.40q: known are %s (a brace is written {{)",
 				"{"+name+map[bool]string{true: "}"}[closed], strings.Join(known, " "))
 		}
-		if name == "args" && word != "{args}" {
-			return nil, fmt.Errorf("%.40q: {args} must be a word of its own, because it becomes several words", word)
+		if many(name) && word != "{"+name+"}" {
+			return nil, fmt.Errorf("%.40q: {%s} must be a word of its own, because it becomes several words", word, name)
 		}
 		pieces = append(pieces, piece{text: literal, name: name})
 		literal, rest = "", next
@@ -101,8 +119,8 @@ func parseWord(word string, known []string) ([]piece, error) {
 func (t CommandTemplate) Expand(values Values) []string {
 	var argv []string
 	for _, pieces := range t.words {
-		if len(pieces) > 0 && pieces[0].name == "args" {
-			argv = append(argv, values["args"]...)
+		if len(pieces) > 0 && many(pieces[0].name) {
+			argv = append(argv, values[pieces[0].name]...)
 			continue
 		}
 		var word strings.Builder

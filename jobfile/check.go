@@ -77,6 +77,9 @@ func check(f *file) jjm.Problems {
 	c.inputs(f.Inputs)
 	c.outputs(f.Outputs)
 	c.credentials(f.Credentials)
+	c.datasets(&f.Spec)
+	c.splitting(f.Split)
+	c.recovery(&f.Spec)
 	return c.problems
 }
 

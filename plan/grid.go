@@ -28,8 +28,14 @@ type GridFacts struct {
 	// are not what they were.
 	TarReady       bool
 	Recorded, Lost int
+	// Unproven says why it is not proven that all of the work was done exactly
+	// once, "" if it is.
+	Unproven string
 	// Waits says why no cluster takes its local jobs now, "" if one does.
 	Waits string
+	// Idle says why no more local jobs can be made just now, although the cutting
+	// is not over: their input is still to come. "" if they can.
+	Idle string
 	// Failure says why preparing or generating failed for good, "" if it did
 	// not.
 	Failure string
@@ -73,6 +79,7 @@ type GridAction struct {
 //	failure                                    prepared    Collect; Finish as broken, or by its local jobs if any was submitted
 //	paused, something left to do               paused      Nothing
 //	not prepared                               registered  Prepare
+//	not closed, idle                           pending or running                   Nothing
 //	not closed                                 defined, ready, pending or running   Generate
 //	a local job is not over                    ready, pending or running            Nothing
 //	all over                                   prepared    Collect; Finish as done, finished, failed or aborted
@@ -96,7 +103,9 @@ func Grid(f GridFacts) GridAction {
 		return GridAction{Status: jjm.Paused}
 	case !f.Prepared:
 		return GridAction{Do: Prepare, Status: jjm.Registered}
-	case !f.Closed:
+	case !f.Closed && f.Idle != "" && f.Made == 0:
+		return GridAction{Status: jjm.Pending, Reason: f.Idle}
+	case !f.Closed && f.Idle == "":
 		return gridLive(f, Generate)
 	}
 	return gridLive(f, Nothing)
@@ -154,7 +163,8 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 //	killed on request, or every local job killed by itself   aborted
 //	failure, nothing ever submitted                          broken
 //	no local jobs                                            broken
-//	all completed (and no failure), nothing of it lost       done
+//	all completed (and no failure), nothing of it lost,
+//	and it is proven that all of the work was done           done
 //	some completed                                           finished
 //	none completed                                           failed
 func Final(f GridFacts) (jjm.GridStatus, string) {
@@ -166,10 +176,10 @@ func Final(f GridFacts) (jjm.GridStatus, string) {
 		return jjm.Broken, f.Failure
 	case n == 0:
 		return jjm.Broken, "the grid job made no local jobs"
-	case completed == n && f.Failure == "" && f.Lost == 0:
+	case completed == n && f.Failure == "" && f.Lost == 0 && f.Unproven == "":
 		return jjm.Done, ""
 	case completed > 0:
-		return jjm.Finished, also(f.Failure, also(Summary(f.Counts), lost(f)))
+		return jjm.Finished, also(f.Failure, also(Summary(f.Counts), also(lost(f), f.Unproven)))
 	case f.Counts[jjm.Killed] == n && f.Failure == "":
 		return jjm.Aborted, also("every local job was killed", Summary(f.Counts))
 	}

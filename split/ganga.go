@@ -42,7 +42,7 @@ func argMethod() *method {
 		if c.carry.Next > int64(len(rows)) {
 			return nil, m.conflict("%d parts were made before, but args now has %d lists: it became shorter", c.carry.Next, len(rows))
 		}
-		return &ranges{unit: m.unit, work: &Work{Rows: rows}, size: 1, total: int64(len(rows)), at: c.carry.Next}, nil
+		return &ranges{unit: m.unit, work: &Work{Rows: rows}, spans: []jjm.Span{{Count: int64(len(rows))}}, size: 1, total: int64(len(rows)), at: c.carry.Next}, nil
 	}
 	return m
 }

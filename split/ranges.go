@@ -21,15 +21,22 @@ func ownMethods() []*method {
 
 // rangesMethod cuts numbered units into ranges of one size. What differs between
 // the splitters is how many units a part takes and how many there are.
-func rangesMethod(name, unit string, size func(*Params) (int64, error), total func(*Work) (int64, error)) *method {
+func rangesMethod(name, unit string, size func(*Params) (int64, error), total func(*Work) (jjm.Span, error)) *method {
 	m := &method{name: name, unit: unit}
 	measure := func(w *Work, p *Params) (r *ranges, err error) {
 		r = &ranges{unit: unit, work: w}
+		var all jjm.Span
 		if r.size, err = size(p); err == nil {
-			r.total, err = total(w)
+			all, err = total(w)
+		}
+		if err == nil {
+			r.spans, err = only(all, w.Only)
 		}
 		if err != nil {
 			return nil, m.invalid("%w", err)
+		}
+		for _, s := range r.spans {
+			r.total += s.Count
 		}
 		return r, nil
 	}
@@ -38,7 +45,7 @@ func rangesMethod(name, unit string, size func(*Params) (int64, error), total fu
 		if err != nil {
 			return 0 // start says so
 		}
-		return r.parts(r.total)
+		return r.parts()
 	}
 	m.size = func(w *Work, p *Params) string {
 		r, err := measure(w, p)
@@ -55,7 +62,7 @@ func rangesMethod(name, unit string, size func(*Params) (int64, error), total fu
 		if r.at = c.carry.Next; r.at > r.total {
 			return nil, m.conflict("%d units were cut before, but the work now has %d: it became smaller", r.at, r.total)
 		}
-		c.expect = r.parts(r.total - r.at)
+		c.expect = r.parts()
 		return r, nil
 	}
 	return m
@@ -70,45 +77,85 @@ func eventsPerJob(p *Params) (int64, error) {
 
 func one(*Params) (int64, error) { return 1, nil }
 
-// events counts the events; their numbers must be whole in a float64 as well,
+// events are the numbers of the events; they must be whole in a float64 as well,
 // because they pass through JSON and scripts.
-func events(w *Work) (int64, error) {
+func events(w *Work) (jjm.Span, error) {
 	const most = 1 << 53
 	if w.First < 0 || w.Events < 0 || w.First > most || w.Events > most-w.First {
-		return 0, jjm.Errorf(jjm.Invalid, "%d events from event %d on: want numbers from 0 to %d", w.Events, w.First, int64(most))
+		return jjm.Span{}, jjm.Errorf(jjm.Invalid, "%d events from event %d on: want numbers from 0 to %d", w.Events, w.First, int64(most))
 	}
-	return w.Events, nil
+	return jjm.Span{First: w.First, Count: w.Events}, nil
 }
 
-func rows(w *Work) (int64, error) { return int64(len(w.Rows)), nil }
+func rows(w *Work) (jjm.Span, error) { return jjm.Span{Count: int64(len(w.Rows))}, nil }
 
-// ranges cuts units 0..total-1 into parts of size.
+// only gives the ranges to cut: all, or those chosen of it, which must be in
+// order, apart, and part of it.
+func only(all jjm.Span, chosen []jjm.Span) ([]jjm.Span, error) {
+	if chosen == nil {
+		return []jjm.Span{all}, nil
+	}
+	next := all.First
+	for _, s := range chosen {
+		if s.Count < 1 || s.First < next || s.Last() < s.First || s.Last() > all.Last() {
+			return nil, jjm.Errorf(jjm.Invalid, "only %d to %d: want ranges in order, apart from one another, within %d to %d",
+				s.First, s.Last(), all.First, all.Last())
+		}
+		next = s.Last() + 1
+	}
+	return chosen, nil
+}
+
+// ranges cuts the units of spans, of which there are total, into parts of size;
+// at units are cut. No part has units of two spans.
 type ranges struct {
 	unit            string
 	work            *Work
+	spans           []jjm.Span
 	size, total, at int64
+	// span is the one at hand, and gone the units of those before it.
+	span int
+	gone int64
 }
 
-// parts is how many parts the units make.
-func (r *ranges) parts(units int64) int64 { return units/r.size + min(1, units%r.size) }
+// place finds the unit that is next: its span, and how much of that lies behind.
+func (r *ranges) place() (i int, behind int64) {
+	for behind = r.at; i < len(r.spans) && behind >= r.spans[i].Count; i++ {
+		behind -= r.spans[i].Count
+	}
+	return i, behind
+}
 
-func (r *ranges) count(*Cutting) int64 { return r.parts(r.total) }
+// parts is how many parts are still to come.
+func (r *ranges) parts() (n int64) {
+	i, behind := r.place()
+	for ; i < len(r.spans); i++ {
+		units := r.spans[i].Count - behind
+		n, behind = n+units/r.size+min(1, units%r.size), 0
+	}
+	return n
+}
+
+func (r *ranges) count(*Cutting) int64 { return r.parts() }
 
 // next gives the next part. The words of a row are shared with the work, not
 // copied.
 func (r *ranges) next(*Cutting) (jjm.Part, bool) {
-	n := min(r.size, r.total-r.at)
-	if n <= 0 {
+	if r.at >= r.total {
 		return jjm.Part{}, false
 	}
-	p := jjm.Part{Unit: r.unit, Count: n}
-	if r.unit == jjm.UnitEvent {
-		p.First = r.work.First
-	} else {
-		row := r.work.Rows[r.at]
+	for r.gone+r.spans[r.span].Count <= r.at {
+		r.gone += r.spans[r.span].Count
+		r.span++
+	}
+	s := r.spans[r.span]
+	first := s.First + r.at - r.gone
+	p := jjm.Part{Unit: r.unit, First: first - r.at, Count: min(r.size, s.Last()-first+1)} // the Cutting adds what was cut
+	if r.unit == jjm.UnitRow {
+		row := r.work.Rows[first]
 		p.Args = row[:len(row):len(row)]
 	}
-	r.at += n
+	r.at += p.Count
 	return p, true
 }
 

@@ -46,6 +46,15 @@ func Settings(name string) ([]string, error) {
 	return slices.Sorted(slices.Values(settings()[m.name])), nil
 }
 
+// Unit gives the unit of the parts that a splitter makes.
+func Unit(name string) (string, error) {
+	m, err := find(name)
+	if err != nil {
+		return "", err
+	}
+	return m.unit, nil
+}
+
 // CheckSettings refuses a key that a splitter does not read, naming one that it
 // does.
 func CheckSettings(name string, keys []string) error {

@@ -24,6 +24,10 @@ type Work struct {
 	// Rows are the word lists of work that is a list; one part each.
 	Rows [][]string
 
+	// Only, where not nil, are the events or rows to cut, by number; the others
+	// are left alone. They are in order and apart from one another.
+	Only []jjm.Span
+
 	// Args are the arguments that all parts have, for ArgSplitter.
 	Args []string
 

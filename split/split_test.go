@@ -203,3 +203,49 @@ func BenchmarkCut(b *testing.B) {
 		}
 	}
 }
+
+func TestOnly_CutsWhatIsChosenAndKeepsItsNumbers(t *testing.T) {
+	work := Work{First: 1, Events: 600, Only: []jjm.Span{{First: 1, Count: 30}, {First: 500, Count: 5}, {First: 600, Count: 1}}}
+	s := mustGet(t, ByEvents)
+	params := Params{EventsPerJob: 20}
+	if n, err := s.Count(work, params); n != 4 || err != nil {
+		t.Errorf("counted %d, %v", n, err)
+	}
+	var got []jjm.Part
+	carry := Carry{Serial: 30}
+	for more := true; more; { // one at a time, as after restarts
+		parts, left, next, err := s.Cut(work, Limits{MaxParts: 1}, params, carry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, carry, more = append(got, parts...), next, left.More
+	}
+	var want []jjm.Part
+	for i, span := range []jjm.Span{{First: 1, Count: 20}, {First: 21, Count: 10}, {First: 500, Count: 5}, {First: 600, Count: 1}} {
+		want = append(want, jjm.Part{Unit: jjm.UnitEvent, First: span.First, Count: span.Count, Serial: int64(31 + i)})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	rows := Work{Rows: [][]string{{"a"}, {"b"}, {"c"}}, Only: []jjm.Span{{First: 2, Count: 1}}}
+	parts, _, _, err := mustGet(t, ByRows).Cut(rows, Limits{}, Params{}, Carry{})
+	if err != nil || len(parts) != 1 || parts[0].First != 2 || parts[0].Args[0] != "c" {
+		t.Errorf("%+v, %v", parts, err)
+	}
+}
+
+func TestOnly_RefusesWhatIsNotThere(t *testing.T) {
+	for name, only := range map[string][]jjm.Span{
+		"before":   {{First: 0, Count: 1}},
+		"beyond":   {{First: 600, Count: 2}},
+		"empty":    {{First: 5}},
+		"overlap":  {{First: 5, Count: 5}, {First: 9, Count: 1}},
+		"backward": {{First: 5, Count: 5}, {First: 1, Count: 1}},
+		"overflow": {{First: 5, Count: math.MaxInt64}},
+	} {
+		_, err := mustGet(t, ByEvents).Count(Work{First: 1, Events: 600, Only: only}, Params{EventsPerJob: 1})
+		if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "within 1 to 600") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -27,9 +27,14 @@ func TestArchive_ReadsDoNotSeeIt(t *testing.T) {
 		Journal []jjm.JournalEntry
 		Grid    jjm.GridJob
 		Range   []jjm.LocalJob
+		Owned   [][3]int64
 	}
 	read := func() (a all) {
-		var errs [5]error
+		var errs [6]error
+		errs[5] = s.Owned(ctx, g.ID, 0, func(first, last int64, local int32) error {
+			a.Owned = append(a.Owned, [3]int64{first, last, int64(local)})
+			return nil
+		})
 		a.Grid, errs[0] = s.Grid(ctx, g.ID)
 		a.Locals, errs[1] = s.Locals(ctx, g.ID, 0, -1)
 		a.Range, errs[2] = s.Locals(ctx, g.ID, 3, 12)
@@ -49,8 +54,8 @@ func TestArchive_ReadsDoNotSeeIt(t *testing.T) {
 		return a
 	}
 	want := read()
-	if len(want.Results) != n || want.Results[5] == nil || len(want.Tries[5]) != 1 || len(want.Range) != 10 {
-		t.Fatalf("%d results, %d attempts", len(want.Results), len(want.Tries))
+	if len(want.Results) != n || want.Results[5] == nil || len(want.Tries[5]) != 1 || len(want.Range) != 10 || len(want.Owned) != n {
+		t.Fatalf("%d results, %d attempts, %d rows of the ledger", len(want.Results), len(want.Tries), len(want.Owned))
 	}
 	calls := 0
 	for more := true; more; calls++ {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"testing"
+	"time"
 
 	"jjm"
 )
@@ -125,4 +127,82 @@ func Benchmark1MArchived(b *testing.B) {
 			}
 		}
 	})
+}
+
+// filled gives a grid job that reads a closed dataset of n files, added in
+// batches of 10 000.
+func filled(b *testing.B, s *Store, name string, n int) *jjm.GridJob {
+	b.Helper()
+	id := dataset(b, s, name, 0)
+	for from := 0; from < n; from += 10_000 {
+		update(b, s, func(tx *Tx) error { _, err := tx.AddFiles(id, sampleFiles(from, min(10_000, n-from))); return err })
+	}
+	update(b, s, func(tx *Tx) error { _, err := tx.CloseDataset(id); return err })
+	g := sampleGrid()
+	update(b, s, func(tx *Tx) error {
+		return errors.Join(tx.InsertGrid(g), tx.OpenInputs(g.ID, 0, []Reads{{Dataset: id, Master: true}}))
+	})
+	return g
+}
+
+// cutAll lets a grid job take notice of its files, 20 000 at a time, and gives them
+// to local jobs of 10, 5 000 in a transaction.
+func cutAll(b *testing.B, s *Store, g *jjm.GridJob, n int) {
+	b.Helper()
+	for done := false; !done; {
+		update(b, s, func(tx *Tx) (err error) { _, done, err = tx.NoticeFiles(g.ID, 0, 20_000); return err })
+	}
+	files := sampleFiles(0, n)
+	for from := 0; from < n; from += 50_000 {
+		var ls []jjm.LocalJob
+		for at := from; at < min(n, from+50_000); at += 10 {
+			var lfns []string
+			for _, f := range files[at:min(at+10, n)] {
+				lfns = append(lfns, f.LFN)
+			}
+			ls = append(ls, fileJob(g, at/10, int64(at), lfns...))
+		}
+		update(b, s, func(tx *Tx) error { return tx.InsertLocals(ls) })
+	}
+}
+
+// endAll completes every local job, 1 000 in a transaction.
+func endAll(b *testing.B, s *Store, g *jjm.GridJob) {
+	b.Helper()
+	ls, err := s.Locals(context.Background(), g.ID, 0, -1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for from := 0; from < len(ls); from += 1000 {
+		var changed []*jjm.LocalJob
+		for i := from; i < min(from+1000, len(ls)); i++ {
+			ls[i].State = jjm.Completed
+			changed = append(changed, &ls[i])
+		}
+		update(b, s, func(tx *Tx) error { return errors.Join(tx.SaveLocals(changed), tx.EndInputs(changed)) })
+	}
+}
+
+// BenchmarkInputs says what a file costs from its coming into a dataset to the end
+// of its local job: it must not depend on how many there are.
+func BenchmarkInputs(b *testing.B) {
+	for _, n := range []int{10_000, 100_000, 1_000_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				s := open(b, filepath.Join(b.TempDir(), "jjm.db"))
+				began := time.Now()
+				lap := func(what string) {
+					b.ReportMetric(float64(time.Since(began).Nanoseconds())/float64(n), what+"-ns/file")
+					began = time.Now()
+				}
+				g := filled(b, s, "raw", n)
+				lap("add")
+				cutAll(b, s, g, n)
+				lap("cut")
+				endAll(b, s, g)
+				lap("end")
+				s.Close()
+			}
+		})
+	}
 }

@@ -86,11 +86,10 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 // unit gives the constant for a known unit, so that a hundred thousand local
 // jobs in memory share two texts.
 func unit(s string) string {
-	switch s {
-	case jjm.UnitEvent:
-		return jjm.UnitEvent
-	case jjm.UnitRow:
-		return jjm.UnitRow
+	for _, known := range [...]string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile, jjm.UnitRange, jjm.UnitLumi} {
+		if s == known {
+			return known
+		}
 	}
 	return s
 }
@@ -130,7 +129,8 @@ func manyRows(head string, width, n int) string {
 }
 
 // InsertLocals stores new local jobs, and with them their entries in the cover
-// ledger. Within a grid job they are numbered densely: the first new one has
+// ledgers: a part that reads files owns pieces of those of its step's master
+// dataset. Within a grid job they are numbered densely: the first new one has
 // the number that follows the last stored one. A part without a unit or count,
 // one that overlaps the part of another local job of the grid job, or a grid
 // job that is over, is an error of kind Internal that names the local job.
@@ -141,6 +141,9 @@ func (tx *Tx) InsertLocals(ls []jjm.LocalJob) error {
 	err := tx.insertMany("INSERT INTO local_jobs ("+localColumns+")", numPart+numLife, len(ls), func(a args, i int) args {
 		return lifeArgs(partArgs(a, &ls[i]), &ls[i])
 	})
+	if err == nil {
+		err = tx.insertOwned(ls)
+	}
 	if err != nil {
 		return tx.fail(err, "insert local jobs %s to %s", ls[0].ID, ls[len(ls)-1].ID)
 	}

@@ -130,6 +130,12 @@ var checks = [...]string{
 		WHERE c.grid = l.grid AND c.step = 0 AND c.unit = l.unit AND c.first = l.first AND c.local = l.n) LIMIT 10`,
 	`SELECT format('cover of local job %d.%d has no local job', grid, local) FROM cover AS c WHERE NOT EXISTS
 		(SELECT 1 FROM local_jobs AS l WHERE l.grid = c.grid AND l.n = c.local) LIMIT 10`,
+	`SELECT format('local job %d.%d reads files and owns none', p.grid, p.n) FROM part_inputs AS p WHERE NOT EXISTS
+		(SELECT 1 FROM cover_input AS c WHERE c.grid = p.grid AND c.local = p.n) LIMIT 10`,
+	`SELECT format('local job %d.%d owns files and says not which it reads', c.grid, c.local) FROM cover_input AS c WHERE NOT EXISTS
+		(SELECT 1 FROM part_inputs AS p WHERE p.grid = c.grid AND p.n = c.local) LIMIT 10`,
+	`SELECT format('dataset %s has not the %d files that it counts', d.name, d.files) FROM datasets AS d
+		WHERE d.files <> (SELECT count(*) FROM files AS f WHERE f.dataset = d.id) LIMIT 10`,
 }
 
 func check(ctx context.Context, c *conn) error {

@@ -29,7 +29,8 @@ const (
 // Verbs lists the verbs, in the order in which they are documented.
 func Verbs() []string {
 	return []string{VerbPing, VerbSubmit, VerbLookup, VerbKill, VerbRelease, VerbStatus, VerbList, VerbWait,
-		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan, VerbRenew, VerbAdvertise}
+		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan, VerbRenew,
+		VerbAdvertise, VerbDataset, VerbVerify}
 }
 
 // DecodeRequest reads a request line and checks its form: UTF-8, one JSON
@@ -74,7 +75,7 @@ func decodeError(err error) error {
 // members lists the JSON names a request may hold, at any depth.
 func members() []string {
 	var names []string
-	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order](), reflect.TypeFor[Ban](), reflect.TypeFor[jjm.Credential](), reflect.TypeFor[jjm.Origin]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order](), reflect.TypeFor[Ban](), reflect.TypeFor[Dataset](), reflect.TypeFor[jjm.File](), reflect.TypeFor[jjm.LumiRange](), reflect.TypeFor[jjm.Credential](), reflect.TypeFor[jjm.Origin]()} {
 		for f := range t.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !slices.Contains(names, name) {
@@ -125,6 +126,11 @@ func (r *Request) check() error {
 			return err
 		}
 	}
+	if r.Verb == VerbDataset {
+		if err := r.Dataset.check(); err != nil {
+			return err
+		}
+	}
 	if r.Verb == VerbReset && (r.Cluster == "" || len(r.Cluster) > maxWord) {
 		return jjm.Errorf(jjm.Invalid, "cluster %.40q: want the name of a cluster", r.Cluster)
 	}
@@ -133,6 +139,9 @@ func (r *Request) check() error {
 	}
 	if len(r.Path) > maxPath || strings.ContainsRune(r.Path, 0) {
 		return jjm.Errorf(jjm.Invalid, "path: want a query of at most %d bytes without NUL", maxPath)
+	}
+	if len(r.Recovery) > maxPath || !oneLine(r.Recovery) || strings.Contains(r.Recovery, "/") {
+		return jjm.Errorf(jjm.Invalid, "recovery %.80q: want the name of a file, without folders", r.Recovery)
 	}
 	if r.Verb == VerbCat && !slices.Contains(Files(), r.File) {
 		return jjm.Errorf(jjm.Invalid, "file %.40q: want one of %v", r.File, Files())
@@ -159,7 +168,7 @@ func (r *Request) checkRefs() error {
 		if !r.Orders && len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "history: %d refs: want exactly one id, or orders", len(r.Refs))
 		}
-	case VerbRecord, VerbOutput, VerbCat, VerbLog, VerbRenew:
+	case VerbRecord, VerbOutput, VerbCat, VerbLog, VerbRenew, VerbVerify:
 		if len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "%s: %d refs: want exactly one id", r.Verb, len(r.Refs))
 		}

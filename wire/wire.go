@@ -13,11 +13,14 @@
 // until the connection closes), then that many raw bytes.
 //
 // It holds types, and the reading and writing of lines within bounds. Of jjm it
-// imports only the root package, and no net: the client that gatekeepers exec
-// thousands of times links it.
+// imports only the root package and the words of cover, and no net: the client that
+// gatekeepers exec thousands of times links it.
 package wire
 
-import "jjm"
+import (
+	"jjm"
+	"jjm/cover"
+)
 
 // MaxRequest is the longest request line, in bytes: a job file may be 4 MiB.
 const MaxRequest = 8 << 20
@@ -26,7 +29,7 @@ const MaxRequest = 8 << 20
 type Request struct {
 	Verb        string           `json:"verb"`
 	Submit      *Submit          `json:"submit,omitempty"`
-	Refs        []string         `json:"refs,omitempty"` // lookup, kill, release, status, wait, record, output, cat, history, log
+	Refs        []string         `json:"refs,omitempty"` // lookup, kill, release, status, wait, record, output, cat, history, log, verify
 	List        *List            `json:"list,omitempty"`
 	Path        string           `json:"path,omitempty"`        // record: an XPath-like query, "" = whole
 	Partial     bool             `json:"partial,omitempty"`     // output: what there is, of an unfinished job
@@ -39,6 +42,8 @@ type Request struct {
 	Ban         *Ban             `json:"ban,omitempty"`         // ban; without it the bans in force are listed
 	Credentials []jjm.Credential `json:"credentials,omitempty"` // renew
 	Now         bool             `json:"now,omitempty"`         // advertise: send at once
+	Dataset     *Dataset         `json:"dataset,omitempty"`     // dataset
+	Recovery    string           `json:"recovery,omitempty"`    // verify: the name of the recovery's job file; "" = none is wanted
 }
 
 // The verbs.
@@ -62,6 +67,8 @@ const (
 	VerbReset    = "reset"
 	VerbBan      = "ban"
 	VerbRenew    = "renew"
+	VerbDataset  = "dataset"
+	VerbVerify   = "verify"
 
 	VerbAdvertise = "advertise"
 )
@@ -133,8 +140,11 @@ type Answer struct {
 	// orders in force.
 	Orders []jjm.Order `json:"orders,omitempty"`
 	Banned *Banned     `json:"banned,omitempty"`
+	// Datasets answers dataset.
+	Datasets *Datasets `json:"datasets,omitempty"`
 	// Renewed answers renew: the kinds that were newer.
-	Renewed []string `json:"renewed,omitempty"`
+	Renewed []string  `json:"renewed,omitempty"`
+	Verify  *Verified `json:"verify,omitempty"`
 	// Advertised answers advertise.
 	Advertised *Advertised `json:"advertised,omitempty"`
 	// Notes, with clusters, are what else people should know of the site.
@@ -147,6 +157,20 @@ type Error struct {
 	Text     string       `json:"text"`
 	Problems jjm.Problems `json:"problems,omitempty"`
 }
+
+// Verified answers verify.
+type Verified struct {
+	ID jjm.GridID `json:"id"`
+	cover.Report
+	// Recovery is the job file that does what is missing, and RecoveryFiles the
+	// list that belongs beside it, under the name FilesOf; "" where nothing is
+	// missing, or there is no list.
+	Recovery      string `json:"recovery,omitempty"`
+	RecoveryFiles string `json:"recovery_files,omitempty"`
+}
+
+// FilesOf is the name of the list that belongs beside a recovery's job file.
+func FilesOf(recovery string) string { return recovery + ".files.jsonl" }
 
 // Submitted answers submit.
 type Submitted struct {
@@ -215,6 +239,8 @@ type Counts struct {
 	Failed     int `json:"failed"`
 	Killed     int `json:"killed"`
 	Held       int `json:"held"`
+	// GivenBack are those whose work others do again: they are in Total alone.
+	GivenBack int `json:"given_back,omitempty"`
 }
 
 // Killed answers kill for one reference.
@@ -265,6 +291,8 @@ type Status struct {
 	Accepted    jjm.Time     `json:"accepted"`
 	Ended       jjm.Time     `json:"ended,omitempty"`
 	Why         []string     `json:"why,omitempty"`
+	// Inputs are the datasets that it reads.
+	Inputs []Input `json:"inputs,omitempty"`
 	// Trouble tells what of it has been unknown for long, and since when.
 	Trouble []string `json:"trouble,omitempty"`
 	// Holds tells what of it is held, by whom and why; of many kinds those with

@@ -235,6 +235,7 @@ func appendHead(b []byte, h *head.Head, x *extras, lim limits) []byte {
 	e.output(h)
 	e.origin(g.Origin)
 	e.usage(g.Usage)
+	e.inputs(h.Inputs)
 	e.shards(h.Jobs)
 	e.end("", "gridjob", "\n  ")
 	e.raw("\n")

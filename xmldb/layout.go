@@ -36,6 +36,8 @@ func headLayout() *element {
 				"completing", "completed", "failed", "killed", "held"),
 			"clusterjobs": {attrs: []string{truncated}, kids: map[string]*element{"clusterjob": leaf("id", "id", "cluster", "jobs", "new",
 				"submitting", "submitted", "running", "completing", "completed", "failed", "killed", "held")}},
+			"inputs": {attrs: []string{truncated}, kids: map[string]*element{"dataset": leaf("name", "name", "master", "open",
+				"files", "toBeUsed", "used", "finished", "failed", "events", "eventsUsed")}},
 			"step": {
 				key:   "n",
 				attrs: []string{"n", "cluster", "splitter", "expected", "made", "closed", "prepared", truncated},
@@ -79,7 +81,7 @@ func shardLayout() *element {
 func reserved(name string) bool {
 	switch name {
 	case "gridjob", "localjobs", "localjob", "fragment", "message", "reason", "counts", "clusterjobs",
-		"clusterjob", "step", "why", "phases", "progress", "output", "origin", "usage", "shards", "shard", "part", "arg":
+		"clusterjob", "inputs", "dataset", "step", "why", "phases", "progress", "output", "origin", "usage", "shards", "shard", "part", "arg":
 		return true
 	}
 	return false

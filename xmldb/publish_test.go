@@ -69,6 +69,8 @@ func sampleHead(grid jjm.GridID, n int) Head {
 	}
 	h.Counts[jjm.Running] = n
 	h.ClusterJobs = []jjm.ClusterJob{{Cluster: "local", Counts: h.Counts}}
+	h.Inputs = []Input{{Name: "/raw/<2026>", Master: true, Open: true, Counts: jjm.InputCounts{Files: 9, ToBeUsed: 8, Used: 7, Finished: 4, Failed: 2, Events: 900, EventsUsed: 400}},
+		{Name: "pileup"}}
 	return h
 }
 

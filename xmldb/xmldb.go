@@ -41,6 +41,9 @@ import (
 // Head is the aggregate of a grid job; package head reads it back.
 type Head = head.Head
 
+// Input is a dataset that a grid job reads.
+type Input = head.Input
+
 // ShardSize is the number of local jobs in a shard.
 const ShardSize = 1000
 

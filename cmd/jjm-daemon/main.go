@@ -1,5 +1,5 @@
-// Jjm-daemon is what "jjm serve", "jjm config check" and "jjm clusters test"
-// become.
+// Jjm-daemon is what "jjm serve", "jjm config check", "jjm clusters test" and
+// "jjm split" become.
 //
 // It is a program of its own because the jjm command is exec'ed thousands of
 // times by gatekeepers: linking the store alone would double the cost of every
@@ -32,6 +32,7 @@ type commands struct {
 	Serve    serve         `cmd:"" help:"Run the daemon."`
 	Config   configGroup   `cmd:"" help:"Work with the configuration."`
 	Clusters clustersGroup `cmd:"" help:"Work with the clusters."`
+	Split    splitJob      `cmd:"" help:"See how a job file would be cut."`
 }
 
 type serve struct {

@@ -15,8 +15,9 @@
 //  1. reads the assignment of its position;
 //  2. claims the attempt; if somebody else holds the claim it stops at once and
 //     touches no file of the attempt;
-//  3. makes the attempt's folder, the log file and its start record, and links
-//     the inputs into work/;
+//  3. makes the attempt's folder, the log file and its start record, lists the
+//     files that the part reads (docs/JOB-TYPES.md), and links the inputs into
+//     work/;
 //  4. runs the application in work/, in a process group of its own, passes
 //     signals on to it, and shows by a heartbeat file that it lives;
 //  5. ends what the application left running, and writes the end record;

@@ -28,7 +28,7 @@ func (a *attempt) environment(inherited []string) []string {
 			env[name] = value
 		}
 	}
-	for _, more := range []map[string]string{a.job.Env, a.assign.Env, a.jobVariables()} {
+	for _, more := range []map[string]string{a.job.Env, a.assign.Env, a.jobVariables(), a.inputVariables()} {
 		for name, value := range more {
 			env[name] = value
 		}

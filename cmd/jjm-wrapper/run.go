@@ -99,6 +99,7 @@ func (a *attempt) perform(signals *signalBox) {
 		r.Exit = exitNotExecutable
 	}
 	said := a.readLog()
+	r.Processed = said.Processed()
 	names := a.outputNames(said)
 	a.conclude(said, names)
 	r.Ended = jjm.At(now())
@@ -154,6 +155,9 @@ func (a *attempt) makeFolder() error {
 	}
 	a.root, a.log = root, &logFile{root: root}
 	if err := root.Mkdir(sandbox.WorkName, 0o700); err != nil {
+		return err
+	}
+	if err := a.writeInput(); err != nil {
 		return err
 	}
 	return a.linkInputs()

@@ -4,7 +4,7 @@
 // It asks the daemon over its socket and holds no state. It links little, on
 // purpose: a gatekeeper runs "jjm lookup" thousands of times. The daemon is
 // another program, jjm-daemon, beside this one or in ../libexec/jjm; "jjm
-// serve" and "jjm config check" become it.
+// serve", "jjm config check" and "jjm split" become it.
 //
 // # Output
 //
@@ -39,6 +39,9 @@
 //	7    not finished yet (output, wait --timeout)
 //	8    anything else: the daemon's log says more
 //	130  interrupted
+//
+// The codes 0 to 3 of "jjm verify" are its verdicts: proven, gap, overlap,
+// undecidable; what it could not answer, but for 4 and 6, is 8.
 //
 // Of several ids, the first that cannot be answered gives the code.
 package main

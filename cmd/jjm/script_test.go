@@ -167,6 +167,8 @@ func setJob(ts *testscript.TestScript, j *gatetest.Job, key, value string) {
 		j.Log = strings.Split(strings.TrimSuffix(ts.ReadFile(value), "\n"), "\n")
 	case key == "record":
 		j.Record = strings.Split(strings.TrimSuffix(ts.ReadFile(value), "\n"), "\n")
+	case key == "verified":
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(value)), &j.Verified))
 	case key == "locals":
 		for i := range n {
 			j.Locals = append(j.Locals, localOfBed(l.ID, int32(i)))

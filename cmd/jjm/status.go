@@ -156,6 +156,9 @@ func (c *cli) printGrid(st wire.Status) error {
 	}
 	rows = append(rows, originRows(st.Origin)...)
 	rows = append(rows, heldRows(st.Holds)...)
+	for i, in := range st.Inputs {
+		rows = append(rows, [2]string{[]string{"reads", ""}[min(i, 1)], in.Dataset + map[bool]string{true: " (open)"}[in.Open] + inputText(in)})
+	}
 	for i, trouble := range st.Trouble {
 		rows = append(rows, [2]string{[]string{"trouble", ""}[min(i, 1)], trouble})
 	}

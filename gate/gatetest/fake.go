@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -30,6 +31,8 @@ type Job struct {
 	Record  []string
 	Log     []string
 	History []jjm.JournalEntry
+	// Verified answers verify.
+	Verified wire.Verified
 	// Live makes followed files grow on: their text is read again.
 	Live bool
 }
@@ -51,6 +54,7 @@ type Fake struct {
 	// orders are in force.
 	orders []jjm.Order
 	bans   []jjm.Ban
+	sets   map[string]wire.DatasetState
 	// Hook, if set, is called at the start of every method with the verb and
 	// may block, panic or fail.
 	Hook func(ctx context.Context, verb string) error
@@ -578,6 +582,36 @@ func (f *Fake) Ban(ctx context.Context, c gate.Caller, b *wire.Ban) (wire.Banned
 	return out, nil
 }
 
+// Dataset counts files by the names of their datasets.
+func (f *Fake) Dataset(ctx context.Context, c gate.Caller, d wire.Dataset) (wire.Datasets, error) {
+	if err := f.hook(ctx, wire.VerbDataset); err != nil {
+		return wire.Datasets{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d.UID != nil && *d.UID != c.UID && !c.Admin {
+		return wire.Datasets{}, jjm.Errorf(jjm.Denied, "%s is no administrator", c.User)
+	}
+	if f.sets == nil {
+		f.sets = map[string]wire.DatasetState{}
+	}
+	out := wire.Datasets{Added: len(d.Files), Changed: d.Do == wire.DatasetClose}
+	if d.Do != wire.DatasetShow {
+		state := f.sets[d.Name]
+		state.Name, state.UID, state.Files = d.Name, c.UID, state.Files+int64(len(d.Files))
+		if d.Do == wire.DatasetClose {
+			state.Closed = 1
+		}
+		f.sets[d.Name] = state
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.sets)) {
+		if d.Name == "" || d.Name == name {
+			out.Shown = append(out.Shown, f.sets[name])
+		}
+	}
+	return out, nil
+}
+
 // Renew remembers nothing; every credential is newer.
 func (f *Fake) Renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []jjm.Credential) ([]string, error) {
 	if err := f.hook(ctx, wire.VerbRenew); err != nil {
@@ -591,4 +625,22 @@ func (f *Fake) Renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []
 		kinds = append(kinds, one.Kind)
 	}
 	return kinds, nil
+}
+
+// Verify gives what the test put there.
+func (f *Fake) Verify(ctx context.Context, c gate.Caller, id jjm.GridID, recovery string) (wire.Verified, error) {
+	if err := f.hook(ctx, wire.VerbVerify); err != nil {
+		return wire.Verified{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j, err := f.get(c, id)
+	if err != nil {
+		return wire.Verified{}, err
+	}
+	v := j.Verified
+	if v.ID = id; recovery == "" {
+		v.Recovery, v.RecoveryFiles = "", ""
+	}
+	return v, nil
 }

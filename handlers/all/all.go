@@ -3,14 +3,20 @@ package all
 
 import (
 	"jjm/handlers"
+	"jjm/handlers/cdfmc"
 	"jjm/handlers/montecarlo"
+	"jjm/handlers/passthrough"
+	"jjm/handlers/reprocess"
 	"jjm/handlers/script"
 )
 
 // Registry gives the built-in job types.
 func Registry() handlers.Registry {
 	return handlers.NewRegistry(
+		cdfmc.Handler{},
 		montecarlo.Handler{},
+		passthrough.Handler{},
+		reprocess.Handler{},
 		script.Handler{},
 	)
 }

@@ -195,7 +195,9 @@ func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 	keys("request.", jjm.Request{})
 	keys("retry.", jjm.Limits{})
 	keys("inputs[].", jjm.Input{})
-	for _, table := range []string{"request", "retry", "inputs"} {
+	keys("datasets[].", jjm.DatasetInput{})
+	keys("split.", jjm.Splitting{})
+	for _, table := range []string{"request", "retry", "inputs", "datasets", "split"} {
 		delete(want, table)
 	}
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z][^`{]*)` \\|").FindAllStringSubmatch(page(t, "JOB-FILES.md"), -1) {
@@ -212,8 +214,8 @@ func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 // TestJobFiles_EveryPlaceholderIsListed holds the table against the values.
 func TestJobFiles_EveryPlaceholderIsListed(t *testing.T) {
 	want := map[string]bool{}
-	for _, unit := range []string{jjm.UnitEvent, jjm.UnitRow} {
-		for name := range handlers.PartValues(&jjm.LocalJob{Part: jjm.Part{Unit: unit}}, 0) {
+	for _, unit := range []string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile} {
+		for name := range handlers.PartValues(&jjm.LocalJob{Part: jjm.Part{Unit: unit, Input: new(jjm.PartInput)}}, 0) {
 			want["{"+name+"}"] = true
 		}
 	}

@@ -113,6 +113,9 @@ func accepted(t testing.TB, h handlers.Handler, site handlers.Site, spec *jjm.Sp
 	if problems := h.Check(spec, site); problems != nil {
 		t.Fatalf("Check refuses a good spec: %v", problems)
 	}
+	if problems := handlers.Fits(h.Type(), h.Describe(), spec); problems != nil {
+		t.Fatalf("the type has no use for the spec: %v", problems)
+	}
 	c, err := h.Split(spec, site)
 	if err != nil {
 		t.Fatalf("Split: %v", err)
@@ -120,9 +123,20 @@ func accepted(t testing.TB, h handlers.Handler, site handlers.Site, spec *jjm.Sp
 	if len(c.Why) == 0 {
 		t.Error("Split does not say why")
 	}
-	parts := cutAll(t, c)
-	covers(t, c, parts)
+	whole := c
+	if h.Describe().Reads {
+		work, all := handlers.Inline(spec)
+		if !all {
+			t.Fatal("the suite wants all files in the job file, and the dataset closed")
+		}
+		whole.Work.Files, whole.Work.Secondary, whole.Work.Closed = work.Files, work.Secondary, true
+	}
+	parts := cutAll(t, whole)
+	covers(t, whole, parts)
 	commands(t, h, spec, parts)
+	if !h.Describe().Reads {
+		chosen(t, h, site, spec, parts[len(parts)/2])
+	}
 	stored := clone(t, spec) // as it comes back from the store: numbers are float64
 	again, err := h.Split(stored, site)
 	if err != nil {
@@ -134,6 +148,25 @@ func accepted(t testing.TB, h handlers.Handler, site handlers.Site, spec *jjm.Sp
 	commands(t, h, stored, parts)
 	if !bytes.Equal(asJSON(t, spec), asJSON(t, before)) {
 		t.Error("the handler changed the spec")
+	}
+}
+
+// chosen demands that a job file which chooses the units of one part, as a recovery
+// does, gets that part alone, with its numbers and words.
+func chosen(t testing.TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, part jjm.Part) {
+	t.Helper()
+	some := clone(t, spec)
+	some.Only = []jjm.Span{{First: part.First, Count: part.Count}}
+	if problems := h.Check(some, site); problems != nil {
+		t.Fatalf("Check refuses only = %v: %v", some.Only, problems)
+	}
+	c, err := h.Split(some, site)
+	if err != nil {
+		t.Fatalf("Split with only = %v: %v", some.Only, err)
+	}
+	part.Serial = 1
+	if parts := cutAll(t, c); len(parts) != 1 || !bytes.Equal(asJSON(t, parts[0]), asJSON(t, part)) {
+		t.Errorf("with only = %v the parts are %s, want %s: does Split hand spec.Only on?", some.Only, asJSON(t, parts), asJSON(t, part))
 	}
 }
 
@@ -169,17 +202,41 @@ func covers(t testing.TB, c handlers.Cutting, parts []jjm.Part) {
 	if len(parts) != c.Jobs || len(parts) == 0 {
 		t.Fatalf("Split announced %d local jobs, the cutting made %d", c.Jobs, len(parts))
 	}
-	total := c.Work.Events + int64(len(c.Work.Rows))
 	next := parts[0].First
 	for i, p := range parts {
+		if c.Work.Only != nil {
+			next = max(next, p.First) // what is not chosen lies between
+		}
 		if p.First != next || p.Count < 1 || p.Serial != int64(i)+1 {
 			t.Fatalf("part %d is %+v, want it to start at %d, not empty, with serial %d", i, p, next, i+1)
 		}
 		next += p.Count
 	}
-	if got := next - parts[0].First; got != total {
-		t.Errorf("the parts cover %d units, want %d", got, total)
+	if got, want := unitsOf(parts), units(c); want >= 0 && got != want {
+		t.Errorf("the parts cover %d units, want %d", got, want)
 	}
+}
+
+func unitsOf(parts []jjm.Part) (n int64) {
+	for i := range parts {
+		n += parts[i].Count
+	}
+	return n
+}
+
+// units is how many units there are to cover; -1 if the splitter alone knows.
+func units(c handlers.Cutting) int64 {
+	switch {
+	case c.Work.Files != nil:
+		return -1
+	case c.Work.Only == nil:
+		return c.Work.Events + int64(len(c.Work.Rows))
+	}
+	var n int64
+	for _, s := range c.Work.Only {
+		n += s.Count
+	}
+	return n
 }
 
 // commands demands a command line for every part, the same each time.

@@ -76,7 +76,7 @@ func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	if problems = append(problems, more...); len(problems) > 0 {
 		return problems
 	}
-	_, problems = cut(p, site)
+	_, problems = cut(p, spec.Only, site)
 	return problems
 }
 
@@ -86,7 +86,7 @@ func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, er
 	if problems := handlers.DecodeParams(spec.Params, &p); problems != nil {
 		return handlers.Cutting{}, problems.Err()
 	}
-	c, problems := cut(p, site)
+	c, problems := cut(p, spec.Only, site)
 	return c, problems.Err()
 }
 
@@ -102,7 +102,7 @@ func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, e
 }
 
 // cut decides the size of the local jobs and says why.
-func cut(p params, site handlers.Site) (handlers.Cutting, jjm.Problems) {
+func cut(p params, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	n, why, problems := size(p, site)
 	if problems != nil {
 		return handlers.Cutting{}, problems
@@ -110,13 +110,15 @@ func cut(p params, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	c, problems := site.Cut(handlers.Cutting{
 		Splitter: split.ByEvents,
 		Params:   split.Params{EventsPerJob: n},
-		Work:     split.Work{First: p.FirstEvent, Events: p.Events},
+		Work:     split.Work{First: p.FirstEvent, Events: p.Events, Only: only},
 	}, "params.events", fmt.Sprintf("with %s each; ask for fewer events or set events_per_job higher", events(n)))
 	if problems != nil {
 		return c, problems
 	}
 	last := p.Events - int64(c.Jobs-1)*n
 	switch {
+	case only != nil:
+		why = append(why, fmt.Sprintf("only %d ranges of %s: %d local jobs", len(only), events(p.Events), c.Jobs))
 	case c.Jobs == 1:
 		why = append(why, fmt.Sprintf("%s: 1 local job", events(p.Events)))
 	case last == n:

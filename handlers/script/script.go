@@ -59,7 +59,7 @@ func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	if problems = append(problems, more...); len(problems) > 0 {
 		return problems
 	}
-	_, problems = cut(p, how, site)
+	_, problems = cut(p, how, spec.Only, site)
 	return problems
 }
 
@@ -69,7 +69,7 @@ func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, er
 	if problems != nil {
 		return handlers.Cutting{}, problems.Err()
 	}
-	c, problems := cut(p, how, site)
+	c, problems := cut(p, how, spec.Only, site)
 	return c, problems.Err()
 }
 
@@ -149,7 +149,7 @@ func unit(how string) string {
 }
 
 // cut names the work of one of the four ways.
-func cut(p params, how string, site handlers.Site) (handlers.Cutting, jjm.Problems) {
+func cut(p params, how string, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	c := handlers.Cutting{Splitter: split.ByRows}
 	field, remedy := "params."+how, "set a smaller count"
 	bad := func(text string) (handlers.Cutting, jjm.Problems) {
@@ -182,6 +182,9 @@ func cut(p params, how string, site handlers.Site) (handlers.Cutting, jjm.Proble
 		}
 		c.Work.Rows = make([][]string, p.Count)
 		c.Why = []string{fmt.Sprintf("count is %d", p.Count)}
+	}
+	if c.Work.Only = only; only != nil {
+		c.Why = append(c.Why, fmt.Sprintf("only %d ranges of them", len(only)))
 	}
 	return site.Cut(c, field, remedy)
 }

@@ -19,8 +19,12 @@ import (
 // to, and why.
 func elsewhere() map[string]string {
 	const twoPhase = "only two-phase batch systems take bulks held and release them"
+	const datasets = "datasets_test.go goes there"
 	const holds = "the embedded batch system holds no job; the engine's own crash tests come there"
 	return map[string]string{"release.before-commit": twoPhase, "release.after-commit": twoPhase,
+		"notice.before-commit": datasets, "notice.after-commit": datasets,
+		"dataset-add.before-commit": datasets, "dataset-add.after-commit": datasets,
+		"dataset-close.before-commit": datasets, "dataset-close.after-commit": datasets,
 		"hold.before-commit": holds, "hold.after-commit": holds, "hold.acted": holds,
 		"hold-done.before-commit": holds, "hold-done.after-commit": holds}
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -51,8 +52,30 @@ type Head struct {
 	Tar string
 	// Phases sums the progress of the running local jobs.
 	Phases []jjm.Progress
+	// Inputs are the datasets that it reads.
+	Inputs []Input
 	// Written is when the record was written.
 	Written jjm.Time
+}
+
+// Input is a dataset that a grid job reads, and how far it has come with it.
+type Input struct {
+	Name         string
+	Master, Open bool
+	Counts       jjm.InputCounts
+}
+
+// Numbers gives the counters by the names of their attributes, in order.
+func (in *Input) Numbers() iter.Seq2[string, *int64] {
+	c := &in.Counts
+	names := [...]string{"files", "toBeUsed", "used", "finished", "failed", "events", "eventsUsed"}
+	return func(yield func(string, *int64) bool) {
+		for i, n := range [...]*int64{&c.Files, &c.ToBeUsed, &c.Used, &c.Finished, &c.Failed, &c.Events, &c.EventsUsed} {
+			if !yield(names[i], n) {
+				return
+			}
+		}
+	}
 }
 
 // Path is the file of the head of a grid job, for records kept in dir.

@@ -71,6 +71,8 @@ func (p *parser) gridjob(root xml.StartElement) error {
 			p.counts(attrs(e))
 		case "clusterjobs":
 			return p.clusterJobs()
+		case "inputs":
+			return p.inputs()
 		case "step":
 			return p.step(attrs(e))
 		case "phases":
@@ -149,6 +151,20 @@ func (p *parser) clusterJobs() error {
 				j.Counts[s] = int(p.int(a, "clusterjob", jjm.State(s).String()))
 			}
 			p.head.ClusterJobs = append(p.head.ClusterJobs, j)
+		}
+		return p.d.Skip()
+	})
+}
+
+func (p *parser) inputs() error {
+	return p.children(func(e xml.StartElement) error {
+		if e.Name.Local == "dataset" {
+			a := attrs(e)
+			in := Input{Name: a["name"], Master: a["master"] == "true", Open: a["open"] == "true"}
+			for name, n := range in.Numbers() {
+				*n = p.int(a, "dataset", name)
+			}
+			p.head.Inputs = append(p.head.Inputs, in)
 		}
 		return p.d.Skip()
 	})

@@ -1,0 +1,55 @@
+package catalogue_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm"
+	"jjm/catalogue"
+)
+
+func TestSplitWatch(t *testing.T) {
+	for _, c := range []struct{ watch, folder, pattern, bad string }{
+		{watch: "/data/raw/*.root", folder: "/data/raw", pattern: "*.root"},
+		{watch: "/data/raw", folder: "/data/raw", pattern: "*"},
+		{watch: "/data/raw/", folder: "/data/raw", pattern: "*"},
+		{watch: "in/run?.dat", folder: "in", pattern: "run?.dat"},
+		{watch: "*.dat", folder: ".", pattern: "*.dat"},
+		{watch: "/*", folder: "/", pattern: "*"},
+		{watch: "", bad: "is empty"},
+		{watch: "/data/*/x.root", bad: "only the last element"},
+		{watch: "/data/[", bad: "is no pattern"},
+		{watch: "/data/a\x00", bad: "NUL"},
+		{watch: "/" + strings.Repeat("x", 5000), bad: "at most"},
+	} {
+		folder, pattern, err := catalogue.SplitWatch(c.watch)
+		if c.bad != "" {
+			if err == nil || !strings.Contains(err.Error(), c.bad) {
+				t.Errorf("%.40q: %v, want %q", c.watch, err, c.bad)
+			}
+			continue
+		}
+		if folder != c.folder || pattern != c.pattern || err != nil {
+			t.Errorf("%q: %q, %q, %v", c.watch, folder, pattern, err)
+		}
+	}
+}
+
+func TestListed_OffersWhatIsReadyInOrder(t *testing.T) {
+	entries := []catalogue.Entry{
+		{Name: "b.root", Size: 2, Modified: 50}, {Name: "a.root", Size: 1, Modified: 50},
+		{Name: "growing.root", Modified: 150}, {Name: ".hidden.root", Modified: 50},
+		{Name: "notes.txt", Modified: 50}, {Name: "new\nline.root", Modified: 50}, {Name: "\xff.root", Modified: 50},
+	}
+	files, waiting, skipped := catalogue.Listed("/data", "*.root", entries, 100)
+	want := []jjm.File{{LFN: "/data/a.root", Size: 1}, {LFN: "/data/b.root", Size: 2}}
+	if diff := cmp.Diff(want, files); diff != "" || waiting != 1 || skipped != 2 {
+		t.Errorf("waiting %d, skipped %d\n%s", waiting, skipped, diff)
+	}
+	fresh := catalogue.New(files, func(lfn string) bool { return lfn == "/data/a.root" })
+	if len(fresh) != 1 || fresh[0].LFN != "/data/b.root" {
+		t.Error(fresh)
+	}
+}

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"jjm"
+	"jjm/app"
+	"jjm/catalogue"
+	"jjm/handlers"
+	"jjm/handlers/all"
+	"jjm/jobfile"
+	"jjm/split"
+)
+
+// splitJob is "jjm split".
+type splitJob struct {
+	File    string `arg:"" help:"The job file."`
+	Preview bool   `help:"Print the local jobs that it would make, and make none."`
+	Files   string `help:"Files of the dataset, where only the daemon or a program knows them: JSON lines, or CSV." placeholder:"LIST"`
+	Limit   int    `help:"Print at most so many (default: 20; 0 = all)." default:"20"`
+	JSON    bool   `name:"json" help:"One JSON object per local job, then one with the sums."`
+	Config  string `help:"Configuration file (default: $$JJM_CONFIG, else ${config}, else none)." placeholder:"FILE"`
+}
+
+// Help is the rest of its help.
+func (splitJob) Help() string {
+	return `The daemon need not run, and nothing is made. Files are read as this account.
+Without a map of storages, parts may run on every cluster.
+
+Exit code 0, or 5 if the job file is wrong.
+
+Example:
+  $ jjm split --preview job.toml --limit 5`
+}
+
+// maxJobFile is the longest job file, in bytes (package jobfile).
+const maxJobFile = 4 << 20
+
+// Run prints the parts.
+func (s *splitJob) Run(stdout io.Writer) error {
+	if !s.Preview || s.Limit < 0 {
+		return &exit{exitUsage, fmt.Errorf("want: jjm split --preview JOBFILE, and --limit 0 or more")}
+	}
+	config, _, err := app.Load(s.Config, os.Getenv)
+	if err != nil {
+		return err
+	}
+	doc, err := s.read()
+	if err != nil {
+		return err
+	}
+	site := handlers.Site{RecommendedCPU: config.Engine.RecommendedCPU, MaxCPU: config.Engine.MaxCPU,
+		MaxLocalJobs: config.Engine.MaxLocalJobs, Open: s.open}
+	p := &preview{out: bufio.NewWriter(stdout), json: s.JSON, limit: s.Limit, spec: &doc.Spec}
+	if p.handler, err = all.Registry().Get(doc.Spec.Type); err != nil {
+		return err
+	}
+	problems := append(p.handler.Check(&doc.Spec, site), handlers.Fits(doc.Spec.Type, p.handler.Describe(), &doc.Spec)...)
+	if len(problems) > 0 {
+		return doc.Locate(problems).Err()
+	}
+	cut, err := p.handler.Split(&doc.Spec, site)
+	if err != nil {
+		return err
+	}
+	if p.handler.Describe().Reads {
+		if cut, err = s.files(&doc.Spec, site, cut); err != nil {
+			return err
+		}
+	}
+	if err := p.print(cut); err != nil {
+		return err
+	}
+	return p.out.Flush()
+}
+
+// read reads the job file.
+func (s *splitJob) read() (jobfile.Doc, error) {
+	f, err := os.Open(s.File)
+	if err != nil {
+		return jobfile.Doc{}, &exit{exitUsage, fmt.Errorf("job file: %w", err)}
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, maxJobFile+1))
+	if err != nil {
+		return jobfile.Doc{}, fmt.Errorf("job file: %w", err)
+	}
+	doc, problems := jobfile.Parse(s.File, text)
+	return doc, problems.Err()
+}
+
+// path is where a path of the job file leads.
+func (s *splitJob) path(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Dir(s.File) + "/" + path
+}
+
+func (s *splitJob) open(path string) (io.ReadCloser, error) { return os.Open(s.path(path)) }
+
+// files adds the files of the datasets to the work, and refuses too many parts.
+func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cutting) (handlers.Cutting, error) {
+	cut.Work.Closed = true
+	for i := range spec.Datasets {
+		d := &spec.Datasets[i]
+		files, err := s.filesOf(d)
+		if err != nil {
+			return cut, fmt.Errorf("datasets[%d]: %w", i, err)
+		}
+		if d.Secondary {
+			cut.Work.Secondary = append(cut.Work.Secondary, split.Stream{Files: files,
+				Dataset: jjm.Dataset{Name: d.Name, Attributes: d.Attributes, Closed: !d.Open}})
+			continue
+		}
+		cut.Work.Files, cut.Work.Closed = files, !d.Open && d.Watch == ""
+	}
+	whole, problems := site.Cut(cut, "split", "give each part more, or process fewer files")
+	return whole, problems.Err()
+}
+
+// filesOf reads the files of a dataset.
+func (s *splitJob) filesOf(d *jjm.DatasetInput) (files []jjm.File, err error) {
+	seen := map[string]bool{}
+	list := func(name string, r io.Reader) error {
+		_, err := catalogue.Read(name, r, func(f jjm.File) error {
+			if seen[f.LFN] {
+				return jjm.Errorf(jjm.Invalid, "%s: %.60q is there twice", name, f.LFN)
+			}
+			seen[f.LFN] = true
+			files = append(files, f)
+			return nil
+		})
+		return err
+	}
+	name, path := d.From, s.path(d.From)
+	switch {
+	case d.Files != nil:
+		return d.Files, nil
+	case !d.Secondary && s.Files != "":
+		name, path = s.Files, s.Files
+	case d.Watch != "":
+		return s.listing(d.Watch)
+	case d.From == "":
+		return nil, jjm.Errorf(jjm.Invalid, "the files of %q are known to the daemon or its program only: name a list of them with --files LIST", d.Name)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Invalid, "list of files: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	return files, list(name, f)
+}
+
+// listing gives the files of a watched folder as they are now.
+func (s *splitJob) listing(watch string) ([]jjm.File, error) {
+	folder, pattern, err := catalogue.SplitWatch(watch)
+	if err != nil {
+		return nil, err
+	}
+	if folder, err = filepath.Abs(s.path(folder)); err != nil {
+		return nil, err
+	}
+	found, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Invalid, "watch: %w", err)
+	}
+	var entries []catalogue.Entry
+	for _, e := range found {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			entries = append(entries, catalogue.Entry{Name: e.Name(), Size: info.Size(), Modified: jjm.At(info.ModTime())})
+		}
+	}
+	files, _, _ := catalogue.Listed(folder, pattern, entries, 1<<62)
+	return files, nil
+}
+
+// preview prints parts as they are cut.
+type preview struct {
+	out     *bufio.Writer
+	json    bool
+	limit   int
+	spec    *jjm.Spec
+	handler handlers.Handler
+	made    int
+	units   int64
+	failed  int
+}
+
+// print cuts, prints the first parts and counts all.
+func (p *preview) print(cut handlers.Cutting) error {
+	splitter, err := split.Get(cut.Splitter)
+	if err != nil {
+		return err
+	}
+	c, err := splitter.Start(cut.Work, cut.Params, split.Carry{Serial: max(p.spec.FirstSerial-1, 0)})
+	if err != nil {
+		return err
+	}
+	for more := true; more; {
+		var parts []jjm.Part
+		var left split.Left
+		parts, left, _ = c.Next(split.Limits{MaxParts: 5000})
+		for i := range parts {
+			if err := p.part(&parts[i]); err != nil {
+				return err
+			}
+		}
+		if more = left.More; !more {
+			return p.end(&cut, &left)
+		}
+	}
+	return nil
+}
+
+// shown is a part as JSON.
+type shown struct {
+	Local   int      `json:"local"`
+	Part    jjm.Part `json:"part"`
+	Command []string `json:"command"`
+}
+
+// part prints one part, if it is among the first.
+func (p *preview) part(part *jjm.Part) error {
+	n := p.made
+	p.made++
+	p.units += part.Count
+	if part.Failure() != nil {
+		p.failed++
+	}
+	if p.limit > 0 && n >= p.limit {
+		return nil
+	}
+	cmd, err := p.handler.Command(p.spec, &jjm.LocalJob{ID: jjm.LocalID{N: int32(n)}, Part: *part})
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.object(shown{n, *part, cmd.Argv})
+	}
+	_, err = fmt.Fprintf(p.out, "%d: %s\n   $ %s\n", n, printable(partText(part)), printable(strings.Join(cmd.Argv, " ")))
+	return err
+}
+
+func (p *preview) object(v any) error {
+	text, err := json.Marshal(v)
+	if err == nil {
+		_, err = p.out.Write(append(text, '\n'))
+	}
+	return err
+}
+
+// end prints the sums and what was left.
+func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
+	if p.json {
+		sums := struct {
+			Jobs         int      `json:"jobs"`
+			Units        int64    `json:"units"`
+			Splitter     string   `json:"splitter"`
+			Why          []string `json:"why"`
+			CreateFailed int      `json:"createfailed"`
+			Dropped      int      `json:"dropped"`
+			Waiting      int      `json:"waiting"`
+			WaitsFor     string   `json:"waits_for,omitempty"`
+		}{p.made, p.units, cut.Splitter, cut.Why, p.failed, len(left.Dropped), left.Waiting, left.Why}
+		return p.object(sums)
+	}
+	say := func(format string, args ...any) { fmt.Fprintf(p.out, "%s\n", printable(fmt.Sprintf(format, args...))) }
+	if n := p.made - p.limit; p.limit > 0 && n > 0 {
+		say("and %d more", n)
+	}
+	say("%s makes %d local jobs: %s", p.spec.Type, p.made, strings.Join(cut.Why, "; "))
+	if p.failed > 0 {
+		say("%d of them must not be submitted: createfailed", p.failed)
+	}
+	for i, d := range left.Dropped {
+		if i == 20 {
+			say("%d more files get no local job", len(left.Dropped)-i)
+			break
+		}
+		say("%s gets no local job: %s", cut.Work.Files[d.File].LFN, d.Why)
+	}
+	if left.Waiting > 0 {
+		say("%d files wait: %s", left.Waiting, left.Why)
+	}
+	return nil
+}
+
+// maxNamed is how many files of a part are named.
+const maxNamed = 5
+
+// partText says what a part is: what it owns, reads, and needs.
+func partText(p *jjm.Part) string {
+	text := fmt.Sprintf("%s %d", p.Unit, p.First)
+	if p.Count != 1 {
+		text = fmt.Sprintf("%ss %d-%d", p.Unit, p.First, p.Last())
+	}
+	in := p.Input
+	if in == nil {
+		return text
+	}
+	named := in.Files[:min(maxNamed, len(in.Files))]
+	if text += " of " + strings.Join(named, " "); len(in.Files) > len(named) {
+		text += fmt.Sprintf(" and %d more", len(in.Files)-len(named))
+	}
+	if lumis := in.LumiText(); lumis != "" {
+		text += ", sections " + lumis
+	}
+	if in.Mask.Events != (jjm.Span{}) {
+		text += fmt.Sprintf(", told events %d+%d", in.Mask.Events.First, in.Mask.Events.Count)
+	}
+	if in.Place != nil && len(in.Place.Storages) > 0 {
+		text += ", at " + strings.Join(in.Place.Storages, " ")
+	}
+	if f := p.Failure(); f != nil {
+		text += fmt.Sprintf(", createfailed %d: %s", f.Code, f.Reason)
+	}
+	return text
+}

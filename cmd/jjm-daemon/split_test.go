@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm/handlers/all"
+)
+
+// splits runs "split --preview" on a job file, with other files beside it.
+func splits(t *testing.T, text string, files map[string]string, flags ...string) (code int, out, errs string) {
+	t.Helper()
+	t.Setenv("JJM_CONFIG", "")
+	dir := t.TempDir()
+	config := filepath.Join(dir, "jjm.toml")
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, text := range map[string]string{config: "state = \"" + dir + "/state\"\n[engine]\nmax_local_jobs = 1000\n", filepath.Join(dir, "job.toml"): text} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, f := range flags {
+		flags[i] = strings.ReplaceAll(f, "DIR", dir)
+	}
+	var o, e bytes.Buffer
+	code = run(append([]string{"split", "--preview", filepath.Join(dir, "job.toml"), "--config", config}, flags...), &o, &e)
+	return code, o.String(), e.String()
+}
+
+func TestSplit_EveryTypeIsPreviewed(t *testing.T) {
+	for name, h := range all.Registry() {
+		code, out, errs := splits(t, h.Describe().Example, map[string]string{"mc.sh": ""})
+		if code != exitOK || !strings.Contains(out, name+" makes ") || !strings.Contains(out, "$ ") {
+			t.Errorf("%s: exit %d\n%s%s", name, code, out, errs)
+		}
+	}
+}
+
+const reprocess = `type = "reprocess"
+[split]
+by = "LumiBased"
+params = { lumis_per_job = 3 }
+[[datasets]]
+name = "raw"
+%s
+[params]
+command = ["reco", "{lumis}", "{files}"]
+`
+
+const table = "lfn,events,locations,lumis\na,10,here,1:1-4\nb,5,,\nc,10,here,1:5-6 2:1\n"
+
+func TestSplit_FilesOfADataset(t *testing.T) {
+	want := `0: lumis 0-2 of a, sections 1:1-3, at here
+   $ reco 1:1-3 a
+1: lumis 3-5 of a c, sections 1:4-6, at here
+   $ reco 1:4-6 a c
+and 1 more
+reprocess makes 3 local jobs: cut by LumiBased, as the job file says
+`
+	code, out, errs := splits(t, fmt.Sprintf(reprocess, `from = "raw.csv"`), map[string]string{"raw.csv": table}, "--limit", "2")
+	if !strings.HasPrefix(out, strings.TrimSuffix(want, "\n")) || code != exitOK {
+		t.Errorf("exit %d %s\n%s", code, errs, cmp.Diff(want, out))
+	}
+	// The same from a list that stands for what the daemon knows.
+	_, again, _ := splits(t, fmt.Sprintf(reprocess, ""), map[string]string{"raw.csv": table}, "--limit", "2", "--files", "DIR/raw.csv")
+	if diff := cmp.Diff(out, again); diff != "" {
+		t.Error(diff)
+	}
+	code, out, errs = splits(t, fmt.Sprintf(reprocess, `from = "raw.csv"`), map[string]string{"raw.csv": table}, "--json", "--limit", "0")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if code != exitOK || len(lines) != 4 || !strings.HasPrefix(lines[3], `{"jobs":3,"units":7,"splitter":"LumiBased"`) {
+		t.Errorf("exit %d %s\n%s", code, errs, out)
+	}
+}
+
+func TestSplit_AWatchedFolderAsItIs(t *testing.T) {
+	text := strings.Replace(fmt.Sprintf(reprocess, `watch = "*.root"`), `by = "LumiBased"
+params = { lumis_per_job = 3 }`, `by = "FileBased"
+params = { files_per_job = 1 }`, 1)
+	code, out, errs := splits(t, text, map[string]string{"b.root": "x", "a.root": "xx", "c.txt": ""})
+	if code != exitOK || strings.Count(out, ".root\n   $ reco") != 2 || strings.Index(out, "a.root") > strings.Index(out, "b.root") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}
+
+func TestSplit_SaysWhatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		code       int
+		want       string
+	}{
+		{"a key", "type = \"script\"\ncomand = 1\n", exitInvalid, "job.toml:2: comand: unknown key"},
+		{"a setting", "type = \"script\"\n[params]\ncommand = [\"{x}\"]\n", exitInvalid, "job.toml:3: params.command[0]: unknown placeholder"},
+		{"a type", "type = \"scrpt\"\n", exitInvalid, "unknown job type"},
+		{"no dataset", "type = \"reprocess\"\n[params]\ncommand = [\"x\"]\n", exitInvalid, "datasets: is missing"},
+		{"unknown files", fmt.Sprintf(reprocess, ""), exitInvalid, "name a list of them with --files"},
+		{"no list", fmt.Sprintf(reprocess, `from = "none.csv"`), exitInvalid, "no such file"},
+		{"a wrong list", fmt.Sprintf(reprocess, `from = "bad.csv"`), exitInvalid, "bad.csv:2: events"},
+		{"twice in a list", fmt.Sprintf(reprocess, `from = "twice.csv"`), exitInvalid, "is there twice"},
+		{"too many", "type = \"montecarlo\"\n[params]\ncommand = [\"x\"]\nevents = 1001\nevents_per_job = 1\n", exitInvalid, "would make 1001 local jobs, and this site allows 1000"},
+		{"too many files", fmt.Sprintf(reprocess, `from = "many.csv"`), exitInvalid, "would make 1334 local jobs"},
+	} {
+		code, out, errs := splits(t, c.text, map[string]string{"bad.csv": "lfn,events\na,x\n", "twice.csv": "lfn\na\na\n", "many.csv": "lfn,lumis\na,1:1-4000\n"})
+		if code != c.code || !strings.Contains(errs, c.want) || out != "" {
+			t.Errorf("%s: exit %d, want %d\n%s%s\nwant %q", c.name, code, c.code, out, errs, c.want)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"jjm"
+)
+
+// The files beside work/ that tell the application what it is to read.
+const (
+	inputName      = "input.json"
+	inputFilesName = "input.files"
+)
+
+// maxVariable is the longest value of a variable of jjm's own, in bytes: less
+// than execve(2) takes of one (MAX_ARG_STRLEN, 128 KiB).
+const maxVariable = 96 << 10
+
+// input is what input.json says: the part, for applications that want to know
+// all of it.
+type input struct {
+	Unit   string `json:"unit"`
+	Serial int64  `json:"serial"`
+	*jjm.PartInput
+}
+
+// writeInput writes what a part reads of files: their names one a line, and the
+// whole as JSON. They lie beside work/, where no input of the job can have their
+// names.
+func (a *attempt) writeInput() error {
+	part := &a.assign.Part
+	if part.Input == nil {
+		return nil
+	}
+	text, err := json.Marshal(input{part.Unit, part.Serial, part.Input})
+	if err != nil {
+		return err
+	}
+	if err := a.writeBeside(inputName, append(text, '\n')); err != nil {
+		return err
+	}
+	list := strings.Join(part.Input.Files, "\n")
+	if list != "" {
+		list += "\n"
+	}
+	return a.writeBeside(inputFilesName, []byte(list))
+}
+
+func (a *attempt) writeBeside(name string, text []byte) error {
+	f, err := a.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(text); err != nil {
+		_ = f.Close() // the first error says it
+		return err
+	}
+	return f.Close()
+}
+
+// inputVariables are those of a part that reads files. A text of sections too
+// long for a variable is in input.json only.
+func (a *attempt) inputVariables() map[string]string {
+	in := a.assign.Part.Input
+	if in == nil {
+		return nil
+	}
+	events := in.EventSpan()
+	env := map[string]string{
+		"JJM_INPUT":       filepath.Join(a.dir, inputName),
+		"JJM_INPUT_FILES": filepath.Join(a.dir, inputFilesName),
+		"JJM_FIRST_EVENT": strconv.FormatInt(events.First, 10),
+		"JJM_EVENTS":      strconv.FormatInt(events.Count, 10),
+	}
+	if text := in.LumiText(); text != "" && len(text) <= maxVariable {
+		env["JJM_LUMIS"] = text
+	}
+	return env
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"jjm"
+	"jjm/catalogue"
+	"jjm/wire"
+)
+
+// dataset adds files to a dataset, closes it, or shows some.
+type dataset struct {
+	place
+	UID   int
+	JSON  bool
+	Words []string
+}
+
+func (d *dataset) flags(fs *flag.FlagSet) {
+	d.place.flags(fs)
+	fs.IntVar(&d.UID, "uid", -1, "For administrators: datasets of the account with this `UID`.")
+	fs.BoolVar(&d.JSON, "json", false, "One JSON object per line.")
+}
+
+func (d *dataset) take(words []string) { d.Words = words }
+
+func datasetCommand() command {
+	return command{
+		name: "dataset", args: "DO [NAME [FILE]]", min: 1, max: 3,
+		summary: "Add files to a dataset, close it, or show some",
+		detail: "DO is add NAME FILE, add NAME - (standard input), close NAME, or show [NAME]. add reads a list of files, JSON lines or, from a FILE that ends in .csv, CSV with a header; a dataset that is not there is made. " +
+			"Files that it has already are left as they are. A list with a mistake adds nothing. close says that no more will come: the grid jobs that read it end " +
+			"once all of it is processed. add prints NAME and how many files were new, close NAME closed or NAME no-change.",
+		example: "jjm dataset add raw files.jsonl",
+		make:    func() verb { return &dataset{} },
+	}
+}
+
+func (d *dataset) run(c *cli) error {
+	name := ""
+	if len(d.Words) > 1 {
+		name = d.Words[1]
+	}
+	switch {
+	case d.Words[0] == wire.DatasetAdd && len(d.Words) == 3:
+		return d.add(c, name, d.Words[2])
+	case d.Words[0] == wire.DatasetClose && len(d.Words) == 2:
+		return d.close(c, name)
+	case d.Words[0] == wire.DatasetShow && len(d.Words) < 3:
+		return d.show(c, name)
+	}
+	return usage("want add NAME FILE, add NAME -, close NAME, show or show NAME; see jjm dataset --help")
+}
+
+// wish puts a request.
+func (d *dataset) wish(c *cli, w wire.Dataset) (*wire.Datasets, error) {
+	if d.UID >= 0 {
+		w.UID = &d.UID
+	}
+	a, err := d.ask(c, wire.Request{Verb: wire.VerbDataset, Dataset: &w})
+	if err == nil && a.Datasets == nil {
+		err = jjm.Errorf(jjm.Internal, "the daemon's answer holds nothing about datasets: is it of another version?")
+	}
+	return a.Datasets, err
+}
+
+// maxBatch is how many bytes of names and the like go into one request, about:
+// half of what a request line may have, for JSON needs more.
+const maxBatch = wire.MaxRequest / 4
+
+// add sends the files of a list, in several requests if they are many.
+func (d *dataset) add(c *cli, name, file string) error {
+	files, err := readList(c, file)
+	if err != nil {
+		return err
+	}
+	added := 0
+	for first := true; first || len(files) > 0; first = false {
+		n, bytes := 0, 0
+		for n < len(files) && n < wire.MaxFiles && bytes < maxBatch {
+			bytes += len(catalogue.Line(files[n]))
+			n++
+		}
+		got, err := d.wish(c, wire.Dataset{Do: wire.DatasetAdd, Name: name, Files: files[:n]})
+		if err != nil {
+			if added > 0 {
+				err = fmt.Errorf("%d files were added before, which does no harm: %w", added, err)
+			}
+			return err
+		}
+		added, files = added+got.Added, files[n:]
+	}
+	if d.JSON {
+		return c.printJSON(map[string]any{"name": name, "added": added})
+	}
+	_, err = fmt.Fprintf(c.out, "%s %d new\n", field(name), added)
+	return err
+}
+
+// readList reads a whole list, so that one with a mistake adds nothing.
+func readList(c *cli, file string) ([]jjm.File, error) {
+	var r io.Reader = c.in
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, usage("%w", err)
+		}
+		defer func() { _ = f.Close() }()
+		r = f
+	} else {
+		file = "standard input"
+	}
+	var files []jjm.File
+	_, err := catalogue.Read(file, r, func(f jjm.File) error {
+		files = append(files, f)
+		return nil
+	})
+	return files, err
+}
+
+func (d *dataset) close(c *cli, name string) error {
+	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetClose, Name: name})
+	if err != nil {
+		return err
+	}
+	if d.JSON {
+		return c.printJSON(map[string]any{"name": name, "changed": got.Changed})
+	}
+	word := "no-change"
+	if got.Changed {
+		word = "closed"
+	}
+	_, err = fmt.Fprintf(c.out, "%s %s\n", field(name), word)
+	return err
+}
+
+func (d *dataset) show(c *cli, name string) error {
+	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetShow, Name: name})
+	if err != nil {
+		return err
+	}
+	if d.JSON {
+		for _, s := range got.Shown {
+			if err := c.printJSON(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(got.Shown) == 0 {
+		_, err := c.out.WriteString("no datasets\n")
+		return err
+	}
+	rows := [][]string{{"NAME", "UID", "FILES", "EVENTS", "BYTES", "STATE"}}
+	for _, s := range got.Shown {
+		state := "open"
+		if s.Closed != 0 {
+			state = "closed " + clock(s.Closed)
+		}
+		rows = append(rows, []string{s.Name, fmt.Sprint(s.UID), fmt.Sprint(s.Files), fmt.Sprint(s.Events), fmt.Sprint(s.Bytes), state})
+	}
+	if err := c.table(rows); err != nil {
+		return err
+	}
+	return c.readers(got.Shown)
+}
+
+// readers tells who reads datasets.
+func (c *cli) readers(sets []wire.DatasetState) error {
+	for _, s := range sets {
+		for _, r := range s.Readers {
+			if _, err := fmt.Fprintf(c.out, "read by %s (%s)%s\n", r.Grid, r.Status, inputText(r.Input)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inputText says how far a grid job is with a dataset.
+func inputText(in wire.Input) string {
+	if !in.Master {
+		return ": comes along"
+	}
+	n := in.Counts
+	text := fmt.Sprintf(": %d of %d files finished, %d failed, %d in work", n.Finished, n.ToBeUsed, n.Failed, n.Used-n.Finished-n.Failed)
+	if n.ToBeUsed < n.Files {
+		text += fmt.Sprintf(", %d left out", n.Files-n.ToBeUsed)
+	}
+	return text
+}

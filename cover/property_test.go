@@ -1,0 +1,252 @@
+package cover_test
+
+import (
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"jjm"
+	"jjm/cover"
+)
+
+// stream gives the elements of a slice.
+func stream[T any](list []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, e := range list {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// world is a small step, with anything in its ledger.
+type world struct {
+	facts cover.Facts
+	jobs  []cover.Job
+	files []cover.File
+	rows  []cover.Row
+}
+
+func (w *world) verify(each func(cover.Finding) error) (cover.Report, error) {
+	var files iter.Seq2[cover.File, error]
+	if w.files != nil {
+		files = stream(w.files)
+	}
+	return cover.Verify(w.facts, stream(w.jobs), files, stream(w.rows), each)
+}
+
+// units are the numbers of one file and run that the worlds of these tests use.
+const units = 12
+
+// drawWorld makes a step whose rows are drawn without care for the work.
+func drawWorld(t *rapid.T) *world {
+	w := &world{}
+	w.facts.Unit = rapid.SampledFrom([]string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile, jjm.UnitRange, jjm.UnitLumi}).Draw(t, "unit")
+	w.facts.Closed, w.facts.Over = rapid.Bool().Draw(t, "closed"), rapid.Bool().Draw(t, "over")
+	w.facts.Once = rapid.Bool().Draw(t, "once")
+	if rapid.Bool().Draw(t, "leaves out") {
+		w.facts.LeavesOut = "total_lumis = 3"
+	}
+	w.drawWork(t)
+	w.facts.Made = rapid.IntRange(0, 5).Draw(t, "made")
+	for n := range w.facts.Made {
+		j := cover.Job{N: int32(n), State: rapid.SampledFrom([]jjm.State{jjm.Completed, jjm.Failed, jjm.Running, jjm.Killed}).Draw(t, "state")}
+		if rapid.Bool().Draw(t, "says") {
+			j.Processed = &jjm.Processed{}
+		}
+		w.jobs = append(w.jobs, j)
+	}
+	w.drawRows(t)
+	for i := range w.jobs { // parts and counts agree with the ledger
+		j := &w.jobs[i]
+		for _, r := range w.rows {
+			if r.Local == j.N {
+				j.Count += r.Last - r.First + 1
+			}
+		}
+		if j.Processed != nil {
+			j.Processed.Count, j.Events = j.Count, j.Count
+			if j.Count == 0 && w.facts.Unit == jjm.UnitRange {
+				j.Processed = nil
+			}
+		}
+	}
+	return w
+}
+
+// drawWork makes what there is to do.
+func (w *world) drawWork(t *rapid.T) {
+	if w.facts.Unit == jjm.UnitEvent || w.facts.Unit == jjm.UnitRow {
+		for first := int64(0); first < units; {
+			first += rapid.Int64Range(0, 3).Draw(t, "gap")
+			n := rapid.Int64Range(1, 5).Draw(t, "span")
+			w.facts.Spans = append(w.facts.Spans, jjm.Span{First: first, Count: min(n, max(units-first, 1))})
+			first += n
+		}
+		return
+	}
+	w.files = []cover.File{}
+	for n := range rapid.Int64Range(0, 4).Draw(t, "files") {
+		f := cover.File{N: n * 2, LFN: string(rune('a' + n)), Events: rapid.Int64Range(1, units).Draw(t, "events")}
+		if rapid.IntRange(0, 5).Draw(t, "dropped") == 0 {
+			f.State = jjm.FileDropped
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "lumis") {
+			first := rapid.Uint32Range(0, units-1).Draw(t, "first")
+			f.Lumis = append(f.Lumis, jjm.LumiRange{Run: rapid.Uint32Range(0, 2).Draw(t, "run"), First: first,
+				Last: rapid.Uint32Range(first, units-1).Draw(t, "last")})
+		}
+		w.files = append(w.files, f)
+	}
+}
+
+// drawRows makes a ledger within the work: what is no part of it is another test's.
+func (w *world) drawRows(t *rapid.T) {
+	if w.facts.Made == 0 {
+		return
+	}
+	for range rapid.IntRange(0, 10).Draw(t, "rows") {
+		all := w.work()
+		if len(all) == 0 {
+			return
+		}
+		u := all[rapid.IntRange(0, len(all)-1).Draw(t, "at")]
+		r := cover.Row{File: u.file, Run: u.run, First: u.n, Last: u.n,
+			Local: rapid.Int32Range(0, int32(w.facts.Made)-1).Draw(t, "local"), Released: rapid.Bool().Draw(t, "released")}
+		for n := rapid.Int64Range(0, 4).Draw(t, "more"); n > 0 && slices.Contains(all, unit{u.file, u.run, r.Last + 1}); n-- {
+			r.Last++
+		}
+		w.rows = append(w.rows, r)
+	}
+	slices.SortStableFunc(w.rows, func(a, b cover.Row) int {
+		return slices.Compare([]int64{a.File, int64(a.Run), a.First}, []int64{b.File, int64(b.Run), b.First})
+	})
+}
+
+// unit is one unit.
+type unit struct {
+	file int64
+	run  uint32
+	n    int64
+}
+
+// work lists the units to do, one by one.
+func (w *world) work() []unit {
+	var all []unit
+	for _, s := range w.facts.Spans {
+		for n := range s.Count {
+			all = append(all, unit{0, 0, s.First + n})
+		}
+	}
+	for _, f := range w.files {
+		switch {
+		case f.State == jjm.FileDropped:
+		case w.facts.Unit == jjm.UnitFile:
+			all = append(all, unit{f.N, 0, 0})
+		case w.facts.Unit == jjm.UnitRange:
+			for n := range f.Events {
+				all = append(all, unit{f.N, 0, n})
+			}
+		default:
+			for _, r := range f.Lumis {
+				for n := int64(r.First); n <= int64(r.Last); n++ {
+					if u := (unit{f.N, r.Run, n}); !slices.Contains(all, u) {
+						all = append(all, u)
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// brute counts unit by unit, row by row.
+func (w *world) brute() (r cover.Report) {
+	once := w.facts.Once && w.facts.Unit == jjm.UnitLumi
+	seen := map[unit]bool{}
+	for _, u := range w.work() {
+		if once {
+			u.file = 0
+		}
+		if seen[u] {
+			continue
+		}
+		seen[u] = true
+		r.Expected++
+		var holders, done, touched int64
+		live, said := false, false
+		for _, row := range w.rows {
+			if once {
+				row.File = 0
+			}
+			if row.File != u.file || row.Run != u.run || u.n < row.First || u.n > row.Last {
+				continue
+			}
+			touched++
+			j := w.jobs[row.Local]
+			if !row.Released {
+				holders++
+				live = live || !j.State.Final()
+			}
+			if j.State == jjm.Completed {
+				said = said || done == 0 && j.Processed != nil
+				done++
+			}
+		}
+		r.Overlap += max(holders-1, 0)
+		r.Doubled += max(done-1, 0)
+		switch {
+		case done > 0 && said:
+			r.Proven++
+		case done > 0:
+			r.Assumed++
+		case live || holders == 0 && !w.facts.Closed && !w.facts.Over:
+			r.Pending++
+		case touched == 0 && w.facts.Closed && w.facts.LeavesOut != "":
+			r.LeftOut++
+			r.Expected--
+		default:
+			r.Missing++
+		}
+	}
+	return r
+}
+
+func TestVerify_CountsAsOneByOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		var missing int64
+		got, err := w.verify(func(f cover.Finding) error {
+			if f.Kind == cover.Missing {
+				missing += f.Units()
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := w.brute()
+		numbers := func(r cover.Report) []int64 {
+			return []int64{r.Expected, r.Proven, r.Assumed, r.Missing, r.Pending, r.LeftOut, r.Overlap, r.Doubled}
+		}
+		if diff := cmp.Diff(numbers(want), numbers(got)); diff != "" {
+			t.Fatalf("expected, proven, assumed, missing, pending, left out, overlap, doubled (-one by one +verify):\n%s%+v", diff, got)
+		}
+		if missing != got.Missing {
+			t.Fatalf("the findings tell of %d missing units, the report of %d", missing, got.Missing)
+		}
+		if sum := got.Proven + got.Assumed + got.Missing + got.Pending; sum != got.Expected {
+			t.Fatalf("%d units are accounted for, of %d", sum, got.Expected)
+		}
+		if whole := got.Missing+got.Pending+got.Overlap+got.Doubled == 0; got.Disagree == 0 && whole != got.Whole() {
+			t.Fatalf("Whole is %v: %+v", got.Whole(), got)
+		}
+		if got.Verdict == cover.Proven && (!got.Whole() || got.Assumed > 0) {
+			t.Fatalf("proven: %+v", got)
+		}
+	})
+}

@@ -1,0 +1,223 @@
+package cover
+
+import (
+	"fmt"
+	"slices"
+
+	"jjm"
+)
+
+// sweep goes over the units of one file, run by run, with the rows that own the
+// unit it is at. In a sound ledger those are few: one that holds, and those that
+// gave it back.
+type sweep struct {
+	v      *verifier
+	file   int64
+	wants  []want // still ahead
+	run    uint32
+	at     uint64 // the next unit; uint64, because one beyond Unbounded is a place
+	active []Row
+	// done and holders are the local jobs that completed the units at hand, and
+	// those that own them by the ledger.
+	done, holders []int32
+}
+
+// beyond is the place after the last unit.
+const beyond = uint64(Unbounded) + 1
+
+func (s *sweep) begin(file int64, wants []want) {
+	s.file, s.wants, s.run, s.at, s.active = file, wants, 0, 0, s.active[:0]
+}
+
+// row takes the next row of the file.
+func (s *sweep) row(r Row) error {
+	if n := r.Local; n >= 0 && int(n) < len(s.v.jobs) {
+		s.v.jobs[n].owned += units(r.First, r.Last)
+	} else if err := s.v.disagree(n, "the ledger names it, and there are local jobs 0 to %d only", len(s.v.jobs)-1); err != nil {
+		return err
+	}
+	if err := s.toRun(r.Run); err != nil {
+		return err
+	}
+	if err := s.to(uint64(r.First)); err != nil {
+		return err
+	}
+	s.active = append(s.active, r)
+	return nil
+}
+
+// toRun ends the runs before one.
+func (s *sweep) toRun(run uint32) error {
+	for s.run < run {
+		if err := s.to(beyond); err != nil {
+			return err
+		}
+		s.at = 0
+		if s.run = run; len(s.wants) > 0 && s.wants[0].run < run {
+			s.run = s.wants[0].run
+		}
+	}
+	return nil
+}
+
+// end ends the file.
+func (s *sweep) end() error {
+	err := s.to(beyond)
+	for err == nil && len(s.wants) > 0 {
+		s.run, s.at = s.wants[0].run, 0
+		err = s.to(beyond)
+	}
+	return err
+}
+
+// to goes on to a place in the run.
+func (s *sweep) to(place uint64) error {
+	for s.at < place {
+		end := place
+		for i := range s.active {
+			end = min(end, uint64(s.active[i].Last)+1)
+		}
+		if err := s.stretch(int64(s.at), int64(end-1)); err != nil {
+			return err
+		}
+		s.at = end
+		keep := s.active[:0]
+		for _, r := range s.active {
+			if uint64(r.Last) >= s.at {
+				keep = append(keep, r)
+			}
+		}
+		s.active = keep
+	}
+	return nil
+}
+
+// stretch judges units that the same rows own.
+func (s *sweep) stretch(first, last int64) error {
+	for first <= last && len(s.wants) > 0 && s.wants[0].run == s.run && s.wants[0].first <= last {
+		w := &s.wants[0]
+		if first < w.first {
+			if err := s.stray(first, w.first-1); err != nil {
+				return err
+			}
+			first = w.first
+		}
+		end := min(last, w.last)
+		if err := s.judge(w, first, end); err != nil {
+			return err
+		}
+		if end == w.last {
+			s.wants = s.wants[1:]
+		}
+		if end == Unbounded {
+			return nil
+		}
+		first = end + 1
+	}
+	if first > last {
+		return nil
+	}
+	return s.stray(first, last)
+}
+
+// stray judges units that nobody asked for.
+func (s *sweep) stray(first, last int64) error {
+	for _, r := range s.active {
+		if !r.Released {
+			w := want{run: s.run, lfn: fmt.Sprintf("file %d", s.file)}
+			return s.v.disagree(r.Local, "it owns %s, which is no part of the work", where(s.v.facts.Unit, &w, first, last))
+		}
+	}
+	return nil
+}
+
+// judge judges units that are to be done.
+func (s *sweep) judge(w *want, first, last int64) error {
+	n := units(first, last)
+	s.done, s.holders = s.done[:0], s.holders[:0]
+	live, said := false, false
+	for _, r := range s.active {
+		j := s.jobOf(r.Local)
+		state := jjm.State(j.state) - 1
+		if !r.Released {
+			s.holders = append(s.holders, r.Local)
+			live = live || j.state != 0 && !state.Final()
+		}
+		if j.state != 0 && state == jjm.Completed {
+			said = said || j.said && len(s.done) == 0
+			s.done = append(s.done, r.Local)
+		}
+	}
+	if err := s.twice(w, first, last, Overlap, &s.v.report.Overlap, s.holders); err != nil {
+		return err
+	}
+	if err := s.twice(w, first, last, Doubled, &s.v.report.Doubled, s.done); err != nil {
+		return err
+	}
+	rep := &s.v.report
+	open := !s.v.facts.Closed && !s.v.facts.Over
+	switch {
+	case len(s.done) > 0 && said:
+		rep.Proven += n
+	case len(s.done) > 0:
+		rep.Assumed += n
+	case live, len(s.holders) == 0 && open:
+		rep.Pending += n
+	case len(s.active) == 0 && s.v.facts.Closed && s.v.facts.LeavesOut != "":
+		rep.LeftOut += n
+		rep.Expected -= n
+		rep.LeavesOut = s.v.facts.LeavesOut
+	default:
+		rep.Missing += n
+		return s.missing(w, first, last)
+	}
+	return nil
+}
+
+func (s *sweep) jobOf(n int32) job {
+	if n < 0 || int(n) >= len(s.v.jobs) {
+		return job{}
+	}
+	return s.v.jobs[n]
+}
+
+// twice reports units that several local jobs have.
+func (s *sweep) twice(w *want, first, last int64, kind Kind, total *int64, locals []int32) error {
+	if len(locals) < 2 {
+		return nil
+	}
+	*total += int64(len(locals)-1) * units(first, last)
+	verb := map[Kind]string{Overlap: "owned", Doubled: "processed"}[kind]
+	return s.v.find(s.finding(kind, w, first, last, locals, fmt.Sprintf("%s: %s by %d local jobs", where(s.v.facts.Unit, w, first, last), verb, len(locals))))
+}
+
+func (s *sweep) finding(kind Kind, w *want, first, last int64, locals []int32, why string) Finding {
+	return Finding{Kind: kind, File: w.file, LFN: w.lfn, Run: w.run, First: first, Last: last, Locals: slices.Clone(locals), Why: why}
+}
+
+// missing reports units that nobody will do.
+func (s *sweep) missing(w *want, first, last int64) error {
+	why := "never given to a local job"
+	locals := s.holders
+	switch {
+	case len(s.holders) > 0:
+		why = "its local job is " + s.stateOf(s.holders[0])
+	case len(s.active) > 0:
+		why = "given back and not taken again"
+		for _, r := range s.active {
+			locals = append(locals, r.Local)
+		}
+	}
+	if w.state == jjm.FileMissing || w.state == jjm.FileLost || w.state == jjm.FileBroken {
+		why = "the file is " + w.state.String()
+	}
+	return s.v.find(s.finding(Missing, w, first, last, locals, where(s.v.facts.Unit, w, first, last)+": "+why))
+}
+
+// stateOf words the state of a local job.
+func (s *sweep) stateOf(n int32) string {
+	if j := s.jobOf(n); j.state > 0 {
+		return (jjm.State(j.state) - 1).String()
+	}
+	return "not there"
+}

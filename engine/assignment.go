@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"jjm"
+	"jjm/sandbox"
+)
+
+// assignments are what the wrappers of the next attempts of local jobs are told.
+func (e *Engine) assignments(ctx context.Context, members []jjm.LocalJob) ([]sandbox.Assignment, error) {
+	if err := e.readInputs(ctx, members); err != nil {
+		return nil, err
+	}
+	as := make([]sandbox.Assignment, len(members))
+	specs := map[jjm.GridID]*jjm.Spec{}
+	for i := range members {
+		l := &members[i]
+		if specs[l.ID.Grid] == nil {
+			job := e.jobOf(l.ID.Grid)
+			specs[l.ID.Grid] = &job.Spec
+		}
+		a, err := e.assignment(specs[l.ID.Grid], l)
+		if err != nil {
+			return nil, err
+		}
+		as[i] = a
+	}
+	return as, nil
+}
+
+// assignment is what the wrapper of l's next attempt is told.
+func (e *Engine) assignment(spec *jjm.Spec, l *jjm.LocalJob) (sandbox.Assignment, error) {
+	h, err := e.deps.Types.Get(spec.Type)
+	if err != nil {
+		return sandbox.Assignment{}, err
+	}
+	cmd, err := h.Command(spec, l)
+	if err != nil {
+		return sandbox.Assignment{}, fmt.Errorf("command of %s: %w", l.ID, err)
+	}
+	return sandbox.Assignment{
+		Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt,
+		Argv: cmd.Argv, Env: cmd.Env, Outputs: cmd.Outputs,
+		RetryArgs: l.RetryArgs, Part: l.Part,
+	}, nil
+}
+
+// readInputs fills in what the parts of local jobs read, which is not kept in
+// memory.
+func (e *Engine) readInputs(ctx context.Context, ls []jjm.LocalJob) error {
+	wanted := map[jjm.GridID][]int32{}
+	for i := range ls {
+		if unit := ls[i].Part.Unit; unit != jjm.UnitEvent && unit != jjm.UnitRow {
+			wanted[ls[i].ID.Grid] = append(wanted[ls[i].ID.Grid], ls[i].ID.N)
+		}
+	}
+	for id, numbers := range wanted {
+		inputs, err := e.store.PartInputs(ctx, id, numbers)
+		if err != nil {
+			return err
+		}
+		for i := range ls {
+			if in, ok := inputs[ls[i].ID.N]; ok && ls[i].ID.Grid == id {
+				ls[i].Part.Input, ls[i].Origin = in.Input, in.Origin
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/split"
+	"jjm/store"
+)
+
+// checkDatasets finds what is wrong with what a job file reads, once its type has
+// found no fault with it. What would not be carried out is refused.
+func (e *Engine) checkDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site) jjm.Problems {
+	var ps jjm.Problems
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
+	}
+	if len(spec.Datasets) == 0 {
+		return ps
+	}
+	for i := range spec.Datasets {
+		field := fmt.Sprintf("datasets[%d].", i)
+		switch d := &spec.Datasets[i]; {
+		case len(d.Files) == 0 && d.From == "" && !fromOutside(d):
+			if _, err := e.store.DatasetNamed(ctx, owner.UID, d.Name); jjm.KindOf(err) == jjm.Gone {
+				bad(field+"name", "%s has no dataset %s: list its files, or make it with \"jjm dataset add\"", owner.User, d.Name)
+			}
+		case fromOutside(d):
+			if err := e.mayLook(owner); err != nil {
+				bad(field+map[bool]string{true: "watch", false: "program"}[d.Watch != ""], "%v", err)
+			}
+		case d.From != "":
+			if err := listed(d, site); err != nil {
+				bad(field+"from", "%v", err)
+			}
+		}
+	}
+	if len(ps) > 0 {
+		return ps
+	}
+	cut, err := h.Split(spec, site)
+	if err != nil {
+		bad("split", "%v", err)
+		return ps
+	}
+	if cut.Splitter == split.WMBSMergeBySize {
+		bad("split.by", "%s needs to know the local jobs that made the files, which this daemon does not tell it yet: use %s", cut.Splitter, split.ParentlessMergeBySize)
+		return ps
+	}
+	return tooMany(spec, cut, site)
+}
+
+// tooMany refuses, with their number, more local jobs than the site allows, as far
+// as the files are in the job file.
+func tooMany(spec *jjm.Spec, cut handlers.Cutting, site handlers.Site) jjm.Problems {
+	work := split.Work{Closed: true}
+	for i := range spec.Datasets {
+		if d := &spec.Datasets[i]; !d.Secondary {
+			work.Files = d.Files
+		}
+	}
+	if len(work.Files) == 0 {
+		return nil
+	}
+	cut.Work = work
+	_, ps := site.Cut(cut, "split", "make larger parts")
+	return ps
+}
+
+// howMany says for people how many local jobs there will be.
+func howMany(spec *jjm.Spec, jobs int) string {
+	if len(spec.Datasets) == 0 {
+		return fmt.Sprintf("%d local jobs", jobs)
+	}
+	for i := range spec.Datasets {
+		if d := &spec.Datasets[i]; !d.Secondary {
+			return "local jobs of dataset " + d.Name
+		}
+	}
+	return "local jobs"
+}
+
+// addChunk is how many files are added to a dataset in one transaction: others
+// get their turn in between.
+const addChunk = 5000
+
+// fillDatasets makes the datasets that a job file brings along and adds its files
+// to them, and those of the lists that it names. Doing it again changes nothing.
+func (e *Engine) fillDatasets(ctx context.Context, job *jjm.GridJob, h handlers.Handler) error {
+	if len(job.Spec.Datasets) == 0 {
+		return nil
+	}
+	site, err := e.packedSite(job, h)
+	if err != nil {
+		return err
+	}
+	for i := range job.Spec.Datasets {
+		d := &job.Spec.Datasets[i]
+		for from := 0; from < len(d.Files); from += addChunk {
+			if _, err := e.addFiles(ctx, job.Owner.UID, d.Name, d.Files[from:min(from+addChunk, len(d.Files))]); err != nil {
+				return broken(err)
+			}
+		}
+		if d.From == "" {
+			continue
+		}
+		err := e.addList(ctx, job.Owner.UID, d.Name, d.From, func() (io.ReadCloser, error) { return site.Open(d.From) })
+		if err != nil {
+			return broken(fmt.Errorf("datasets[%d].from: %w", i, err))
+		}
+	}
+	return nil
+}
+
+// broken makes of a conflict with what is there something that no second try can
+// help.
+func broken(err error) error {
+	if k := jjm.KindOf(err); k == jjm.Conflict || k == jjm.Gone {
+		return jjm.Errorf(jjm.Invalid, "%w", err)
+	}
+	return err
+}
+
+// addFiles adds files to a dataset of an account, which is made if need be.
+func (e *Engine) addFiles(ctx context.Context, uid int, name string, files []jjm.File) (added int, err error) {
+	err = e.change(ctx, "dataset-add", func(c *change) error {
+		id, _, err := c.tx.PutDataset(uid, jjm.Dataset{Name: name})
+		if err != nil {
+			return err
+		}
+		if added, err = c.tx.AddFiles(id, files); added > 0 {
+			c.news = append(c.news, id)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return added, nil
+}
+
+// openInputs lets the step begin to read its datasets; those that the job file
+// brought along are closed unless it leaves them open.
+func (c *change) openInputs(g *jjm.GridJob) error {
+	var all []store.Reads
+	for i := range g.Spec.Datasets {
+		d := &g.Spec.Datasets[i]
+		id, made, err := c.tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: d.Name})
+		if err != nil {
+			return broken(err)
+		}
+		given := len(d.Files) > 0 || d.From != ""
+		if made && !given && !fromOutside(d) {
+			return jjm.Errorf(jjm.Invalid, "datasets[%d]: %s has no dataset %s: list its files, or make it with \"jjm dataset add\"", i, g.Owner.User, d.Name)
+		}
+		if given && !d.Open {
+			if _, err := c.tx.CloseDataset(id); err != nil {
+				return err
+			}
+			c.news = append(c.news, id)
+		}
+		all = append(all, store.Reads{Dataset: id, Master: !d.Secondary, Attributes: d.Attributes})
+	}
+	return c.tx.OpenInputs(g.ID, 0, all)
+}

@@ -1,0 +1,319 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"jjm"
+	"jjm/split"
+	"jjm/store"
+)
+
+// reads is how far a grid job is with the datasets that it reads.
+type reads struct {
+	// datasets are those of its step, once it is known that it was prepared.
+	datasets []store.DatasetID
+	// news counts what came to be known that may let more be cut. It and idle are
+	// guarded by the engine's memory lock.
+	news uint64
+	// idle says why nothing can be cut now, "" if it was not found out yet, or
+	// something new is known.
+	idle string
+	// due is when to look again although nothing is known, where time alone may
+	// let more be cut; 0 = not set.
+	due jjm.Time
+	// trouble is why files of datasets that come from outside do not come, by
+	// their place in the job file.
+	trouble map[int]string
+	// feed is the cutting under way; only the worker of the grid job touches it.
+	feed *feed
+}
+
+// feed is the files that a step can cut, sorted once, while they are cut chunk by
+// chunk.
+type feed struct {
+	cutting *split.Cutting
+	numbers []int64 // in the master dataset, of the files
+	// made and carry are the step's that the cutting goes on from: another change
+	// of them ends it.
+	made  int
+	carry []byte
+	// complete says that no more files will come.
+	complete bool
+	news     uint64 // reads.news when it began
+}
+
+// idle says why nothing can be cut now, "" if something can. The memory lock is
+// held.
+func (g *grid) idle() string {
+	if g.reads == nil {
+		return ""
+	}
+	return g.reads.idle
+}
+
+// lookAgain says when a grid job that waits for input is to be looked at by
+// itself, 0 for never: time alone lets a merge begin, or a sibling's result
+// does.
+func (e *Engine) lookAgain(id jjm.GridID) (again time.Duration) {
+	e.mem.Lock()
+	defer e.mem.Unlock()
+	g := e.grids[id]
+	if g == nil || g.idle() == "" || !timed(g.job.Step.Splitter) {
+		return 0
+	}
+	r, now, poll := g.reads, jjm.At(e.now()), e.conf().DatasetPoll.D()
+	if r.due == 0 || r.due > now.Add(poll) { // or the clock was set back
+		r.due = now.Add(poll)
+	}
+	if now < r.due {
+		return r.due.Sub(now)
+	}
+	r.idle, r.due = "", 0
+	return time.Millisecond
+}
+
+// timed reports whether what a splitter cuts depends on more than its files.
+func timed(splitter string) bool {
+	switch splitter {
+	case split.ParentlessMergeBySize, split.WMBSMergeBySize, split.SiblingProcessingBased:
+		return true
+	}
+	return false
+}
+
+// tellReaders wakes the grid jobs that read datasets of which there is news. The
+// memory lock is held.
+func (e *Engine) tellReaders(news []store.DatasetID) {
+	for _, id := range news {
+		for gid, g := range e.grids {
+			if g.reads != nil && (g.reads.datasets == nil || slices.Contains(g.reads.datasets, id)) {
+				g.reads.news++
+				g.reads.idle = ""
+				e.work.kick(gid)
+			}
+		}
+	}
+}
+
+// feed cuts the next chunk of the files that a step reads: parts, local jobs,
+// entries of the ledger, states of files and the splitter's carry are one
+// transaction.
+func (e *Engine) feed(ctx context.Context, job *jjm.GridJob, cut *cutting) error {
+	e.mem.RLock()
+	r := e.grids[job.ID].reads
+	e.mem.RUnlock()
+	f := r.feed
+	if f == nil || f.made != job.Step.Made || !bytes.Equal(f.carry, job.Step.Carry) {
+		var err error
+		if f, err = e.startFeed(ctx, job, cut); err != nil {
+			return fmt.Errorf("generate grid job %s: %w", job.ID, err)
+		}
+	}
+	r.feed = nil // unless all goes well: the cutting goes on only from what was stored
+	parts, left, next := f.cutting.Next(split.Limits{MaxParts: chunk})
+	text, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	if most := e.conf().MaxLocalJobs; job.Step.Made+len(parts) > most {
+		return jjm.Errorf(jjm.Invalid, "grid job %s would make more than the %d local jobs that this site allows (engine.max_local_jobs): make larger parts", job.ID, most)
+	}
+	over := !left.More && left.Waiting == 0 && f.complete
+	if len(parts) == 0 && !left.More && !over && len(left.Done)+len(left.Dropped) == 0 && bytes.Equal(text, f.carry) {
+		e.rest(job.ID, f.news, left) // nothing to store
+		return nil
+	}
+	stored := false
+	err = e.change(ctx, "generate", func(c *change) error {
+		g := c.grid(job.ID)
+		if g == nil || g.Step.Made != f.made || !bytes.Equal(g.Step.Carry, f.carry) || g.Step.Closed {
+			return nil // overtaken: look again
+		}
+		stored = true
+		c.insert(g, parts)
+		g.Step.Carry, g.Step.Made = text, g.Step.Made+len(parts)
+		g.Step.Closed = over
+		g.Step.Expected = max(g.Step.Expected, g.Step.Made)
+		if over {
+			g.Step.Expected = g.Step.Made
+		}
+		c.then = append(c.then, func() error { return f.leave(c.tx, g, left, over) })
+		f.made, f.carry = g.Step.Made, text
+		return nil
+	})
+	switch {
+	case err != nil || over || !stored:
+		return err
+	case left.More:
+		r.feed = f
+	default:
+		e.rest(job.ID, f.news, left)
+	}
+	return nil
+}
+
+// rest notes that nothing can be cut until something new is known.
+func (e *Engine) rest(id jjm.GridID, news uint64, left split.Left) {
+	e.mem.Lock()
+	defer e.mem.Unlock()
+	g := e.grids[id]
+	if g == nil || g.reads.news != news {
+		return
+	}
+	g.reads.idle = left.Why
+	if g.reads.idle == "" {
+		g.reads.idle = "its dataset is open, and all files that are there are cut"
+	}
+	g.headDirty = true
+	g.version++
+}
+
+// leave stores what a cut leaves of the files.
+func (f *feed) leave(tx *store.Tx, g *jjm.GridJob, left split.Left, over bool) error {
+	done := make([]int64, len(left.Done))
+	for i, pos := range left.Done {
+		done[i] = f.numbers[pos]
+	}
+	if err := tx.CutFiles(g.ID, 0, done); err != nil {
+		return err
+	}
+	drops := make([]store.Drop, len(left.Dropped))
+	for i, d := range left.Dropped {
+		drops[i] = store.Drop{File: f.numbers[d.File], State: jjm.FileDropped, Why: d.Why}
+		if d.Failed {
+			drops[i].State = jjm.FileFailed
+		}
+	}
+	if err := tx.DropFiles(g.ID, 0, drops); err != nil || !over {
+		return err
+	}
+	_, err := tx.DropRest(g.ID, 0, g.Step.Splitter+" leaves it out")
+	return err
+}
+
+// noticeChunk is how many files a step takes notice of in one transaction.
+const noticeChunk = 20_000
+
+// startFeed takes notice of new files and sorts what can be cut.
+func (e *Engine) startFeed(ctx context.Context, job *jjm.GridJob, cut *cutting) (*feed, error) {
+	f := &feed{made: job.Step.Made, carry: job.Step.Carry}
+	if err := e.knowInputs(ctx, job.ID, f); err != nil {
+		return nil, err
+	}
+	for more := true; more; {
+		err := e.change(ctx, "notice", func(c *change) error {
+			n, complete, err := c.tx.NoticeFiles(job.ID, 0, noticeChunk)
+			more, f.complete = n == noticeChunk, complete
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	work, err := e.workOf(ctx, job, f)
+	if err != nil {
+		return nil, err
+	}
+	carry := firstCarry(&job.Spec)
+	if len(job.Step.Carry) > 0 {
+		if err := json.Unmarshal(job.Step.Carry, &carry); err != nil {
+			return nil, jjm.Errorf(jjm.Internal, "carry: %w", err)
+		}
+	}
+	if len(job.Step.Carry) == 0 && f.complete {
+		if err := e.countFirst(cut, work); err != nil {
+			return nil, err
+		}
+	}
+	f.cutting, err = cut.splitter.Start(work, cut.Params, carry)
+	return f, err
+}
+
+// countFirst refuses a cutting that makes too many local jobs before it makes any.
+func (e *Engine) countFirst(cut *cutting, work split.Work) error {
+	n, err := cut.splitter.Count(work, cut.Params)
+	if err == nil && n > int64(e.conf().MaxLocalJobs) {
+		err = jjm.Errorf(jjm.Invalid, "it would make %d local jobs; this site allows %d (engine.max_local_jobs): make larger parts", n, e.conf().MaxLocalJobs)
+	}
+	return err
+}
+
+// knowInputs notes which datasets the step reads, and how much news there was
+// when the cutting began.
+func (e *Engine) knowInputs(ctx context.Context, id jjm.GridID, f *feed) error {
+	inputs, err := e.store.Inputs(ctx, id)
+	if err != nil {
+		return err
+	}
+	e.mem.Lock()
+	defer e.mem.Unlock()
+	r := e.grids[id].reads
+	r.datasets = nil
+	for _, in := range inputs {
+		r.datasets = append(r.datasets, in.Dataset)
+	}
+	f.news = r.news
+	return nil
+}
+
+// workOf reads the files that can be cut, and those that come along.
+func (e *Engine) workOf(ctx context.Context, job *jjm.GridJob, f *feed) (split.Work, error) {
+	work := split.Work{Closed: f.complete, Now: jjm.At(e.now())}
+	err := e.store.Available(ctx, job.ID, 0, func(n int64, file jjm.File) error {
+		work.Files = append(work.Files, file)
+		f.numbers = append(f.numbers, n)
+		return nil
+	})
+	if err != nil {
+		return work, err
+	}
+	if job.Step.Splitter == split.SiblingProcessingBased {
+		if work.Siblings, err = e.siblingsOf(ctx, job.ID, f.numbers); err != nil {
+			return work, err
+		}
+	}
+	inputs, err := e.store.Inputs(ctx, job.ID)
+	if err != nil {
+		return work, err
+	}
+	for _, in := range inputs {
+		if in.Master {
+			continue
+		}
+		s := split.Stream{Dataset: jjm.Dataset{Name: in.Name, Attributes: in.Attributes, Closed: in.Closed}}
+		err := e.store.Files(ctx, in.Dataset, 0, 0, func(_ int64, file jjm.File) error {
+			s.Files = append(s.Files, file)
+			return nil
+		})
+		if err != nil {
+			return work, err
+		}
+		work.Secondary = append(work.Secondary, s)
+	}
+	return work, nil
+}
+
+// siblingsOf gives the states of files with the other grid jobs that read them.
+func (e *Engine) siblingsOf(ctx context.Context, id jjm.GridID, numbers []int64) ([]split.SiblingState, error) {
+	states, err := e.store.Siblings(ctx, id, 0, split.SiblingProcessingBased)
+	if err != nil || states == nil {
+		return nil, err
+	}
+	out := make([]split.SiblingState, len(numbers))
+	for i, n := range numbers {
+		switch states[n] {
+		case jjm.FileFinished:
+			out[i] = split.SiblingDone
+		case jjm.FileFailed:
+			out[i] = split.SiblingFailed
+		default:
+			out[i] = split.SiblingPending
+		}
+	}
+	return out, nil
+}

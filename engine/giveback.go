@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"jjm"
+	"jjm/plan"
+	"jjm/split"
+	"jjm/split/jedi"
+)
+
+// justEnded lists the local jobs that end in this change and read files. Those whose
+// files are to be processed once more get a successor: a new local job with the
+// same part, new names and new numbers (decision R17).
+func (c *change) justEnded() ([]*jjm.LocalJob, error) {
+	var ended []*jjm.LocalJob
+	for _, l := range c.order {
+		was := c.e.local(l.ID)
+		if g := c.e.grids[l.ID.Grid]; g.reads == nil || !l.State.Final() || was.State.Final() {
+			continue
+		}
+		ended = append(ended, l)
+		if l.State != jjm.Completed {
+			if err := c.succeed(l); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return ended, nil
+}
+
+// succeed makes the successor of a local job that failed, if it is to have one.
+func (c *change) succeed(l *jjm.LocalJob) error {
+	inputs, err := c.e.store.PartInputs(c.ctx, l.ID.Grid, []int32{l.ID.N})
+	if err != nil {
+		return err
+	}
+	in, ok := inputs[l.ID.N]
+	if !ok {
+		return jjm.Errorf(jjm.Internal, "local job %s: what it reads is not known", l.ID)
+	}
+	before := 0
+	if in.Origin != nil {
+		before = int(in.Origin.Before)
+	}
+	live := &c.e.grids[l.ID.Grid].job
+	again := plan.GiveBack(plan.GiveBackFacts{State: l.State, Phase: l.Phase, Result: live.Spec.Result,
+		Kill: l.Kill || live.Kill, Before: before, Attempts: c.e.conf().MaxAttempts})
+	if !again {
+		return nil
+	}
+	g := c.grid(l.ID.Grid)
+	part, err := anew(g, l.Part, in.Input)
+	if err != nil {
+		return fmt.Errorf("local job %s: %w", l.ID, err)
+	}
+	next := jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(g.Step.Made)}, Part: part, Exit: -1,
+		Origin: &jjm.Successor{Local: l.ID.N, Before: int32(before + 1)}}
+	g.Step.Made++
+	g.Step.Expected++
+	c.inserted = append(c.inserted, next)
+	l.Phase = jjm.GivenBack
+	c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: g.ID, First: l.ID.N, Last: l.ID.N, To: string(jjm.GivenBack), Source: c.name,
+		Cause: fmt.Sprintf("local job %s does its work again: number %d of at most %d", next.ID, before+2, c.e.conf().MaxAttempts)}, jjm.JournalEntry{Time: c.now, Grid: g.ID, First: next.ID.N, Last: next.ID.N, To: jjm.New.String(),
+		Source: c.name, Cause: fmt.Sprintf("does the work of local job %s again", l.ID)})
+	return nil
+}
+
+// anew gives the same part with the next numbers of its step; its seed and
+// sequence number go back to their pools, from which the new part takes its own.
+func anew(g *jjm.GridJob, p jjm.Part, in *jjm.PartInput) (jjm.Part, error) {
+	var carry split.Carry
+	if err := json.Unmarshal(g.Step.Carry, &carry); err != nil {
+		return p, jjm.Errorf(jjm.Internal, "carry: %w", err)
+	}
+	carry.Serial++
+	p.Serial, p.First = carry.Serial, carry.Next
+	carry.Next += p.Count
+	input := *in
+	if in.More != nil {
+		more := *in.More
+		more.Seed = swap(&carry.Seeds, more.Seed, seedOffset(&g.Spec))
+		more.Sequence = swap(&carry.Sequence, more.Sequence, 0)
+		input.More = &more
+	}
+	p.Input = &input
+	text, err := json.Marshal(carry)
+	g.Step.Carry = text
+	return p, err
+}
+
+// swap gives a number of a pool back and takes one; 0 is none. What is seen of the
+// numbers has an offset.
+func swap(pool *jedi.Numbers, n, offset int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	pool.GiveBack(n - offset)
+	return pool.Take() + offset
+}
+
+// seedOffset is what the job file adds to the numbers of the pool of seeds.
+func seedOffset(spec *jjm.Spec) int64 {
+	if spec.Split == nil {
+		return 0
+	}
+	switch n := spec.Split.Params["random_seed_offset"].(type) {
+	case float64: // as JSON gives it
+		return int64(n)
+	case int64: // as TOML does
+		return n
+	}
+	return 0
+}
+
+// endInputs stores what has become of the files of local jobs that are over.
+func (c *change) endInputs(ended []*jjm.LocalJob) error {
+	if len(ended) == 0 {
+		return nil
+	}
+	if err := c.tx.EndInputs(ended); err != nil {
+		return err
+	}
+	var back []jjm.LocalID
+	for _, l := range ended {
+		if l.Phase == jjm.GivenBack {
+			back = append(back, l.ID)
+		}
+	}
+	return c.tx.GiveBack(back)
+}

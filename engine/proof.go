@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"jjm"
+	"jjm/cover"
+	"jjm/handlers"
+	"jjm/plan"
+	"jjm/split"
+	"jjm/store"
+)
+
+// checkDone holds the work of a grid job that reads datasets against the ledger
+// and what its local jobs report, before it is called done: what does not prove is
+// not done.
+func (e *Engine) checkDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error {
+	if len(job.Spec.Datasets) == 0 || job.Status != jjm.Done {
+		return nil
+	}
+	t, err := e.task(ctx, job)
+	if err != nil {
+		return fmt.Errorf("verify grid job %s: %w", job.ID, err)
+	}
+	t.facts.Over = true
+	report, err := e.prove(ctx, t, nil)
+	if err != nil {
+		return fmt.Errorf("verify grid job %s: %w", job.ID, err)
+	}
+	if !report.Whole() {
+		facts.Unproven = report.Why
+	}
+	return nil
+}
+
+// readFiles makes the task one of the files of a dataset.
+func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, cut *handlers.Cutting) error {
+	t.facts.Spans, t.facts.Once, t.facts.LeavesOut = nil, cut.Params.LumiCorrection, split.LeavesOut(cut.Splitter, cut.Params)
+	unit, err := s.InputUnit(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	if unit != "" {
+		t.facts.Unit = unit // what it was cut into: JEDI's way makes files or ranges
+	}
+	owned, err := s.OwnedEvents(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	t.events = func(l *jjm.LocalJob) int64 { return owned[l.ID.N] }
+	t.files = stream(func(fn func(cover.File) error) error {
+		return s.InputFiles(ctx, job.ID, 0, func(n int64, state jjm.FileState, f jjm.File) error {
+			if state == jjm.FileMissing || state == jjm.FileLost || state == jjm.FileBroken {
+				state = jjm.FileDropped // not to be processed
+			}
+			return fn(cover.File{N: n, LFN: f.LFN, State: state, Events: f.Events, Lumis: f.Lumis})
+		})
+	})
+	t.rows = func(ctx context.Context, fn func(cover.Row) error) error {
+		return s.Cover(ctx, job.ID, 0, func(o store.Owned) error {
+			if o.Unit == jjm.UnitFile && o.Last == math.MaxInt64 {
+				o.Last = 0 // a whole file is one unit
+			}
+			return fn(cover.Row{File: o.File, Run: o.Run, First: o.First, Last: o.Last, Local: o.Local, Released: o.Released != 0})
+		})
+	}
+	t.file = func(lfn string) (jjm.File, error) { return s.InputFile(ctx, job.ID, lfn) }
+	return nil
+}

@@ -1,0 +1,154 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters/adaptertest"
+	"jjm/catalogue"
+	"jjm/wire"
+)
+
+// Commands are real children, which stop the fake time of a bubble: these tests
+// run in real time, on a simulated cluster whose jobs take milliseconds.
+
+func TestSource_AListIsAnInputOfTheJob(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		var list bytes.Buffer
+		for i := range 12_000 { // more than is added in one transaction
+			list.Write(catalogue.Line(jjm.File{LFN: lfn(i), Events: 100}))
+		}
+		w.must(os.WriteFile(filepath.Join(w.dir, "raw.jsonl"), list.Bytes(), 0o644))
+		text := fileJob("", "name = \"raw\"\nfrom = \"raw.jsonl\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 3000}\n")
+		id := w.submit(alice, "inputs = [{path = \"raw.jsonl\"}]\n"+text)
+		w.final(10*time.Minute, id)
+		w.verify(id, done(4))
+		if got := w.input(id); got.Finished != 12_000 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestSource_AnUnreadableListEndsTheGridJobAndAddsNothing(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		var list bytes.Buffer
+		for i := range 11_000 { // the mistake lies behind what is looked at before acceptance
+			list.Write(catalogue.Line(jjm.File{LFN: lfn(i), Events: 100}))
+		}
+		list.WriteString("{\"lfn\": \"x\", \"evnets\": 3}\n")
+		w.must(os.WriteFile(filepath.Join(w.dir, "raw.jsonl"), list.Bytes(), 0o644))
+		id := w.submit(alice, "inputs = [{path = \"raw.jsonl\"}]\n"+fileJob("", "name = \"raw\"\nfrom = \"raw.jsonl\"\n"))
+		w.final(10*time.Minute, id)
+		if l := w.lookup(id); l.Status != "broken" || !strings.Contains(l.Message, "raw.jsonl:11001") {
+			t.Errorf("%+v", l)
+		}
+		if _, err := w.store.DatasetNamed(context.Background(), alice.UID, "raw"); jjm.KindOf(err) != jjm.Gone {
+			t.Errorf("a dataset was made: %v", err)
+		}
+	})
+}
+
+func TestSource_OfAnotherAccountIsRefusedWhereTheDaemonCannotActAsIt(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		for _, source := range []string{"watch = \"/data/*\"\n", "program = [\"ls\"]\n"} {
+			_, err := w.engine.Submit(context.Background(), bob, wire.Submit{Name: "j.toml", Text: fileJob("", "name = \"raw\"\n"+source), BaseDir: w.dir})
+			if err == nil || !strings.Contains(err.Error(), "run_as") {
+				t.Errorf("%s: %v", source, err)
+			}
+		}
+	})
+}
+
+// inTime is inWorld without the bubble.
+func inTime(t *testing.T, o options, test func(*world)) {
+	t.Helper()
+	dir := tempDir(t)
+	putFreshStore(t, dir)
+	w := newWorld(t, dir, o)
+	defer w.close()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	defer func() { stop(); <-ended }()
+	go func() {
+		defer close(ended)
+		w.keepTime(ctx)
+	}()
+	w.open()
+	test(w)
+}
+
+// quick are settings for tests in real time.
+func quick(c *engineConfig) {
+	c.DatasetPoll, c.Harvest, c.Poll = jjm.Duration(200*time.Millisecond), jjm.Duration(100*time.Millisecond), jjm.Duration(200*time.Millisecond)
+	c.BatchSettle = jjm.Duration(10 * time.Millisecond)
+}
+
+func TestSource_AWatchedFolderIsProcessedAsItGrows(t *testing.T) {
+	inTime(t, options{config: quick, sim: quickSim()}, func(w *world) {
+		folder := filepath.Join(w.dir, "raw")
+		w.must(os.Mkdir(folder, 0o755))
+		old := time.Now().Add(-time.Hour)
+		put := func(name string, changed time.Time) {
+			path := filepath.Join(folder, name)
+			w.must(os.WriteFile(path, []byte("data"), 0o644))
+			w.must(os.Chtimes(path, changed, changed))
+		}
+		put("a.root", old)
+		put("b.root", old)
+		put("b.txt", old)
+		put("being-written.root", time.Now().Add(time.Hour))
+		id := w.submit(alice, fileJob("", "name = \"raw\"\nwatch = \"raw/*.root\"\n"))
+		await(t, w, "one completed", func() bool { return w.lookup(id).Counts.Completed == 1 })
+		put("line\nbreak.root", old)
+		put("c.root", old)
+		await(t, w, "two completed", func() bool { return w.lookup(id).Counts.Completed == 2 })
+		w.must(os.RemoveAll(folder))
+		await(t, w, "the trouble is shown", func() bool { return strings.Contains(strings.Join(w.status(id).Trouble, "\n"), "find: exit 1") })
+		w.closeDataset(alice, "raw")
+		await(t, w, "final", func() bool { return w.lookup(id).Status == "done" })
+		if got := w.input(id); got.Finished != 3 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestSource_AProgramListsFiles(t *testing.T) {
+	inTime(t, options{config: quick, sim: quickSim()}, func(w *world) {
+		list := filepath.Join(w.dir, "list")
+		program := "#!/bin/sh\ncat " + list + "\n"
+		w.must(os.WriteFile(filepath.Join(w.dir, "client"), []byte(program), 0o755))
+		job := func(name, more string) jjm.GridID {
+			return w.submit(alice, fileJob("", fmt.Sprintf("name = %q\nprogram = [%q]\n%s", name, filepath.Join(w.dir, "client"), more)))
+		}
+		open := job("open", "open = true\n")
+		await(t, w, "its failure is told", func() bool { return strings.Contains(strings.Join(w.status(open).Trouble, "\n"), "No such file") })
+		w.must(os.WriteFile(list, []byte("{\"lfn\": \"a\"}\n{\"lfn\": \"b\"}\n"), 0o644))
+		whole := job("whole", "")
+		await(t, w, "the closed one is done", func() bool { return w.lookup(whole).Status == "done" })
+		await(t, w, "the open one has two", func() bool { return w.lookup(open).Counts.Completed == 1 && len(w.status(open).Trouble) == 0 })
+		w.must(os.WriteFile(list, []byte("{\"lfn\": \"a\"}\n{\"lfn\": \"b\"}\n{\"lfn\": \"c\"}\n"), 0o644))
+		await(t, w, "the open one has three", func() bool { return w.lookup(open).Counts.Completed == 2 })
+		w.closeDataset(alice, "open")
+		await(t, w, "final", func() bool { return w.lookup(open).Status == "done" })
+	})
+}
+
+// quickSim runs its jobs for a moment.
+func quickSim() adaptertest.SimConfig { return adaptertest.SimConfig{Life: 10 * time.Millisecond} }
+
+// await waits for a condition in real time.
+func await(t *testing.T, w *world, what string, cond func() bool) {
+	t.Helper()
+	for start := time.Now(); !cond(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"jjm"
+	"jjm/cover"
+	"jjm/glf"
+	"jjm/handlers"
+	"jjm/split"
+	"jjm/wire"
+)
+
+// Verify holds what a grid job had to do against the cover ledger and the ends of
+// its local jobs; recovery, where not "", is the name of the job file to make for
+// what is missing.
+func (e *Engine) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified, error) {
+	job, err := e.find(ctx, caller, id)
+	if err != nil {
+		return wire.Verified{}, err
+	}
+	if recovery != "" && !job.Status.Final() {
+		return wire.Verified{}, jjm.Errorf(jjm.Conflict, "grid job %s is %s: what is missing is known once it is over", id, job.Status)
+	}
+	t, err := e.task(ctx, &job)
+	if err != nil {
+		return wire.Verified{}, fmt.Errorf("verify grid job %s: %w", id, err)
+	}
+	r := cover.NewRecovery(job.Spec, t.facts.Unit, id, job.Step.Made, job.BaseDir)
+	each := r.Add
+	if recovery == "" {
+		each = nil
+	}
+	report, err := e.prove(ctx, t, each)
+	v := wire.Verified{ID: id, Report: report}
+	if err != nil || recovery == "" || r.Empty() {
+		return v, err
+	}
+	text, files, err := r.JobFile(wire.FilesOf(recovery), t.file)
+	v.Recovery, v.RecoveryFiles = string(text), string(files)
+	return v, err
+}
+
+// task is a step to be verified: what it had to do, and where its ledger is.
+type task struct {
+	grid  jjm.GridID
+	facts cover.Facts
+	// files are those of the master dataset, nil for events and rows.
+	files iter.Seq2[cover.File, error]
+	// rows calls back with the ledger, in its order.
+	rows func(ctx context.Context, fn func(cover.Row) error) error
+	// events gives how many events a local job's input holds, 0 = not known.
+	events func(l *jjm.LocalJob) int64
+	// file gives what is known of a file, for a recovery.
+	file func(lfn string) (jjm.File, error)
+}
+
+// prove verifies a task; each is told every finding.
+func (e *Engine) prove(ctx context.Context, t *task, each func(cover.Finding) error) (cover.Report, error) {
+	made := int32(t.facts.Made)
+	// What is made meanwhile is not looked at.
+	jobs := stream(func(fn func(cover.Job) error) error {
+		return e.store.ResultsOf(ctx, t.grid, func(l jjm.LocalJob, ev *jjm.Evidence) error {
+			if l.ID.N >= made {
+				return nil
+			}
+			return fn(cover.Job{N: l.ID.N, State: l.State, Count: l.Part.Count, Events: t.events(&l), Processed: processed(&l, ev)})
+		})
+	})
+	rows := stream(func(fn func(cover.Row) error) error {
+		return t.rows(ctx, func(r cover.Row) error {
+			if r.Local >= made {
+				return nil
+			}
+			return fn(r)
+		})
+	})
+	return cover.Verify(t.facts, jobs, t.files, rows, each)
+}
+
+// processed is what the application of a completed local job says that it
+// processed: by the wrapper's result, or by the log file where there is none.
+func processed(l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Processed {
+	switch {
+	case l.State != jjm.Completed || ev == nil:
+		return nil
+	case ev.Result != nil:
+		return ev.Result.Processed
+	}
+	return glf.Parse([]byte(ev.GLF)).Processed()
+}
+
+// errStopped ends a stream whose reader wants no more.
+var errStopped = errors.New("stopped")
+
+// stream makes a sequence of a function that calls back.
+func stream[T any](each func(fn func(T) error) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		err := each(func(v T) error {
+			if !yield(v, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+// task says what a grid job had to do. The job type is asked anew: what it says
+// depends on the stored specification and the packed inputs alone.
+func (e *Engine) task(ctx context.Context, job *jjm.GridJob) (*task, error) {
+	h, err := e.deps.Types.Get(job.Spec.Type)
+	if err != nil {
+		return nil, err
+	}
+	site := e.site(job.Owner, job.BaseDir)
+	if job.Step.Prepared {
+		if packed, err := e.packedSite(job, h); err == nil {
+			site = packed
+		}
+	}
+	cut, err := h.Split(&job.Spec, site)
+	if err != nil {
+		return nil, err
+	}
+	t := &task{grid: job.ID, facts: cover.Facts{Made: job.Step.Made, Closed: job.Step.Closed, Over: job.Status.Final()}}
+	if t.facts.Unit, err = split.Unit(cut.Splitter); err != nil {
+		return nil, err
+	}
+	t.facts.Spans = spans(&cut)
+	t.rows = func(ctx context.Context, fn func(cover.Row) error) error {
+		return e.store.Owned(ctx, job.ID, 0, func(first, last int64, local int32) error {
+			return fn(cover.Row{First: first, Last: last, Local: local})
+		})
+	}
+	t.events = func(l *jjm.LocalJob) int64 { return cover.EventsOf(&l.Part, nil) }
+	t.file = func(lfn string) (jjm.File, error) {
+		return jjm.File{}, jjm.Errorf(jjm.Internal, "grid job %s reads no files: %s", job.ID, lfn)
+	}
+	if len(job.Spec.Datasets) > 0 {
+		err = t.readFiles(ctx, e.store, job, &cut)
+	}
+	return t, err
+}
+
+// spans are the events or rows of a cutting.
+func spans(c *handlers.Cutting) []jjm.Span {
+	switch {
+	case c.Work.Only != nil:
+		return c.Work.Only
+	case c.Work.Rows != nil:
+		return []jjm.Span{{Count: int64(len(c.Work.Rows))}}
+	}
+	return []jjm.Span{{First: c.Work.First, Count: c.Work.Events}}
+}

@@ -1,0 +1,126 @@
+package handlers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"jjm"
+	"jjm/internal/strict"
+	"jjm/split"
+)
+
+// Fits finds what a job file says of datasets, of cutting and of recovery that a
+// type has no use for, and what it lacks. It comes beside Check.
+func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
+	var ps jjm.Problems
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
+	}
+	if !d.Reads {
+		if len(spec.Datasets) > 0 {
+			bad("datasets", "the type %s reads no datasets: leave it out, or choose a type that does, such as reprocess", typ)
+		}
+		if spec.Split != nil {
+			bad("split", "the type %s cuts its work itself: leave it out", typ)
+		}
+		return ps
+	}
+	if len(spec.Datasets) == 0 {
+		bad("datasets", "is missing: the type %s processes the files of a dataset: add a [[datasets]] table", typ)
+	}
+	if spec.Only != nil {
+		bad("only", "chooses events and rows by number, and the type %s processes files: name the files instead", typ)
+	}
+	return ps
+}
+
+// SplitOf gives the splitter that a job file chooses for its datasets, or the
+// type's own, with its settings. Settings of the type's own splitter are defaults
+// of the job's, if that is the same.
+func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, split.Params, jjm.Problems) {
+	name := own
+	if spec.Split != nil && spec.Split.By != "" {
+		name = spec.Split.By
+	}
+	bad := func(field string, err error) (string, split.Params, jjm.Problems) {
+		return name, split.Params{}, jjm.Problems{{Field: field, Text: err.Error()}}
+	}
+	p, err := split.Defaults(name)
+	if err != nil {
+		return bad("split.by", err)
+	}
+	if unit, err := split.Unit(name); err != nil || unit == jjm.UnitEvent || unit == jjm.UnitRow {
+		return bad("split.by", fmt.Errorf("%q makes its work itself: want one that cuts files, such as %s", name, own))
+	}
+	if name == own && settings != nil {
+		settings(&p)
+	}
+	var problems jjm.Problems
+	for i := range spec.Datasets {
+		if spec.Datasets[i].Secondary && name != split.JEDI {
+			problems = append(problems, jjm.Problem{Field: fmt.Sprintf("datasets[%d].secondary", i),
+				Text: fmt.Sprintf("split by %s reads no secondary datasets: want by = %q", name, split.JEDI)})
+		}
+	}
+	if spec.Split == nil {
+		return name, p, problems
+	}
+	for _, key := range slices.Sorted(maps.Keys(spec.Split.Params)) {
+		if err := split.CheckSettings(name, []string{key}); err != nil {
+			problems = append(problems, jjm.Problem{Field: "split.params." + key, Text: err.Error()})
+		}
+	}
+	if len(problems) == 0 {
+		problems = strict.DecodeMap(spec.Split.Params, "split.params", &p)
+	}
+	return name, p, problems
+}
+
+// CutFiles decides how the files of a job's datasets are cut. Where all of them
+// stand in the job file, too many local jobs are refused at once; otherwise Jobs
+// is 0: nobody knows yet, and the files are the caller's to add to the work.
+func (s Site) CutFiles(spec *jjm.Spec, own string, settings func(*split.Params)) (Cutting, jjm.Problems) {
+	name, params, problems := SplitOf(spec, own, settings)
+	if len(problems) > 0 {
+		return Cutting{}, problems
+	}
+	c := Cutting{Splitter: name, Params: params, Why: []string{"cut by " + name + ", as the type does it"}}
+	if spec.Split != nil {
+		c.Why[0] = "cut by " + name + ", as the job file says"
+	}
+	field := "split.params"
+	if spec.Split == nil {
+		field = "datasets"
+	}
+	var all bool
+	if c.Work, all = Inline(spec); !all {
+		// The settings alone, on no files: what is wrong with them shows.
+		if _, problems := s.Cut(Cutting{Splitter: name, Params: params, Work: split.Work{Closed: true}}, field, "change its settings"); len(problems) > 0 {
+			return Cutting{}, problems
+		}
+		return c, nil
+	}
+	counted, problems := s.Cut(c, field, "give each part more, or process fewer files")
+	c.Jobs = counted.Jobs
+	c.Work.Files, c.Work.Secondary = nil, nil // the caller's
+	return c, problems
+}
+
+// Inline gives the work of a job whose files all stand in the job file; false if
+// some do not, or if more may come.
+func Inline(spec *jjm.Spec) (w split.Work, all bool) {
+	all = true
+	for i := range spec.Datasets {
+		d := &spec.Datasets[i]
+		all = all && d.Files != nil && !d.Open
+		if !d.Secondary {
+			w.Files = d.Files
+			continue
+		}
+		w.Secondary = append(w.Secondary, split.Stream{Files: d.Files,
+			Dataset: jjm.Dataset{Name: d.Name, Attributes: d.Attributes, Closed: !d.Open}})
+	}
+	w.Closed = true
+	return w, all && len(spec.Datasets) > 0
+}

@@ -1,0 +1,31 @@
+package passthrough
+
+import (
+	"slices"
+	"testing"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/handlers/handlertest"
+)
+
+func TestConformance(t *testing.T) {
+	handlertest.Run(t, Handler{}, handlers.Site{},
+		&jjm.Spec{Type: "passthrough", Params: map[string]any{"command": []string{"run"}}})
+}
+
+func TestCommand_PassesTheWordsAsTheyAre(t *testing.T) {
+	words := []string{"runner", "{serial}", "{{", "", "a b"}
+	spec := &jjm.Spec{Type: "passthrough", Params: map[string]any{"command": words}}
+	if problems := (Handler{}).Check(spec, handlers.Site{}); problems != nil {
+		t.Fatal(problems)
+	}
+	c, err := Handler{}.Command(spec, &jjm.LocalJob{})
+	if err != nil || !slices.Equal(c.Argv, words) {
+		t.Errorf("%q, %v", c.Argv, err)
+	}
+	spec.Params["command"] = []string{""}
+	if problems := (Handler{}).Check(spec, handlers.Site{}); len(problems) != 1 {
+		t.Error(problems)
+	}
+}

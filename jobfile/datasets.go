@@ -1,0 +1,172 @@
+package jobfile
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"jjm"
+	"jjm/catalogue"
+)
+
+// The limits of what a job file says of datasets. 10 000 inline files are what
+// the number of keys of a text allows; more stand in a list of their own.
+const (
+	maxDatasets     = 100
+	maxInline       = 10_000
+	maxProgramWords = 100
+	maxProgramWord  = 4096
+	maxSpans        = 10_000
+)
+
+// attributesForm is the form of JEDI's attributes.
+var attributesForm = regexp.MustCompile(`^[a-z][a-z0-9_=.,]{0,254}$`)
+
+// datasets checks the datasets that the job reads and the one that it fills.
+func (c *checker) datasets(s *jjm.Spec) {
+	if len(s.Datasets) > maxDatasets {
+		c.problem("datasets", "%d datasets are too many: at most %d", len(s.Datasets), maxDatasets)
+		return
+	}
+	first, masters := map[string]int{}, 0
+	for i := range s.Datasets {
+		d := &s.Datasets[i]
+		field := fmt.Sprintf("datasets[%d]", i)
+		if wrong := jjm.CheckDatasetName(d.Name); wrong != "" {
+			c.problem(field+".name", "%s", wrong)
+		} else if j, ok := first[d.Name]; ok {
+			c.problem(field+".name", "%.60q is also the name of datasets[%d]", d.Name, j)
+		} else {
+			first[d.Name] = i
+		}
+		if !d.Secondary {
+			if masters++; masters == 2 {
+				c.problem(field, "a second dataset whose files are to be processed: one is, the others need secondary = true")
+			}
+		}
+		c.dataset(field, d)
+	}
+	if masters == 0 && len(s.Datasets) > 0 {
+		c.problem("datasets", "all are secondary: one must not be, whose files are processed")
+	}
+	c.outputDataset(s.OutputDataset, first)
+}
+
+// outputDataset checks the dataset that outputs go to; read is where those that
+// are read stand.
+func (c *checker) outputDataset(name string, read map[string]int) {
+	if name == "" {
+		return
+	}
+	if wrong := jjm.CheckDatasetName(name); wrong != "" {
+		c.problem("output_dataset", "%s", wrong)
+	}
+	if i, ok := read[name]; ok {
+		c.problem("output_dataset", "%.60q is read by the same job (datasets[%d]), which would never end", name, i)
+	}
+}
+
+// dataset checks where the files of one dataset come from.
+func (c *checker) dataset(field string, d *jjm.DatasetInput) {
+	if d.Attributes != "" && !attributesForm.MatchString(d.Attributes) {
+		c.problem(field+".attributes", "%.60q: want JEDI's words separated by commas, such as repeat,ratio=2", d.Attributes)
+	}
+	var sources []string
+	if d.Files != nil {
+		sources = append(sources, "files")
+		c.inline(field+".files", d.Files)
+	}
+	if d.From != "" {
+		sources = append(sources, "from")
+		switch {
+		case len(d.From) > maxPath:
+			c.problem(field+".from", "%d bytes are too long: at most %d", len(d.From), maxPath)
+		case strings.Contains(d.From, "://"):
+			c.problem(field+".from", "%.40q is a URL: want a local file, or a program that prints the files", d.From)
+		}
+	}
+	if d.Watch != "" {
+		sources = append(sources, "watch")
+		if _, _, err := catalogue.SplitWatch(d.Watch); err != nil {
+			c.problem(field+".watch", "%v", err)
+		}
+	}
+	if d.Program != nil {
+		sources = append(sources, "program")
+		c.program(field+".program", d.Program)
+	}
+	if len(sources) > 1 {
+		c.problem(field+"."+sources[1], "give only one of %s", strings.Join(sources, ", "))
+	}
+}
+
+// program checks a command that prints files.
+func (c *checker) program(field string, words []string) {
+	switch {
+	case len(words) == 0 || words[0] == "":
+		c.problem(field, `is empty: want the words of a command, such as ["catalogue", "--files"]`)
+	case len(words) > maxProgramWords:
+		c.problem(field, "%d words are too many: at most %d", len(words), maxProgramWords)
+	}
+	for i, w := range words[:min(len(words), maxProgramWords)] {
+		if len(w) > maxProgramWord {
+			c.problem(fmt.Sprintf("%s[%d]", field, i), "%d bytes are too long: at most %d", len(w), maxProgramWord)
+		}
+	}
+}
+
+// inline checks files that stand in the job file itself.
+func (c *checker) inline(field string, files []jjm.File) {
+	if len(files) > maxInline {
+		c.problem(field, "%d files are too many: at most %d in a job file (from = names a list of them)", len(files), maxInline)
+		return
+	}
+	first := map[string]int{}
+	for i := range files {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		for _, p := range files[i].Problems() {
+			c.problem(at+"."+p.Field, "%s", p.Text)
+		}
+		if j, ok := first[files[i].LFN]; ok {
+			c.problem(at+".lfn", "%.60q is the LFN of %s[%d] too", files[i].LFN, field, j)
+			continue
+		}
+		first[files[i].LFN] = i
+	}
+}
+
+// splitting checks that a splitter is named; its settings are its own to check.
+func (c *checker) splitting(s *jjm.Splitting) {
+	if s == nil {
+		return
+	}
+	if s.By == "" {
+		c.problem("split.by", `is missing: name a splitter, such as by = "FileBased"`)
+	}
+}
+
+// recovery checks what a recovery says.
+func (c *checker) recovery(s *jjm.Spec) {
+	if len(s.Only) > maxSpans {
+		c.problem("only", "%d ranges are too many: at most %d", len(s.Only), maxSpans)
+		return
+	}
+	next := int64(0)
+	for i, span := range s.Only {
+		field := fmt.Sprintf("only[%d]", i)
+		switch {
+		case span.Count < 1 || span.Count > maxNumber || span.First < 0 || span.First > maxNumber:
+			c.problem(field, "first %d, count %d: want a first number from 0 on and a count from 1 on, up to %d", span.First, span.Count, int64(maxNumber))
+			return
+		case span.First < next:
+			c.problem(field, "begins with %d, and the one before ends with %d: want ranges in order, apart from one another", span.First, next-1)
+		}
+		next = span.Last() + 1
+	}
+	if s.FirstSerial < 0 || s.FirstSerial > maxNumber {
+		c.problem("first_serial", "%d is out of range: want 1 to %d", s.FirstSerial, int64(maxNumber))
+	}
+}
+
+// maxNumber is the largest number up to which JSON counts exactly, 2^53.
+const maxNumber = 1 << 53

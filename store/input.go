@@ -1,0 +1,353 @@
+package store
+
+import (
+	"context"
+
+	"jjm"
+)
+
+// Reads is a dataset that a step reads.
+type Reads struct {
+	Dataset    DatasetID
+	Master     bool
+	Attributes string
+}
+
+// Input is a dataset that a step reads, and how far it has come with it.
+type Input struct {
+	Reads
+	Step   int
+	Name   string
+	Closed bool
+	// Counts are of the files that the step took notice of; zero for a
+	// secondary dataset.
+	Counts jjm.InputCounts
+}
+
+// OpenInputs says what a step reads, once and for good. Two masters, or one
+// dataset twice, are refused.
+func (tx *Tx) OpenInputs(id jjm.GridID, step int, all []Reads) error {
+	for i, r := range all {
+		_, err := tx.exec("INSERT INTO inputs (grid, step, dataset, pos, master, attributes) VALUES (?, ?, ?, ?, ?, ?)",
+			args{}.int(int64(id)).int(int64(step)).int(int64(r.Dataset)).int(int64(i)).bool(r.Master).text(r.Attributes))
+		if err != nil {
+			return tx.fail(err, "open the inputs of grid job %d", id)
+		}
+	}
+	return nil
+}
+
+// master gives the master dataset of a step, 0 if it has none.
+func (tx *Tx) master(id jjm.GridID, step int) (DatasetID, error) {
+	if tx.c == nil {
+		return 0, errOver()
+	}
+	n, err := tx.c.number("SELECT dataset FROM inputs WHERE grid = ? AND step = ? AND master = 1", stepArgs(id, step))
+	return DatasetID(n), err
+}
+
+func stepArgs(id jjm.GridID, step int) args { return args{}.int(int64(id)).int(int64(step)) }
+
+// NoticeFiles lets a step take notice of at most limit files of its master
+// dataset that came since it last did: they are ready. It says how many there
+// were, and whether no more will come: the dataset is closed and all of it was
+// noticed.
+func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete bool, err error) {
+	master, err := tx.master(id, step)
+	if err != nil {
+		return 0, false, tx.fail(err, "notice files for grid job %d", id)
+	}
+	d, err := tx.dataset(master)
+	if err != nil {
+		return 0, false, err
+	}
+	seen, err := tx.c.number("SELECT files FROM inputs WHERE grid = ? AND step = ? AND master = 1", stepArgs(id, step))
+	if err != nil {
+		return 0, false, tx.fail(err, "notice files for grid job %d", id)
+	}
+	to := min(d.Files, seen+int64(limit))
+	_, err = tx.exec("INSERT INTO input_files (grid, step, file) SELECT ?, ?, n FROM files WHERE dataset = ? AND n >= ? AND n < ? ORDER BY n",
+		stepArgs(id, step).int(int64(master)).int(seen).int(to))
+	if err != nil {
+		return 0, false, tx.fail(err, "notice files for grid job %d", id)
+	}
+	return int(to - seen), d.Closed != 0 && to == d.Files, nil
+}
+
+// CutFiles says that no later part will own anything of files, by their numbers,
+// but what is given back of them.
+func (tx *Tx) CutFiles(id jjm.GridID, step int, files []int64) error {
+	for _, n := range files {
+		if err := tx.setFile(id, step, n, "avail = 0"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setFile changes the row of a file, and then its state if that follows: a file
+// none of which can be cut any more, and none of whose pieces is on its way, is
+// finished, or failed if a piece was lost. The changes are given as SQL.
+func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ...int64) error {
+	a := args{}
+	for _, v := range values {
+		a = a.int(v)
+	}
+	where := " WHERE grid = ? AND step = ? AND file = ?"
+	key := func(a args) args { return a.int(int64(id)).int(int64(step)).int(file) }
+	n, err := tx.exec("UPDATE input_files SET "+set+where, key(a))
+	if err == nil && n == 0 {
+		err = jjm.Errorf(jjm.Internal, "the step never took notice of it")
+	}
+	if err == nil {
+		_, err = tx.exec("UPDATE input_files SET state = CASE lost WHEN 0 THEN 2 ELSE 3 END"+where+
+			" AND avail = 0 AND open = 0 AND state < 2", key(nil))
+	}
+	if err != nil {
+		return tx.fail(err, "file %d of grid job %d", file, id)
+	}
+	return nil
+}
+
+// Drop is a file that gets no part.
+type Drop struct {
+	File  int64
+	State jjm.FileState // failed, missing, lost, broken or dropped
+	Why   string
+}
+
+// DropFiles takes ready files out of what is to be cut. What local jobs own of
+// a file stays theirs: only the rest of it is left out then.
+func (tx *Tx) DropFiles(id jjm.GridID, step int, drops []Drop) error {
+	for _, d := range drops {
+		if d.State < jjm.FileFailed {
+			return tx.fail(jjm.Errorf(jjm.Internal, "to drop it as %s means nothing", d.State), "file %d of grid job %d", d.File, id)
+		}
+		a := args{}.int(int64(d.State)).text(d.Why).int(int64(id)).int(int64(step)).int(d.File)
+		n, err := tx.exec("UPDATE input_files SET state = ?, avail = 0, why = ? WHERE grid = ? AND step = ? AND file = ? AND state = 0", a)
+		if err != nil {
+			return tx.fail(err, "drop file %d of grid job %d", d.File, id)
+		}
+		if n == 0 {
+			err = tx.setFile(id, step, d.File, "avail = 0")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropRest leaves out all that could still be cut of the master dataset of a
+// step: its cutting is over. It says how many files get no part at all.
+func (tx *Tx) DropRest(id jjm.GridID, step int, why string) (files int, err error) {
+	n, err := tx.exec("UPDATE input_files SET state = 7, avail = 0, why = ? WHERE grid = ? AND step = ? AND avail = 1 AND state = 0",
+		args{}.text(why).int(int64(id)).int(int64(step)))
+	var begun []int64
+	if err == nil {
+		err = tx.c.query(tx.ctx, "SELECT file FROM input_files WHERE grid = ? AND step = ? AND avail = 1", stepArgs(id, step), func(r row) error {
+			begun = append(begun, r.int(0))
+			return nil
+		})
+	}
+	if err != nil {
+		return 0, tx.fail(err, "end the cutting of grid job %d", id)
+	}
+	return int(n), tx.CutFiles(id, step, begun)
+}
+
+// Available calls fn for the files of a step's master dataset that are not
+// wholly owned, in the order in which they came, which never changes. An error of
+// fn ends it and comes back as it is. It takes time in the number of these files,
+// not in that of all.
+func (s *Store) Available(ctx context.Context, id jjm.GridID, step int, fn func(n int64, f jjm.File) error) error {
+	return s.eachFile(ctx, "SELECT "+fileColumns+` FROM input_files AS a JOIN files AS f ON f.n = a.file
+		AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)
+		WHERE a.grid = ?1 AND a.step = ?2 AND a.avail = 1 ORDER BY a.file`, stepArgs(id, step), fn)
+}
+
+// Siblings gives, by number, what became of the files that a step can still cut
+// with the other steps that read them as master: FileFinished if all of them are
+// done with it, FileFailed if one failed, or is over without it, else FilePicked.
+// Steps of the given splitter do not count: they would wait for one another. It is
+// nil if there are no others.
+func (s *Store) Siblings(ctx context.Context, id jjm.GridID, step int, except string) (map[int64]jjm.FileState, error) {
+	var out map[int64]jjm.FileState
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT a.file, max(CASE WHEN o.state = 2 OR o.state > 3 THEN 2 WHEN o.state = 3 OR g.status IN (6, 7, 8, 9, 11) THEN 3 ELSE 1 END),
+				min(coalesce(o.state, 0) = 2 OR coalesce(o.state, 0) > 3)
+			FROM inputs AS i JOIN input_files AS a ON a.grid = i.grid AND a.step = i.step AND a.avail = 1
+			JOIN inputs AS j ON j.dataset = i.dataset AND j.master = 1 AND (j.grid <> i.grid OR j.step <> i.step)
+			JOIN grid_jobs AS g ON g.id = j.grid AND coalesce(g.splitter, '') <> ?3
+			LEFT JOIN input_files AS o ON o.grid = j.grid AND o.step = j.step AND o.file = a.file
+			WHERE i.grid = ?1 AND i.step = ?2 AND i.master = 1 GROUP BY a.file`, stepArgs(id, step).value(except), func(r row) error {
+			if out == nil {
+				out = map[int64]jjm.FileState{}
+			}
+			state := jjm.FileState(r.int(1))
+			if state == jjm.FileFinished && !r.bool(2) {
+				state = jjm.FilePicked // done with one, and not with all
+			}
+			out[r.int(0)] = state
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the siblings of grid job %d", id)
+	}
+	return out, nil
+}
+
+const inputColumns = `i.dataset, i.master, i.attributes, i.step, d.name, d.closed, i.files, i.to_be_used, i.used,
+	i.finished, i.failed, i.events, i.events_used`
+
+func scanInput(r row) Input {
+	return Input{
+		Reads: Reads{Dataset: DatasetID(r.int(0)), Master: r.bool(1), Attributes: r.text(2)},
+		Step:  int(r.int(3)), Name: r.text(4), Closed: r.bool(5),
+		Counts: jjm.InputCounts{Files: r.int(6), ToBeUsed: r.int(7), Used: r.int(8), Finished: r.int(9), Failed: r.int(10),
+			Events: r.int(11), EventsUsed: r.int(12)},
+	}
+}
+
+// Inputs gives what the steps of a grid job read, in the order in which it was
+// said; none if it reads no datasets.
+func (s *Store) Inputs(ctx context.Context, id jjm.GridID) (all []Input, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		return c.query(ctx, "SELECT "+inputColumns+" FROM inputs AS i JOIN datasets AS d ON d.id = i.dataset WHERE i.grid = ? ORDER BY i.step, i.pos",
+			args{}.int(int64(id)), func(r row) error {
+				all = append(all, scanInput(r))
+				return nil
+			})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the inputs of grid job %d", id)
+	}
+	return all, nil
+}
+
+// Readers gives the grid jobs that read a dataset and are not archived, in order.
+func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT DISTINCT i.grid FROM inputs AS i JOIN grid_jobs AS g ON g.id = i.grid
+			WHERE i.dataset = ? AND g.archived < 2 ORDER BY i.grid`, args{}.int(int64(id)), func(r row) error {
+			all = append(all, jjm.GridID(r.int(0)))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "find the readers of dataset %d", id)
+	}
+	return all, nil
+}
+
+// InputFiles calls fn for the files of the master dataset that a step took notice
+// of, in order, with what has become of them. An error of fn ends it and comes
+// back as it is.
+func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int, fn func(n int64, state jjm.FileState, f jjm.File) error) error {
+	var stop error // of fn
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, "SELECT "+fileColumns+`, a.state FROM input_files AS a JOIN files AS f ON f.n = a.file
+			AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)
+			WHERE a.grid = ?1 AND a.step = ?2 ORDER BY a.file`, stepArgs(id, step), func(r row) error {
+			f, err := scanFile(r)
+			if err == nil {
+				stop = fn(r.int(0), jjm.FileState(r.int(9)), f)
+				err = stop
+			}
+			return err
+		})
+	})
+	if stop != nil {
+		return stop
+	}
+	if err != nil {
+		return s.fail(err, "read the files of grid job %d", id)
+	}
+	return nil
+}
+
+// OwnedEvents gives, by local job, how many events the whole files have that it
+// owns now; local jobs of which one file's are not known are left out.
+func (s *Store) OwnedEvents(ctx context.Context, id jjm.GridID) (map[int32]int64, error) {
+	out := map[int32]int64{}
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT c.local, sum(f.events), min(f.events) FROM cover_input AS c
+			JOIN inputs AS i ON i.grid = c.grid AND i.step = c.step AND i.master = 1
+			JOIN files AS f ON f.dataset = i.dataset AND f.n = c.file
+			WHERE c.grid = ? AND c.run = -1 AND c.first = 0 AND c.last = 9223372036854775807 AND c.released = 0
+			GROUP BY c.local`, args{}.int(int64(id)), func(r row) error {
+			if r.int(2) > 0 {
+				out[int32(r.int(0))] = r.int(1)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the events of grid job %d", id)
+	}
+	return out, nil
+}
+
+// InputUnit gives the unit of the parts of a grid job, "" if it has none yet.
+func (s *Store) InputUnit(ctx context.Context, id jjm.GridID) (string, error) {
+	found := ""
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT unit FROM local_jobs WHERE grid = ?1 AND n = 0 UNION ALL
+			SELECT unit FROM history_local_jobs WHERE grid = ?1 AND n = 0`, args{}.int(int64(id)), func(r row) error {
+			found = unit(r.text(0))
+			return nil
+		})
+	})
+	if err != nil {
+		return "", s.fail(err, "read the unit of grid job %d", id)
+	}
+	return found, nil
+}
+
+// InputFile gives a file of the master dataset of a grid job by its name; one that
+// is not there is Gone.
+func (s *Store) InputFile(ctx context.Context, id jjm.GridID, lfn string) (f jjm.File, err error) {
+	found := false
+	err = s.eachFile(ctx, "SELECT "+fileColumns+` FROM inputs AS i JOIN files AS f ON f.dataset = i.dataset
+		WHERE i.grid = ? AND i.step = 0 AND i.master = 1 AND f.lfn = ?`, args{}.int(int64(id)).text(lfn), func(_ int64, got jjm.File) error {
+		f, found = got, true
+		return nil
+	})
+	if err == nil && !found {
+		err = jjm.Errorf(jjm.Gone, "store: grid job %d reads no file %.80q", id, lfn)
+	}
+	return f, err
+}
+
+// FileStatus is what has become of a file with a step.
+type FileStatus struct {
+	File               int64 // its number in the dataset
+	LFN                string
+	Events             int64
+	State              jjm.FileState
+	Attempts, Failures int
+	Why                string
+}
+
+// FileStatuses calls fn for the files of the master dataset that a step took
+// notice of, in order. An error of fn ends it and comes back as it is.
+func (s *Store) FileStatuses(ctx context.Context, id jjm.GridID, step int, fn func(FileStatus) error) error {
+	var stop error // of fn
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT a.file, f.lfn, f.events, a.state, a.attempts, a.failures, a.why FROM input_files AS a JOIN files AS f ON f.n = a.file
+			AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)
+			WHERE a.grid = ?1 AND a.step = ?2 ORDER BY a.file`, stepArgs(id, step), func(r row) error {
+			stop = fn(FileStatus{File: r.int(0), LFN: r.text(1), Events: r.int(2), State: jjm.FileState(r.int(3)),
+				Attempts: int(r.int(4)), Failures: int(r.int(5)), Why: r.text(6)})
+			return stop
+		})
+	})
+	if stop != nil {
+		return stop
+	}
+	if err != nil {
+		return s.fail(err, "read the files of grid job %d", id)
+	}
+	return nil
+}

@@ -1,0 +1,384 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"jjm"
+)
+
+// piece is an entry of the cover ledger of files: run is -1 for events.
+type piece struct {
+	lfn              string
+	run, first, last int64
+}
+
+// whole says that it is all of a file, however long that is.
+func (p piece) whole() bool { return p.run == -1 && p.first == 0 && p.last == math.MaxInt64 }
+
+// pieces gives what a part owns of files. A part whose entries do not add up to
+// its count is refused: the ledger and the part would tell different things.
+func pieces(p *jjm.Part) (ps []piece, err error) {
+	in := p.Input
+	var units int64
+	own := func(file int32, run, first, last, count int64) {
+		if file < 0 || int(file) >= len(in.Files) {
+			err = jjm.Errorf(jjm.Internal, "it owns some of file %d of the %d that it reads", file, len(in.Files))
+			return
+		}
+		ps, units = append(ps, piece{in.Files[file], run, first, last}), units+count
+	}
+	switch p.Unit {
+	case jjm.UnitFile:
+		for i := range in.Files {
+			own(int32(i), -1, 0, math.MaxInt64, 1)
+		}
+	case jjm.UnitRange:
+		for _, r := range in.Events {
+			if r.Count == jjm.ToTheEnd {
+				own(r.File, -1, r.First, math.MaxInt64, 1)
+			} else {
+				own(r.File, -1, r.First, r.First+r.Count-1, r.Count)
+			}
+		}
+	case jjm.UnitLumi:
+		for _, l := range in.Lumis {
+			if n := l.Count(); n > 0 {
+				own(l.File, int64(l.Run), int64(l.First), int64(l.Last), n)
+			}
+		}
+	default:
+		return nil, jjm.Errorf(jjm.Internal, "a part of %ss owns nothing of files", p.Unit)
+	}
+	if err == nil && units != p.Count {
+		err = jjm.Errorf(jjm.Internal, "it is of %d %ss, but owns %d of its files", p.Count, p.Unit, units)
+	}
+	return ps, err
+}
+
+// insertOwned stores what new local jobs read and own of files.
+func (tx *Tx) insertOwned(ls []jjm.LocalJob) error {
+	var own owning
+	var id jjm.GridID
+	for i := range ls {
+		l := &ls[i]
+		if i == 0 || l.ID.Grid != id {
+			id = l.ID.Grid
+			if err := own.start(tx, id); err != nil {
+				return err
+			}
+		}
+		if err := own.add(l); err != nil {
+			return jjm.Errorf(jjm.KindOf(err), "local job %s: %w", l.ID, err)
+		}
+	}
+	return own.flush()
+}
+
+// owning gathers the entries of many local jobs of a grid job: each file is
+// changed once.
+type owning struct {
+	tx     *Tx
+	grid   jjm.GridID
+	master DatasetID
+	known  map[string]int64 // numbers of files by LFN
+	files  map[int64]*delta
+	inputs []jjm.LocalJob
+	rows   []entry
+}
+
+type entry struct {
+	local int32
+	file  int64
+	piece
+}
+
+// delta is by how much a file's row changes.
+type delta struct {
+	open, lost int64
+	whole      bool // none of it can be cut any more
+}
+
+func (o *owning) start(tx *Tx, id jjm.GridID) error {
+	if err := o.flush(); err != nil {
+		return err
+	}
+	master, err := tx.master(id, 0)
+	*o = owning{tx: tx, grid: id, master: master, known: map[string]int64{}, files: map[int64]*delta{}}
+	return err
+}
+
+func (o *owning) add(l *jjm.LocalJob) error {
+	if o.master == 0 && l.Part.Input == nil {
+		return nil
+	}
+	if o.master == 0 || l.Part.Input == nil {
+		return jjm.Errorf(jjm.Internal, "a part that reads files, in a grid job that reads a dataset: one goes with the other")
+	}
+	ps, err := pieces(&l.Part)
+	if err != nil {
+		return err
+	}
+	o.inputs = append(o.inputs, *l)
+	for _, p := range ps {
+		n, err := o.number(p.lfn)
+		if err != nil {
+			return err
+		}
+		o.rows = append(o.rows, entry{l.ID.N, n, p})
+		d := o.files[n]
+		if d == nil {
+			d = &delta{}
+			o.files[n] = d
+		}
+		if l.State == jjm.Failed { // createfailed
+			d.lost++
+		} else {
+			d.open++
+		}
+		d.whole = d.whole || p.whole()
+	}
+	return nil
+}
+
+func (o *owning) number(lfn string) (int64, error) {
+	if n, ok := o.known[lfn]; ok {
+		return n, nil
+	}
+	n, err := o.tx.fileOf(o.master, lfn)
+	if err == nil && n < 0 {
+		err = jjm.Errorf(jjm.Internal, "file %.80q is not in the master dataset of its step", lfn)
+	}
+	if err != nil {
+		return 0, err
+	}
+	o.known[lfn] = n
+	return n, nil
+}
+
+func (o *owning) flush() error {
+	if o.tx == nil || len(o.inputs) == 0 {
+		return nil
+	}
+	err := o.tx.insertMany("INSERT INTO part_inputs (grid, n, step, origin, attempt, input)", 6, len(o.inputs), func(a args, i int) args {
+		l := &o.inputs[i]
+		a = a.int(int64(o.grid)).int(int64(l.ID.N)).int(0)
+		if l.Origin == nil {
+			return a.value(nil).int(0).value(inputText(l.Part.Input))
+		}
+		return a.int(int64(l.Origin.Local)).int(int64(l.Origin.Before)).value(inputText(l.Part.Input))
+	})
+	if err != nil {
+		return err
+	}
+	err = o.tx.insertMany("INSERT INTO cover_input (grid, local, step, file, run, first, last)", 7, len(o.rows), func(a args, i int) args {
+		e := &o.rows[i]
+		return a.int(int64(o.grid)).int(int64(e.local)).int(0).int(e.file).int(e.run).int(e.first).int(e.last)
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range sortedKeys(o.files) {
+		d := o.files[n]
+		set := "open = open + ?, lost = lost + ?, state = 1"
+		if d.whole {
+			set += ", avail = 0"
+		}
+		if err := o.tx.setFile(o.grid, 0, n, set, d.open, d.lost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sortedKeys(m map[int64]*delta) []int64 {
+	keys := make([]int64, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, cmp.Compare)
+	return keys
+}
+
+func inputText(in *jjm.PartInput) string {
+	b, err := json.Marshal(in)
+	if err != nil {
+		panic(err) // values that came from JSON go back to it
+	}
+	return string(b)
+}
+
+// EndInputs notes for the files of local jobs of one grid job that they are
+// over: completed, or not. It is called once for each end.
+func (tx *Tx) EndInputs(ls []*jjm.LocalJob) error {
+	for _, l := range ls {
+		files, err := tx.ownedBy(l.ID)
+		if err != nil {
+			return tx.fail(err, "end the inputs of local job %s", l.ID)
+		}
+		before, err := tx.c.number("SELECT attempt FROM part_inputs WHERE grid = ? AND n = ?", localArgs(l.ID))
+		if err != nil {
+			return tx.fail(err, "end the inputs of local job %s", l.ID)
+		}
+		for _, n := range sortedKeys(files) {
+			d := files[n]
+			set := "open = open - ?, lost = lost + ?, attempts = max(attempts, ?), failures = max(failures, ?)"
+			lost, failures := int64(0), int64(0)
+			if l.State != jjm.Completed {
+				lost = d.open
+			}
+			if l.State == jjm.Failed {
+				failures = before + 1
+			}
+			if err := tx.setFile(l.ID.Grid, 0, n, set, d.open, lost, before+1, failures); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func localArgs(id jjm.LocalID) args { return args{}.int(int64(id.Grid)).int(int64(id.N)) }
+
+// ownedBy counts the pieces that a local job owns of each file.
+func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
+	if tx.c == nil {
+		return nil, errOver()
+	}
+	files := map[int64]*delta{}
+	err := tx.c.query(tx.ctx, "SELECT file, run, first, last FROM cover_input WHERE grid = ? AND local = ? AND released = 0", localArgs(id), func(r row) error {
+		d := files[r.int(0)]
+		if d == nil {
+			d = &delta{}
+			files[r.int(0)] = d
+		}
+		d.open++
+		d.whole = d.whole || piece{run: r.int(1), first: r.int(2), last: r.int(3)}.whole()
+		return nil
+	})
+	return files, err
+}
+
+// GiveBack takes from failed or killed local jobs what they owned of files,
+// after [Tx.EndInputs]; the ledger remembers it. A file that was owned whole can be
+// cut again; of one that was cut in pieces only the same piece can be owned anew.
+// A local job that owns nothing, or is not failed or killed, is refused.
+func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
+	now := jjm.At(tx.s.o.Now())
+	for _, id := range ids {
+		files, err := tx.ownedBy(id)
+		if err == nil && len(files) == 0 {
+			err = jjm.Errorf(jjm.Conflict, "it owns nothing of files")
+		}
+		if err == nil {
+			_, err = tx.exec("UPDATE cover_input SET released = ? WHERE grid = ? AND local = ? AND released = 0",
+				args{}.int(int64(now)).int(int64(id.Grid)).int(int64(id.N)))
+		}
+		if err != nil {
+			return tx.fail(err, "give back the files of local job %s", id)
+		}
+		for _, n := range sortedKeys(files) {
+			set := "lost = lost - ?, state = CASE state WHEN 3 THEN 1 ELSE state END"
+			if files[n].whole {
+				set = "lost = lost - ?, state = 0, avail = 1"
+			}
+			if err := tx.reopenFile(id.Grid, n, set, files[n].open); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reopenFile changes the row of a file whose piece was given back: it is not
+// settled then, for a local job will own the piece again.
+func (tx *Tx) reopenFile(id jjm.GridID, file int64, set string, n int64) error {
+	_, err := tx.exec("UPDATE input_files SET "+set+" WHERE grid = ? AND step = 0 AND file = ?",
+		args{}.int(n).int(int64(id)).int(file))
+	if err != nil {
+		return tx.fail(err, "give back file %d of grid job %d", file, id)
+	}
+	return nil
+}
+
+// PartInputs gives what the parts of some local jobs of a grid job read, by
+// their numbers, and of which local job they are the successors. Local jobs
+// whose parts read no files are left out.
+func (s *Store) PartInputs(ctx context.Context, id jjm.GridID, numbers []int32) (map[int32]PartInput, error) {
+	out := make(map[int32]PartInput, len(numbers))
+	err := s.view(ctx, func(c *conn) error {
+		for _, n := range numbers {
+			err := c.query(ctx, "SELECT n, origin, attempt, input FROM part_inputs WHERE grid = ? AND n = ?",
+				localArgs(jjm.LocalID{Grid: id, N: n}), func(r row) error {
+					p, err := scanPartInput(r)
+					out[int32(r.int(0))] = p
+					return err
+				})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.fail(err, "read what local jobs of grid job %d read", id)
+	}
+	return out, nil
+}
+
+// PartInput is what a part reads, and whose work it is.
+type PartInput struct {
+	Input  *jjm.PartInput
+	Origin *jjm.Successor // nil if it was nobody's before
+}
+
+func scanPartInput(r row) (p PartInput, err error) {
+	if r[1] != nil {
+		p.Origin = &jjm.Successor{Local: int32(r.int(1)), Before: int32(r.int(2))}
+	}
+	p.Input = new(jjm.PartInput)
+	if err := json.Unmarshal([]byte(r.text(3)), p.Input); err != nil {
+		return p, jjm.Errorf(jjm.Internal, "local job %d: column input: %w", r.int(0), err)
+	}
+	return p, nil
+}
+
+// Owned is an entry of the cover ledger of files.
+type Owned struct {
+	Local int32
+	File  int64 // the number of the file in the master dataset
+	// Unit is that of the part. Of a file or range First and Last are events,
+	// counted from 0 within the file, Last math.MaxInt64 for an open end; of lumis
+	// they are sections of Run.
+	Unit        string
+	Run         uint32
+	First, Last int64
+	Released    jjm.Time // when it was given back; 0 = it is owned
+}
+
+// Cover calls fn for the entries of the cover ledger of a step, by file, run and
+// first unit, those that were given back included. An error of fn ends it and comes back
+// as it is.
+func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owned) error) error {
+	var stop error // of fn
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT c.local, c.file, coalesce(l.unit, h.unit), c.run, c.first, c.last, c.released FROM cover_input AS c
+			LEFT JOIN local_jobs AS l ON l.grid = c.grid AND l.n = c.local
+			LEFT JOIN history_local_jobs AS h ON h.grid = c.grid AND h.n = c.local
+			WHERE c.grid = ? AND c.step = ? ORDER BY c.file, c.run, c.first, c.local`, stepArgs(id, step), func(r row) error {
+			stop = fn(Owned{Local: int32(r.int(0)), File: r.int(1), Unit: unit(r.text(2)), Run: uint32(max(r.int(3), 0)),
+				First: r.int(4), Last: r.int(5), Released: jjm.Time(r.int(6))})
+			return stop
+		})
+	})
+	if stop != nil {
+		return stop
+	}
+	if err != nil {
+		return s.fail(err, "read the cover of grid job %d", id)
+	}
+	return nil
+}

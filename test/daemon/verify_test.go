@@ -1,0 +1,151 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// says runs jjm in the daemon's folder and gives its output and exit code.
+func (d *daemon) says(args ...string) (string, int) {
+	d.t.Helper()
+	cmd := exec.Command(bin.Path(d.t, "jjm"), args...)
+	cmd.Env, cmd.Dir = d.env, d.dir
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		d.t.Logf("jjm %s: exit %d: %s", strings.Join(args, " "), exit.ExitCode(), exit.Stderr)
+		return string(out), exit.ExitCode()
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return string(out), 0
+}
+
+// worker notes each event that it processes with its seed, fails where it is told
+// to, and says how many events it did unless it is told to be silent.
+const worker = `#!/bin/sh
+[ -e "$1/fail.$2" ] && exit 3
+n=0
+while [ $n -lt "$3" ]; do echo "$(($2 + n)) $4" >>"$1/done.$2"; n=$((n + 1)); done
+[ -e "$1/silent" ] || $GBS_LOG INFO "processed=$n events"
+`
+
+// TestVerify_AGapIsFoundAndItsRecoveryClosesIt: what two grid jobs together
+// processed is every event once, and no seed came twice.
+func TestVerify_AGapIsFoundAndItsRecoveryClosesIt(t *testing.T) {
+	d := start(t, "")
+	d.write("work.sh", worker)
+	d.write("job.toml", fmt.Sprintf(`type = "script"
+[[inputs]]
+path = "work.sh"
+executable = true
+[params]
+command = ["work.sh", %q, "{first_event}", "{events}", "{seed}"]
+events = 95
+events_per_job = 10
+`, d.dir))
+	for _, first := range []int{11, 41, 51, 91} {
+		d.write(fmt.Sprintf("fail.%d", first), "")
+	}
+	d.says("submit", "job.toml", "--wait")
+	out, code := d.says("verify", "1")
+	if code != 1 || !strings.Contains(out, "gap: 35 events missing") || !strings.Contains(out, "events 41 to 50: its local job is failed (1.4)") {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+	if err := os.Mkdir(filepath.Join(d.dir, "elsewhere"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	recovery := "elsewhere/missing.json" // paths in it must not depend on its folder
+	if _, code := d.says("verify", "1", "--recovery", recovery); code != 1 {
+		t.Fatalf("verify --recovery: exit %d", code)
+	}
+	if _, code := d.says("verify", "1", "--recovery", recovery); code != 8 {
+		t.Errorf("a recovery that is there is written over: exit %d", code)
+	}
+	preview, code := d.says("split", "--preview", recovery)
+	if code != 0 || !strings.Contains(preview, "makes 4 local jobs") {
+		t.Errorf("preview of the recovery: exit %d\n%s", code, preview)
+	}
+	for _, first := range []int{11, 41, 51, 91} {
+		if err := os.Remove(filepath.Join(d.dir, fmt.Sprintf("fail.%d", first))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if id, code := d.says("submit", recovery, "--wait"); code != 0 || strings.TrimSpace(id) != "2" {
+		t.Fatalf("the recovery: id %s, exit %d", id, code)
+	}
+	if id, _ := d.says("submit", recovery); strings.TrimSpace(id) != "2" {
+		t.Errorf("the recovery, submitted again, is grid job %s", id)
+	}
+	if out, code := d.says("verify", "2"); code != 0 || !strings.Contains(out, "proven: 35 events processed exactly once") {
+		t.Errorf("the recovery is not proven: exit %d\n%s", code, out)
+	}
+	d.everyEventOnce(95)
+}
+
+// everyEventOnce holds what the workers noted against events 1 to n: each once,
+// and no seed for events of two local jobs.
+func (d *daemon) everyEventOnce(n int) {
+	d.t.Helper()
+	files, err := filepath.Glob(filepath.Join(d.dir, "done.*"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	var got, want []int
+	seeds := map[int]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			var event, seed int
+			if _, err := fmt.Sscan(line, &event, &seed); err != nil {
+				d.t.Fatal(err)
+			}
+			got = append(got, event)
+			if other, ok := seeds[seed]; ok && other != file {
+				d.t.Errorf("seed %d is that of %s and %s", seed, other, file)
+			}
+			seeds[seed] = file
+		}
+	}
+	for e := range n {
+		want = append(want, e+1)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		d.t.Errorf("events (-wanted +processed):\n%s", diff)
+	}
+}
+
+func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
+	d := start(t, "")
+	d.write("job.toml", "type = \"script\"\n[params]\ncommand = [\"true\"]\ncount = 3\n")
+	d.says("submit", "job.toml", "--wait")
+	out, code := d.says("verify", "1", "--json", "--recovery", "none.json")
+	var r struct {
+		Verdict string
+		Assumed int
+		Silent  int
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 3 || r.Verdict != "undecidable" || r.Assumed != 3 || r.Silent != 3 {
+		t.Errorf("exit %d, %v\n%s", code, err, out)
+	}
+	if _, err := os.Stat(filepath.Join(d.dir, "none.json")); err == nil {
+		t.Error("a recovery of nothing was written")
+	}
+	if _, code := d.says("verify", "7"); code != 8 {
+		t.Errorf("a grid job that is not there: exit %d", code)
+	}
+}
