@@ -20,6 +20,8 @@ type Recovery struct {
 	unit  string
 	spans []jjm.Span
 	files []lostFile
+	// pieces are ranges of events of files, for the splitter of that name.
+	pieces []any
 }
 
 // lostFile is what is missing of a file.
@@ -68,9 +70,11 @@ func (r *Recovery) Add(f Finding) error {
 		file.whole = false
 		file.lumis = append(file.lumis, jjm.LumiRange{Run: f.Run, First: uint32(f.First), Last: uint32(f.Last)})
 	case jjm.UnitRange:
-		if f.First > 0 || f.Last != Unbounded {
-			return jjm.Errorf(jjm.Conflict, "%s: a recovery of parts of files by events cannot be written yet: submit the file again in a dataset of its own and leave out what was processed", f.Why)
+		count := f.Units()
+		if f.Last == Unbounded {
+			count = jjm.ToTheEnd
 		}
+		r.pieces = append(r.pieces, map[string]any{"lfn": f.LFN, "first": f.First, "count": count})
 	}
 	return nil
 }
@@ -90,10 +94,10 @@ func (r *Recovery) JobFile(list string, file func(lfn string) (jjm.File, error))
 	spec.Key, spec.KeyReuse = fmt.Sprintf("recovery-of-%d", r.id), false
 	spec.FirstSerial = max(spec.FirstSerial, 1) + int64(r.made)
 	r.absolute(&spec)
+	if n := max(len(r.spans), len(r.pieces)); n > maxOnly {
+		return nil, nil, jjm.Errorf(jjm.Conflict, "%d ranges are missing: a job file holds %d: submit the grid job anew", n, maxOnly)
+	}
 	if r.unit == jjm.UnitEvent || r.unit == jjm.UnitRow {
-		if len(r.spans) > maxOnly {
-			return nil, nil, jjm.Errorf(jjm.Conflict, "%d ranges are missing: a job file holds %d: submit the grid job anew", len(r.spans), maxOnly)
-		}
 		spec.Only = r.spans
 	} else if files, err = r.datasets(&spec, list, file); err != nil {
 		return nil, nil, err
@@ -145,6 +149,9 @@ func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (
 			f.Lumis = r.files[i].lumis
 		}
 		master.Files = append(master.Files, f)
+	}
+	if r.unit == jjm.UnitRange {
+		spec.Split = &jjm.Splitting{By: "Pieces", Params: map[string]any{"pieces": r.pieces}}
 	}
 	datasets := slices.Clone(spec.Datasets)
 	for i, d := range datasets {

@@ -105,6 +105,28 @@ func TestRecovery_OfADataset(t *testing.T) {
 	}
 }
 
+func TestRecovery_RangesOfEventsArePieces(t *testing.T) {
+	spec := jjm.Spec{Type: "reprocess", Split: &jjm.Splitting{By: "EventBased"}, Datasets: []jjm.DatasetInput{{Name: "raw"}}}
+	r := cover.NewRecovery(spec, jjm.UnitRange, 17, 4, "")
+	for _, f := range []cover.Finding{{LFN: "a", First: 50, Last: 59}, {LFN: "a", First: 80, Last: 99}, {LFN: "b", Last: cover.Unbounded}} {
+		f.Kind = cover.Missing
+		if err := r.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, _, err := r.JobFile("l", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := recovered(t, text)
+	want := &jjm.Splitting{By: "Pieces", Params: map[string]any{"pieces": []any{
+		map[string]any{"lfn": "a", "first": 50.0, "count": 10.0}, map[string]any{"lfn": "a", "first": 80.0, "count": 20.0},
+		map[string]any{"lfn": "b", "first": 0.0, "count": -1.0}}}}
+	if diff := cmp.Diff(want, got.Split); diff != "" || len(got.Datasets[0].Files) != 2 {
+		t.Error(diff, got.Datasets)
+	}
+}
+
 func TestRecovery_ManyFilesStandInAListBeside(t *testing.T) {
 	r := cover.NewRecovery(jjm.Spec{Type: "reprocess", Datasets: []jjm.DatasetInput{{Name: "raw"}}}, jjm.UnitFile, 17, 4, "")
 	for i := range 3000 {
@@ -122,11 +144,7 @@ func TestRecovery_ManyFilesStandInAListBeside(t *testing.T) {
 }
 
 func TestRecovery_RefusesWhatAJobFileCannotSay(t *testing.T) {
-	r := cover.NewRecovery(jjm.Spec{}, jjm.UnitRange, 17, 4, "")
-	if err := r.Add(cover.Finding{Kind: cover.Missing, LFN: "a", First: 50, Last: 99, Why: "events 50 to 99 of a"}); jjm.KindOf(err) != jjm.Conflict {
-		t.Error(err)
-	}
-	r = cover.NewRecovery(jjm.Spec{}, jjm.UnitEvent, 17, 4, "")
+	r := cover.NewRecovery(jjm.Spec{}, jjm.UnitEvent, 17, 4, "")
 	for i := range int64(10_001) {
 		if err := r.Add(cover.Finding{Kind: cover.Missing, First: 2 * i, Last: 2 * i}); err != nil {
 			t.Fatal(err)

@@ -25,6 +25,7 @@ func LeavesOut(name string, p Params) string {
 	add("maxFiles", p.MaxFiles >= 0, p.MaxFiles)
 	add("runs", len(p.Runs) > 0, len(p.Runs))
 	add("runWhitelist", len(p.RunWhitelist) > 0, p.RunWhitelist)
+	add("pieces", len(p.Pieces) > 0, len(p.Pieces))
 	r := p.Records
 	add("records", r.MaxFiles > 0 || r.MaxEvents > 0 || r.Offset > 0 || r.SkipShort, "...")
 	return strings.Join(out, ", ")

@@ -94,6 +94,9 @@ type Params struct {
 	NumberOfJobs     int64 `json:"numberOfJobs,omitempty"`
 	FirstEventNumber int64 `json:"firstEventNumber,omitempty"`
 
+	// Pieces are the parts that the splitter of that name makes.
+	Pieces []Piece `json:"pieces,omitempty"`
+
 	// Of JEDI's. Task has the split rule and what estimates are made from;
 	// Records says how files are cut into ranges of events. Scouts are the first
 	// jobs of a task.

@@ -34,7 +34,7 @@ func all() []*method {
 	return append(ownMethods(), eventBasedMethod(), fileBasedMethod(), minFileBasedMethod(), lumiBasedMethod(), eventAwareMethod(),
 		parentlessMethod(), wmbsMergeMethod(), siblingMethod(),
 		argMethod(), genericMethod(), gaussMethod(), gangaDatasetMethod(), splitByFilesMethod(), lhcbMethod(),
-		jediMethod())
+		jediMethod(), piecesMethod())
 }
 
 // Get finds a splitter; an unknown one is refused naming the known ones.

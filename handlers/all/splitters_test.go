@@ -40,7 +40,11 @@ func TestSplitters_EveryOneThatCutsFilesCanBeNamed(t *testing.T) {
 	_, refused, _ := strings.Cut(text, "so are splitters that make their work themselves (")
 	refused, _, _ = strings.Cut(refused, ")")
 	for _, name := range split.Names() {
-		_, _, problems := check("job.toml", job(fmt.Sprintf("[split]\nby = %q", name)), handlers.Site{})
+		settings := ""
+		if name == split.Pieces {
+			settings = "params = { pieces = [{ lfn = \"b\", first = 3, count = 2 }] }"
+		}
+		_, _, problems := check("job.toml", job(fmt.Sprintf("[split]\nby = %q\n%s", name, settings)), handlers.Site{})
 		makes := strings.Contains(refused, "`"+name+"`")
 		if unit, err := split.Unit(name); err != nil || makes != (unit == jjm.UnitEvent || unit == jjm.UnitRow) {
 			t.Errorf("%s: its unit is %s, and the page says that it makes its work: %v", name, unit, makes)

@@ -1,0 +1,85 @@
+package all_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm"
+	"jjm/cover"
+	"jjm/handlers"
+	"jjm/split"
+)
+
+// TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing, for each way to cut files.
+func TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing(t *testing.T) {
+	for _, c := range []struct {
+		by, unit string
+		missing  []cover.Finding
+		want     []string
+	}{
+		{"FileBased", jjm.UnitFile, []cover.Finding{{LFN: "b"}}, []string{"b"}},
+		{"EventBased", jjm.UnitRange, []cover.Finding{{LFN: "a", First: 5, Last: 6}, {LFN: "a", First: 9, Last: 9}, {LFN: "b", First: 0, Last: 9}},
+			[]string{"a 5+2", "a 9+1", "b 0+10"}},
+		{"LumiBased", jjm.UnitLumi, []cover.Finding{{LFN: "a", Run: 1, First: 2, Last: 2}, {LFN: "b", Run: 1, First: 3, Last: 4}}, []string{"a 1:2-2", "b 1:3-3", "b 1:4-4"}},
+	} {
+		doc, _, problems := check("job.toml", job(fmt.Sprintf("[split]\nby = %q", c.by)), handlers.Site{})
+		if problems != nil {
+			t.Fatal(problems)
+		}
+		r := cover.NewRecovery(doc.Spec, c.unit, 17, 40, "/home/a")
+		for _, f := range c.missing {
+			f.Kind = cover.Missing
+			if err := r.Add(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		known := map[string]jjm.File{}
+		for _, f := range doc.Spec.Datasets[0].Files {
+			known[f.LFN] = f
+		}
+		text, _, err := r.JobFile("list", func(lfn string) (jjm.File, error) { return known[lfn], nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, owns(t, string(text))); diff != "" {
+			t.Errorf("%s (-missing +recovered):\n%s\n%s", c.by, diff, text)
+		}
+	}
+}
+
+// owns lists what the parts of a job file own.
+func owns(t *testing.T, text string) (all []string) {
+	t.Helper()
+	doc, h, problems := check("recovery.json", text, handlers.Site{})
+	if problems = append(problems, handlers.Fits(doc.Spec.Type, h.Describe(), &doc.Spec)...); problems != nil {
+		t.Fatalf("%v in\n%s", problems, text)
+	}
+	cut, err := h.Split(&doc.Spec, handlers.Site{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, _ := handlers.Inline(&doc.Spec)
+	s, err := split.Get(cut.Splitter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, _, _, err := s.Cut(work, split.Limits{}, cut.Params, split.Carry{Serial: doc.Spec.FirstSerial - 1})
+	if err != nil || len(parts) == 0 || parts[0].Serial != 41 {
+		t.Fatal(parts, err)
+	}
+	for i := range parts {
+		in := parts[i].Input
+		if parts[i].Unit == jjm.UnitFile {
+			all = append(all, in.Files...)
+		}
+		for _, r := range in.Events {
+			all = append(all, fmt.Sprintf("%s %d+%d", in.Files[r.File], r.First, r.Count))
+		}
+		for _, r := range in.Lumis {
+			all = append(all, fmt.Sprintf("%s %d:%d-%d", in.Files[r.File], r.Run, r.First, r.Last))
+		}
+	}
+	return all
+}
