@@ -60,7 +60,7 @@ nice-lint:
 # fault of each real batch system at each moment. Half an hour.
 test-faults: build
 	JJM_FAULTS=whole sh scripts/testbed/with.sh \
-		$(GO) test -count=1 -timeout 100m -v -run 'Survival|Failpoint|Faults' ./test/survival
+		$(GO) test -count=1 -timeout 100m -parallel 8 -v -run 'Survival|Failpoint|Faults' ./test/survival
 	JJM_FAULTS=whole $(GO) test -count=1 -timeout 60m -run 'Crash|Property' ./engine
 
 lint:
