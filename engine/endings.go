@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"jjm"
 	"jjm/plan"
@@ -29,6 +30,8 @@ type ending struct {
 	absence  plan.AbsenceVerdict
 	proving  bool        // jjm cancelled it to prove its absence
 	suspect  *jjm.Report // another live batch job under the same tag and index
+	beat     time.Time   // of its wrapper, when it was last seen to change; zero = not looked at
+	beatSeen jjm.Time    // when that was, by our clock
 	due      jjm.Time    // not before this
 	set      jjm.Time    // when due was set: before it, the clock was set back
 }
@@ -36,7 +39,7 @@ type ending struct {
 // setBack takes from now on what a clock that was set back since shows in the
 // future: to wait until it comes there again could take days.
 func (en *ending) setBack(now jjm.Time) {
-	en.ended, en.resultAt = min(en.ended, now), min(en.resultAt, now)
+	en.ended, en.resultAt, en.beatSeen = min(en.ended, now), min(en.resultAt, now), min(en.beatSeen, now)
 }
 
 func newEndings() *endings { return &endings{m: map[jjm.AttemptID]*ending{}} }
@@ -118,6 +121,17 @@ func (es *endings) asked(id jjm.AttemptID) {
 // suspect notes a second live batch job for the attempt.
 func (es *endings) suspect(id jjm.AttemptID, r jjm.Report) {
 	es.with(id, func(en *ending) { en.suspect, en.due = &r, 0 })
+}
+
+// beats notes a wrapper's heartbeat, and gives for how long none has changed it.
+func (es *endings) beats(id jjm.AttemptID, beat time.Time, now jjm.Time) (quiet time.Duration) {
+	es.with(id, func(en *ending) {
+		if !beat.Equal(en.beat) {
+			en.beat, en.beatSeen = beat, now
+		}
+		quiet = now.Sub(en.beatSeen)
+	})
+	return quiet
 }
 
 // kill notes that the attempt is to be ended.

@@ -233,6 +233,25 @@ func TestListing_ThatLeavesJobsOutIsNotBelievedAtOnce(t *testing.T) {
 	})
 }
 
+func TestKill_IsNotOverWhileAWrapperGoesOn(t *testing.T) {
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 2 * time.Hour}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(2))
+		w.running(id, 2)
+		stop := w.beat(id)
+		w.sim.Abort("what was not saved is over", w.refs(id, 0, 1)...)
+		w.kill(id.String())
+		w.pass(time.Hour)
+		if l := w.lookup(id); l.Status != jjm.Aborting.String() || l.Counts.Killed != 0 {
+			t.Errorf("a grid job whose wrappers go on is %s, %+v", l.Status, l.Counts)
+		}
+		stop()
+		w.final(10*time.Minute, id)
+		if l := w.lookup(id); l.Status != jjm.Aborted.String() || l.Counts.Killed != 2 {
+			t.Errorf("afterwards it is %s, %+v", l.Status, l.Counts)
+		}
+	})
+}
+
 func TestVanishedJob_IsLostAndTriedAgain(t *testing.T) {
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(4))

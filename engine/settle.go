@@ -226,11 +226,29 @@ func (e *Engine) endFacts(ar *area, l *jjm.LocalJob, en *ending) plan.EndFacts {
 	if en.claim != nil {
 		f.ClaimBatch = en.claim.Batch
 	}
+	if en.ended != 0 && !f.HasResult {
+		f.Beating = e.beating(ar, l.AttemptID(), now)
+	}
 	if en.missing {
 		age, ok, err := ar.HeartbeatAge(l.AttemptID(), e.now())
 		f.HeartbeatFresh = err != nil || ok && age < e.conf().HeartbeatStale.D()
 	}
 	return f
+}
+
+// missedBeats is how many heartbeats a wrapper leaves out before it counts as
+// gone after the end of its batch job.
+const missedBeats = 2
+
+// beating reports whether an attempt's wrapper shows signs of life, told by
+// changes: what two clocks say is not compared. The first look cannot know, and
+// takes it for alive.
+func (e *Engine) beating(ar *area, id jjm.AttemptID, now jjm.Time) bool {
+	beat, ok, err := ar.Heartbeat(id)
+	if err != nil || !ok {
+		return err != nil
+	}
+	return e.endings.beats(id, beat, now) < missedBeats*e.conf().Heartbeat.D()
 }
 
 // batchState is the batch system's last word, as far as it is about the batch

@@ -56,6 +56,10 @@ type EndFacts struct {
 	ClaimBatch string
 	// HeartbeatFresh is true while the wrapper shows signs of life.
 	HeartbeatFresh bool
+	// Beating is true while the wrapper shows signs of life although its batch
+	// job ended: a master that was restarted tells of what it remembers, and a
+	// node that it lost goes on.
+	Beating bool
 	// Absence is the verdict of Missing; it counts only while Batch is
 	// BatchUnknown.
 	Absence AbsenceVerdict
@@ -130,7 +134,9 @@ type EndStep struct {
 //	result                                    Judge
 //	batch job ended, nobody holds the claim   TakeClaim: it surely never started and never will
 //	batch job ended, the daemon holds it      Judge: never started
-//	batch job ended, its wrapper holds it     WaitForResult up to ResultSettle, then Judge
+//	batch job ended, its wrapper holds it     WaitForResult up to ResultSettle
+//	then, while the wrapper still beats       EndWait (kill: and cancel)
+//	then                                      Judge
 //	alive, kill, nobody holds the claim       TakeClaim, and cancel
 //	alive, the daemon holds it                EndWait, and cancel: it can only exit
 //	alive                                     EndWait (kill: and cancel)
@@ -176,6 +182,9 @@ func endWithoutResult(f EndFacts, rules EndRules) EndStep {
 	case f.EndAge < rules.ResultSettle:
 		return EndStep{Do: WaitForResult, After: rules.ResultSettle - f.EndAge,
 			Why: "ended in the batch system (" + f.Batch.String() + "); waiting for its result"}
+	case f.Beating:
+		return EndStep{Do: EndWait, Cancel: f.Kill,
+			Why: "ended in the batch system (" + f.Batch.String() + "), but its wrapper shows signs of life"}
 	}
 	return EndStep{Do: Judge, Why: "ended in the batch system (" + f.Batch.String() + ") and left no result"}
 }

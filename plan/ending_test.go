@@ -22,10 +22,10 @@ var bools = []bool{false, true}
 // their limits.
 func endings(rules plan.EndRules) iter.Seq[plan.EndFacts] {
 	return func(yield func(plan.EndFacts) bool) {
-		for n := range 2 * 2 * 2 * 2 * 2 * 2 * 12 * 4 * 4 {
+		for n := range 2 * 2 * 2 * 2 * 2 * 2 * 2 * 12 * 4 * 4 {
 			pick := func(k int) int { i := n % k; n /= k; return i }
 			f := plan.EndFacts{
-				HasResult: bools[pick(2)], HeartbeatFresh: bools[pick(2)], Kill: bools[pick(2)],
+				HasResult: bools[pick(2)], HeartbeatFresh: bools[pick(2)], Kill: bools[pick(2)], Beating: bools[pick(2)],
 				ResultAge:  []time.Duration{0, rules.BatchSettle}[pick(2)],
 				EndAge:     []time.Duration{0, rules.ResultSettle}[pick(2)],
 				ClaimBatch: []string{"", "other"}[pick(2)],
@@ -55,6 +55,7 @@ func TestEnding_IsSafeOnItsWholeInputSpace(t *testing.T) {
 			"judged while it may live":                 s.Do == plan.Judge && !f.HasResult && !ended && !lost,
 			"judged without settling the claim":        s.Do == plan.Judge && !f.HasResult && (f.Claim == plan.HeldByNobody || elsewhere(f)),
 			"judged before its result could arrive":    s.Do == plan.Judge && !f.HasResult && ended && f.Claim != plan.HeldByDaemon && f.EndAge < rules.ResultSettle,
+			"judged while its wrapper beats":           s.Do == plan.Judge && !f.HasResult && ended && f.Beating && f.Claim != plan.HeldByDaemon,
 			"judged before the last word could arrive": s.Do == plan.Judge && f.HasResult && !ended && f.ResultAge < rules.BatchSettle,
 			"lost flag":                         s.Lost != (s.Do == plan.Judge && !f.HasResult && !ended),
 			"the holder elsewhere was ignored":  !f.HasResult && elsewhere(f) && (s.Do != plan.Repoint || s.To != f.ClaimBatch),
@@ -62,7 +63,7 @@ func TestEnding_IsSafeOnItsWholeInputSpace(t *testing.T) {
 			"took a claim that is held":         s.Do == plan.TakeClaim && f.Claim != plan.HeldByNobody,
 			"gave up a live job not to be":      s.Do == plan.TakeClaim && !f.Kill && !ended && !lost,
 			"took a claim after the result":     s.Do == plan.TakeClaim && f.HasResult,
-			"cancelled without a reason":        s.Cancel && (ended || f.HasResult || !f.Kill && f.Claim != plan.HeldByDaemon),
+			"cancelled without a reason":        s.Cancel && (ended && !f.Beating || f.HasResult || !f.Kill && f.Claim != plan.HeldByDaemon),
 			"a kill left a job alone":           f.Kill && alive && !f.HasResult && !s.Cancel && s.Do != plan.Repoint,
 			"waits for a result without an end": s.Do == plan.WaitForResult && (s.After <= 0 || !f.HasResult && !ended),
 			"does not say why":                  s.Why == "",
@@ -79,7 +80,7 @@ func TestEnding_IsSafeOnItsWholeInputSpace(t *testing.T) {
 			}
 		}
 	}
-	if n != 12288 {
+	if n != 24576 {
 		t.Fatalf("looked at %d cases", n)
 	}
 }
@@ -127,7 +128,13 @@ func nature(f plan.EndFacts, s plan.EndStep, rules plan.EndRules) []plan.EndFact
 	}
 	switch {
 	case f.HasResult || f.Batch.Ended():
-		return []plan.EndFacts{with(func(g *plan.EndFacts) { g.EndAge, g.ResultAge = rules.ResultSettle, rules.BatchSettle })}
+		late := with(func(g *plan.EndFacts) { g.EndAge, g.ResultAge = rules.ResultSettle, rules.BatchSettle })
+		silent := late
+		silent.Beating = false
+		if late == f {
+			return []plan.EndFacts{silent}
+		}
+		return []plan.EndFacts{late, silent}
 	case f.Batch.Alive():
 		return []plan.EndFacts{
 			with(func(g *plan.EndFacts) { g.Batch, g.EndAge = jjm.BatchCancelled, 0 }),
@@ -152,6 +159,7 @@ func TestEnding_CasesToRead(t *testing.T) {
 		"the claim is got":                     {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldByDaemon}, plan.Judge},
 		"its file is late":                     {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis, EndAge: time.Second}, plan.WaitForResult},
 		"its file never came":                  {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis, EndAge: time.Minute}, plan.Judge},
+		"cancelled, and its wrapper goes on":   {plan.EndFacts{Batch: jjm.BatchCancelled, Claim: plan.HeldByThis, EndAge: time.Minute, Beating: true, Kill: true}, plan.EndWait},
 		"submitted twice, the other runs":      {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldByOther, ClaimBatch: "8"}, plan.Repoint},
 		"kill a queued one":                    {plan.EndFacts{Batch: jjm.BatchQueued, Kill: true}, plan.TakeClaim},
 		"kill a running one":                   {plan.EndFacts{Batch: jjm.BatchRunning, Claim: plan.HeldByThis, Kill: true}, plan.EndWait},

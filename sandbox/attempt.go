@@ -120,13 +120,23 @@ func readAt(f *os.File, b []byte, off int64) (int, error) {
 // heartbeat file; ok is false if it never did. A clock of the file system that
 // is ahead of now gives 0.
 func (a *Area) HeartbeatAge(id jjm.AttemptID, now time.Time) (age time.Duration, ok bool, err error) {
+	at, ok, err := a.Heartbeat(id)
+	if !ok || err != nil {
+		return 0, false, err
+	}
+	return max(0, now.Sub(at)), true, nil
+}
+
+// Heartbeat is when the wrapper of an attempt last touched its heartbeat file, by
+// the clock of the file system; ok is false if it never did.
+func (a *Area) Heartbeat(id jjm.AttemptID) (at time.Time, ok bool, err error) {
 	name := AttemptDir(id) + "/" + HeartbeatName
 	info, err := a.fs.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, false, nil
+		return time.Time{}, false, nil
 	}
 	if err != nil {
-		return 0, false, wrap(err, "look at %s", name)
+		return time.Time{}, false, wrap(err, "look at %s", name)
 	}
-	return max(0, now.Sub(info.ModTime())), true, nil
+	return info.ModTime(), true, nil
 }
