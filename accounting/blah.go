@@ -27,20 +27,22 @@ type Entry struct {
 	// Seq numbers the entries of one store, upwards.
 	Seq     int64
 	Attempt jjm.AttemptID
-	Owner   string // the local account
-	Origin  *jjm.Origin
-	Queue   string
+	Owner   string      // the local account
+	Origin  *jjm.Origin // nil if nothing is known of who sent the grid job
+	Queue   string      // "" is the batch system's default queue
 	Cluster string
-	// Batch is the batch system's id, Submitted when it got the job.
+	// Batch is the batch system's id, "" of an attempt that was never in one, which
+	// gets no line. Submitted is when the batch system got it, 0 if that is not
+	// known: the line then has the time of its end.
 	Batch     string
 	Submitted jjm.Time
 	Ended     jjm.Time
 }
 
-// Line writes an entry as blahpd does (its own format string; the fields are
-// those of EGEE's BLAH accounting log). ce names the computing element:
-// "ce.example.org:9619/ce.example.org". store tells the entries of one store
-// from those of others.
+// Line writes an entry in the format of blahpd (the fields are those of EGEE's
+// BLAH accounting log). ce names the computing element:
+// "ce.example.org:9619/ce.example.org". store is the nonce of jjm's store: by it
+// Open knows its own lines from those of another store.
 func Line(e Entry, ce, store string) string {
 	o := e.Origin
 	if o == nil {
@@ -81,7 +83,8 @@ func plain(s string) string {
 	}, s)
 }
 
-// Log appends to PATH-YYYYMMDD, a file a day of UTC, as blahpd does.
+// Log appends to PATH-YYYYMMDD, a file a day of UTC, as blahpd does. One goroutine
+// uses it.
 type Log struct {
 	path, ce, store string
 	last            int64
@@ -91,8 +94,8 @@ type Log struct {
 // hundred lines.
 const maxTail = 256 << 10
 
-// Open finds which entries are there. done is the last one that the store knows
-// as written. It reads the two newest files, however old they are: the daemon that
+// Open finds which entries are there. done is the Seq of the last one that the
+// store knows as written. It reads the two newest files, however old they are: the daemon that
 // wrote them may have been away for days.
 func Open(path, ce, store string, done int64) (*Log, error) {
 	l := &Log{path: path, ce: ce, store: store, last: done}
@@ -103,7 +106,7 @@ func Open(path, ce, store string, done int64) (*Log, error) {
 	for _, name := range names[max(len(names)-2, 0):] { // in the order of their days
 		seq, err := l.lastIn(name)
 		if err != nil {
-			return nil, fmt.Errorf("accounting log: %w", err)
+			return nil, fmt.Errorf("accounting log: find the last line (accounting.blah names the file): %w", err)
 		}
 		l.last = max(l.last, seq)
 	}
@@ -117,7 +120,7 @@ func escaped(path string) string {
 
 func (l *Log) file(day time.Time) string { return l.path + "-" + day.UTC().Format("20060102") }
 
-// Last is the last entry that was written.
+// Last is the Seq of the last entry that was written or needs no line.
 func (l *Log) Last() int64 { return l.last }
 
 // lastIn finds the last entry of this store in a file.
@@ -168,7 +171,7 @@ func (l *Log) Append(now time.Time, entries []Entry) error {
 	}
 	if len(text) > 0 {
 		if err := l.write(l.file(now), text); err != nil {
-			return fmt.Errorf("accounting log: %w", err)
+			return fmt.Errorf("accounting log: append %d bytes (accounting.blah names the file): %w", len(text), err)
 		}
 	}
 	l.last = last

@@ -119,13 +119,14 @@ func (l Limits) ad() Ad {
 	return ad
 }
 
-// Withdrawal makes the query that takes a site's ad out of a collector, if it is
-// the instance's own: INVALIDATE_ADS_GENERIC of condor_advertise.
+// Withdrawal makes the text that takes a site's ad out of a collector, if it is
+// the instance's own: a query for condor_advertise INVALIDATE_ADS_GENERIC.
 func Withdrawal(site, instance string) string {
 	return "MyType = \"Query\"\nTargetType = \"" + AdType + "\"\nRequirements = " + Constraint(site) + ` && Instance == "` + instance + "\"\n"
 }
 
-// Constraint is what the ads of a site fulfil, whosever they are.
+// Constraint is the ClassAd expression that finds the ads of a site in a
+// collector, whichever jjm published them: for condor_status -constraint.
 func Constraint(site string) string {
 	return `MyType == "` + AdType + `" && NameKey == "` + NameKey(site) + `"`
 }

@@ -29,6 +29,8 @@ type Facts struct {
 
 // Cluster is one batch system.
 type Cluster struct {
+	// Name and Kind are those of the configuration; Guarantee is how strong
+	// "submitted exactly once" is there, and why.
 	Name, Kind, Guarantee string
 	// Health is whether it answers.
 	Health Health
@@ -80,10 +82,11 @@ type Gatekeeper struct {
 	Contact string
 }
 
-// Kinds lists the kinds of gatekeepers that jjm works behind.
+// Kinds lists the kinds of gatekeepers that can be advertised: those that clients
+// reach by a contact.
 func Kinds() []string { return []string{"gram5", "htcondor-ce", "arc"} }
 
-// Count is a number that may not be known. The zero Count is not.
+// Count is a number that may not be known. The zero Count is one that is not.
 type Count struct {
 	n     int
 	known bool
@@ -155,9 +158,10 @@ func (f Facts) State() string {
 	return Drained
 }
 
-// Word is all that brokers should hear of at once when it changes, in one text:
-// who takes what.
-func (f Facts) Word() string {
+// Offer is what the site takes just now, in one text to compare: its name, and
+// the state of each cluster and job type. When it changes brokers should hear of
+// it at once; counts can wait until the ad is sent again anyway.
+func (f Facts) Offer() string {
 	text := f.Site
 	for _, c := range f.Clusters {
 		text += "\n" + c.Name + " " + c.State()
@@ -178,7 +182,7 @@ func (t JobType) state() string {
 	return Open
 }
 
-// Totals are sums over the clusters.
+// totals are sums over the clusters.
 type totals struct{ slots, queued, running Count }
 
 func (f Facts) totals() totals {

@@ -75,7 +75,7 @@ func TestState_ASiteIsAsOpenAsItsBestCluster(t *testing.T) {
 }
 
 func TestWord_ChangesWithWhatBrokersMustHearAtOnce(t *testing.T) {
-	before := exampleFacts().Word()
+	before := exampleFacts().Offer()
 	for name, change := range map[string]func(*Facts){
 		"drained":   func(f *Facts) { f.Clusters[0].Drained = true },
 		"silent":    func(f *Facts) { f.Clusters[0].Health = Silent },
@@ -83,12 +83,12 @@ func TestWord_ChangesWithWhatBrokersMustHearAtOnce(t *testing.T) {
 		"other one": func(f *Facts) { f.Clusters = f.Clusters[:1] },
 	} {
 		f := exampleFacts()
-		if change(&f); f.Word() == before {
+		if change(&f); f.Offer() == before {
 			t.Errorf("%s: nobody hears of it", name)
 		}
 	}
 	f := exampleFacts()
-	if f.Clusters[0].Running, f.Waiting, f.At = Known(9), 3, f.At+1000; f.Word() != before {
+	if f.Clusters[0].Running, f.Waiting, f.At = Known(9), 3, f.At+1000; f.Offer() != before {
 		t.Error("each job that starts is news")
 	}
 }

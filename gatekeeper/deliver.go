@@ -25,8 +25,7 @@ type Delivery struct {
 	// Name is "stdout", "stderr", the name of an output file, or [WholeTar]. An
 	// output is found by the last element of its name.
 	Name string `json:"name"`
-	// To is the absolute path where it is to be. Its folder must be there, but
-	// for the folders below Below.
+	// To is the absolute path where it is to be. Its folder must be there.
 	To string `json:"to"`
 }
 

@@ -37,7 +37,7 @@ type Door struct {
 	// letter box. Absolute paths.
 	Socket, Records, Spool string
 	// Deadline is how long the daemon has to answer before the other way is
-	// taken; default 600 ms, so that all is answered within a second.
+	// taken, the records or the spool; default 600 ms, so that all is answered within a second.
 	Deadline time.Duration
 	// UID is the account that asks: the caller's.
 	UID int
@@ -45,7 +45,8 @@ type Door struct {
 	Now func() time.Time
 }
 
-// DefaultDeadline leaves time for the other way within the second.
+// DefaultDeadline is what the daemon has of the second in which every answer
+// comes; the rest is for the records and the spool.
 const DefaultDeadline = 600 * time.Millisecond
 
 // Open finds the door of the daemon at a place; $JJM_SPOOL names the spool if

@@ -5,41 +5,14 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"jjm/internal/needs"
 )
 
-// asUser runs do with an account's rights over files and no others.
-func asUser(uid int, do func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		// The raw call concerns this thread alone.
-		if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
-			done <- e
-			return
-		}
-		_, _ = unix.SetfsgidRetGid(uid)
-		_, _ = unix.SetfsuidRetUid(uid)
-		done <- do()
-	}()
-	return <-done
-}
-
 func TestShare_OneFileAndNothingElse(t *testing.T) {
 	needs.Root(t, "to look as others do")
-	dir, err := os.MkdirTemp("/var/tmp", "jjm-share-")
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := needs.PublicDir(t)
 	a, err := OpenArea(filepath.Join(dir, "alice"))
 	if err != nil {
 		t.Fatal(err)
@@ -70,15 +43,15 @@ func TestShare_OneFileAndNothingElse(t *testing.T) {
 		}
 	}
 	for uid, may := range map[int]bool{alice: true, admin: true, mallory: false} {
-		if err := asUser(uid, open("jobs/17/output/a.17.tar")); (err == nil) != may {
+		if err := needs.As(uid, open("jobs/17/output/a.17.tar")); (err == nil) != may {
 			t.Errorf("uid %d opens the tar: %v", uid, err)
 		}
 		for _, name := range []string{".", "jobs", "jobs/17", "jobs/17/output", "jobs/17/job.json", "jobs/18/output/a.18.tar"} {
-			if err := asUser(uid, open(name)); !errors.Is(err, os.ErrPermission) {
+			if err := needs.As(uid, open(name)); !errors.Is(err, os.ErrPermission) {
 				t.Errorf("uid %d opens %s: %v", uid, name, err)
 			}
 		}
-		if err := asUser(uid, func() error { return os.Truncate(filepath.Join(dir, "alice/jobs/17/output/a.17.tar"), 0) }); err == nil {
+		if err := needs.As(uid, func() error { return os.Truncate(filepath.Join(dir, "alice/jobs/17/output/a.17.tar"), 0) }); err == nil {
 			t.Errorf("uid %d wrote the tar", uid)
 		}
 	}

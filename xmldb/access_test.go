@@ -4,51 +4,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"jjm"
 	"jjm/internal/needs"
 )
 
-// asUser runs do with an account's rights over files and no others.
-func asUser(t *testing.T, uid int, do func() error) error {
-	t.Helper()
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		// The raw calls concern this thread alone.
-		if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
-			done <- e
-			return
-		}
-		_, _ = unix.SetfsgidRetGid(uid)
-		_, _ = unix.SetfsuidRetUid(uid)
-		done <- do()
-	}()
-	return <-done
-}
-
-// outside makes a folder that every account can reach.
-func outside(t *testing.T) string {
-	t.Helper()
-	needs.Root(t, "to look as others do")
-	dir, err := os.MkdirTemp("/var/tmp", "jjm-records-")
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 func TestAccess_OwnerAndAdministratorsOnly(t *testing.T) {
-	dir := outside(t)
+	needs.Root(t, "to look as others do")
+	dir := needs.PublicDir(t)
 	db, err := Open(dir, Options{Readers: []int{70009}, Warn: func(msg string, args ...any) { t.Error(msg, args) }})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +32,7 @@ func TestAccess_OwnerAndAdministratorsOnly(t *testing.T) {
 		t.Helper()
 		for uid, may := range want {
 			for _, name := range []string{"17", "17/record.xml", "17/jobs-0001.xml"} {
-				err := asUser(t, uid, func() error {
+				err := needs.As(uid, func() error {
 					f, err := os.Open(filepath.Join(dir, name))
 					if err == nil {
 						f.Close()
@@ -83,7 +48,7 @@ func TestAccess_OwnerAndAdministratorsOnly(t *testing.T) {
 				func() error { return os.Remove(filepath.Join(dir, "17/record.xml")) },
 				func() error { return os.Rename(filepath.Join(dir, "17"), filepath.Join(dir, "18")) },
 			} {
-				if err := asUser(t, uid, do); err == nil {
+				if err := needs.As(uid, do); err == nil {
 					t.Errorf("uid %d changed the record", uid)
 				}
 			}

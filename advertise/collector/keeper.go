@@ -23,7 +23,7 @@ type keeper struct {
 
 	// What only the goroutine of Run touches.
 	failures int    // in a row
-	word     string // of the facts that were sent last
+	offer    string // of the facts that were sent last
 
 	mu    sync.Mutex
 	state wire.AdCollector
@@ -86,7 +86,7 @@ func (k *keeper) wait(ctx context.Context, pause time.Duration) {
 		case <-next.C:
 			return
 		case <-tick.C:
-			if k.failures == 0 && k.p.deps.Facts().Word() != k.word {
+			if k.failures == 0 && k.p.deps.Facts().Offer() != k.offer {
 				return
 			}
 		}
@@ -191,7 +191,7 @@ func (k *keeper) settle(facts advertise.Facts, before wire.AdCollector, err erro
 		}
 		return
 	}
-	k.failures, k.word = 0, facts.Word()
+	k.failures, k.offer = 0, facts.Offer()
 	k.change(func(s *wire.AdCollector) {
 		s.State, s.Error, s.Since, s.Seen, s.Trying = wire.AdPublished, "", 0, k.now(), 0
 	})

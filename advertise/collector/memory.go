@@ -39,7 +39,7 @@ func recall(path string) (a wire.Advertised, err error) {
 		err = json.Unmarshal(text, &a)
 	}
 	if err != nil {
-		return wire.Advertised{}, jjm.Errorf(jjm.Invalid, "recall where the site's ad lies: %s: %w", path, err)
+		return wire.Advertised{}, jjm.Errorf(jjm.Invalid, "recall where the site's ad lies: %s: %w: remove the file; what it told of ends by itself", path, err)
 	}
 	return a, nil
 }

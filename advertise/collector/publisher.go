@@ -34,7 +34,8 @@ type Publisher struct {
 	noted bool // trouble with the file was logged
 }
 
-// New makes a publisher, with what an earlier one left behind. It sends nothing.
+// New makes a publisher, which takes up what an earlier one noted in Deps.File. It
+// sends nothing.
 func New(config Config, deps Deps) *Publisher {
 	if deps.Open == nil {
 		deps.Open = func(address string) Collector {

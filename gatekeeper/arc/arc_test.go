@@ -1,7 +1,6 @@
 package arc
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"strings"
@@ -88,11 +87,11 @@ func TestRead_GridJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(job.Spec)
-	if err != nil {
-		t.Fatal(err)
+	file, err := job.Job(nil)
+	if err != nil || file.BaseDir != "/s/1" {
+		t.Fatalf("%+v, %v", file, err)
 	}
-	doc, problems := jobfile.Parse("arc.json", text)
+	doc, problems := jobfile.Parse(file.Name, []byte(file.Text))
 	want := jjm.Spec{Type: "montecarlo", Name: "mc", Mode: "Production", Clusters: []string{"a", "b"}, Outputs: []string{"*.root", "log"},
 		Env: map[string]string{"LABEL": "x"}, Inputs: []jjm.Input{{Path: "mc.sh", Name: "mc.sh"}}, Request: jjm.Request{Walltime: jjm.Duration(time.Minute)},
 		Params: map[string]any{"events": int64(500), "command": []any{"mc.sh"}}}

@@ -1,7 +1,6 @@
 package gram
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"strings"
@@ -116,8 +115,8 @@ func TestRead_JobFile(t *testing.T) {
 	}
 }
 
-// What attributes describe is a job file like any other: it is written as JSON
-// and read by package jobfile.
+// What attributes describe is a job file like any other, which package jobfile
+// reads.
 func TestRead_AttributesAreAJobFile(t *testing.T) {
 	job, err := read(t, base+`(executable=/dev/null)(environment=`+contact+` (LABEL "a b"))(jjm_type=montecarlo)(jjm_name=mc)(jjm_mode=Test)`+
 		`(jjm_clusters=any)(jjm_result=glf)(jjm_cores=2)(jjm_outputs="*.root" "log/*")(max_wall_time=60)`+
@@ -126,13 +125,13 @@ func TestRead_AttributesAreAJobFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(job.Spec)
-	if err != nil {
-		t.Fatal(err)
+	file, err := job.Job(nil)
+	if err != nil || file.BaseDir != "/home/u" {
+		t.Fatalf("%+v, %v", file, err)
 	}
-	doc, problems := jobfile.Parse("rsl.json", text)
+	doc, problems := jobfile.Parse(file.Name, []byte(file.Text))
 	if len(problems) > 0 {
-		t.Fatalf("%s: %v", text, problems)
+		t.Fatalf("%s: %v", file.Text, problems)
 	}
 	want := jjm.Spec{
 		Type: "montecarlo", Name: "mc", Mode: "Test", Clusters: []string{"any"}, Result: "glf",

@@ -5,37 +5,24 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
 
-	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"jjm/internal/needs"
 )
 
-// readable reports whether an account can open a file, by becoming it for
-// files on a thread of its own.
+// readable reports whether an account can open a file.
 func readable(t testingT, path string, uid int) bool {
 	t.Helper()
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with it
-		// The raw call concerns this thread alone.
-		if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
-			done <- e
-			return
-		}
-		_, _ = unix.SetfsgidRetGid(uid)
-		_, _ = unix.SetfsuidRetUid(uid)
+	err := needs.As(uid, func() error {
 		f, err := os.Open(path)
 		if err == nil {
 			f.Close()
 		}
-		done <- err
-	}()
-	err := <-done
+		return err
+	})
 	if err != nil && !errors.Is(err, os.ErrPermission) {
 		t.Fatal(err)
 	}
@@ -44,11 +31,10 @@ func readable(t testingT, path string, uid int) bool {
 
 func TestGrant_LetsThoseInAndNobodyElse(t *testing.T) {
 	needs.Root(t, "to look as others do")
-	dir, err := os.MkdirTemp("/var/tmp", "acl") // t.TempDir lies where others cannot go
-	if err != nil {
+	dir := needs.PublicDir(t)
+	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "secret")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -122,14 +108,7 @@ func FuzzDecode(f *testing.F) {
 // Whatever list a file has, Allows says what the kernel does.
 func TestAllows_SaysWhatTheKernelDoes(t *testing.T) {
 	needs.Root(t, "to look as others do")
-	dir, err := os.MkdirTemp("/var/tmp", "acl")
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := needs.PublicDir(t)
 	path := filepath.Join(dir, "f")
 	whole := t
 	rapid.Check(t, func(t *rapid.T) {

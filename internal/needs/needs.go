@@ -7,13 +7,13 @@
 // environment, the same line is a failure. A test of the sources (skips_test.go
 // of the root package) keeps other ways to skip out.
 //
-// It only looks: it installs and starts nothing.
+// It installs and starts nothing. What root alone can give a test is here as
+// well: a disk that is soon full, the rights of another account.
 package needs
 
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 )
@@ -98,29 +98,4 @@ func Tmpfs(t testing.TB, dir, options string) string {
 		}
 	})
 	return dir
-}
-
-// nobody is the account without rights on every Linux.
-const nobody = 65534
-
-// Unprivileged runs do with the rights that an ordinary account has to files: as
-// root, with those of nobody, since nothing is unreadable to root. Only do's own
-// goroutine has them, not those that it starts (setfsuid(2) is the thread's).
-func Unprivileged(t testing.TB, do func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		do()
-		return
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := syscall.Setfsuid(nobody); err != nil {
-		t.Fatalf("act as nobody: %v", err)
-	}
-	defer func() {
-		if err := syscall.Setfsuid(0); err != nil {
-			t.Errorf("act as root again: %v", err)
-		}
-	}()
-	do()
 }

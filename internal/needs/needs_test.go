@@ -81,20 +81,3 @@ func TestTmpfs_IsAsSmallAsItIsTold(t *testing.T) {
 		t.Errorf("it is still mounted: %v", err)
 	}
 }
-
-func TestUnprivileged_ReadsNoClosedFileAndGivesTheRightsBack(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "closed")
-	if err := os.WriteFile(path, nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	read := func() error { _, err := os.ReadFile(path); return err }
-	before := read()
-	var inside error
-	Unprivileged(t, func() { inside = read() })
-	if !errors.Is(inside, fs.ErrPermission) {
-		t.Errorf("it reads what it may not: %v", inside)
-	}
-	if after := read(); (after == nil) != (before == nil) {
-		t.Errorf("before %v, after %v", before, after)
-	}
-}

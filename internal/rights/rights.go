@@ -26,13 +26,14 @@ import (
 
 // Who is an account.
 type Who struct {
+	// UID is its number; 0 is root, who may read everything.
 	UID int
 	// GIDs are all its groups, the first one first.
 	GIDs []int
 }
 
-// Of looks up the groups of an account. One that the machine does not know has
-// only the group given.
+// Of makes an account of its number and its first group, and looks its other
+// groups up. One that the machine does not know has no others.
 func Of(uid, gid int) Who {
 	who := Who{UID: uid, GIDs: []int{gid}}
 	u, err := user.LookupId(strconv.Itoa(uid))
@@ -51,8 +52,9 @@ func Of(uid, gid int) Who {
 // maxLinks is how many symbolic links may lead to a file (path_resolution(7)).
 const maxLinks = 40
 
-// Open opens a regular file for reading if who could. The path is absolute. The
-// error wraps fs.ErrPermission where who has no right, and says of which folder.
+// Open opens a regular file for reading if the account could. The path is
+// absolute. The error wraps fs.ErrPermission where the account has no right, and
+// names the folder or file that is closed to it.
 func Open(path string, who Who) (*os.File, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%s: want an absolute path", path)
@@ -89,7 +91,7 @@ func reopen(h *os.File, path string, who Who) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// may refuses what who has no right to.
+// may refuses what an account has no right to.
 func may(f *os.File, want acl.Perm, who Who) error {
 	if who.UID == 0 {
 		return nil

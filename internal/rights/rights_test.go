@@ -23,12 +23,7 @@ var mallory = Who{UID: 70002, GIDs: []int{70002, 70020}}
 func house(t *testing.T) string {
 	t.Helper()
 	needs.Root(t, "to make files of several accounts")
-	dir, err := os.MkdirTemp("/var/tmp", "jjm-rights-") // t.TempDir lies where others cannot go
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	must(t, os.Chmod(dir, 0o755))
+	dir := needs.PublicDir(t)
 	for _, d := range []struct {
 		name     string
 		mode     os.FileMode

@@ -56,20 +56,6 @@ func somebody(t *testing.T, name string) jjm.Owner {
 	return jjm.Owner{UID: uid, GID: gid, User: name}
 }
 
-// work is a folder for areas, as root keeps it.
-func work(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "jjm-asuser-")
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 func area(t *testing.T, u *User, dir string) *sandbox.Area {
 	t.Helper()
 	root := filepath.Join(dir, u.owner.User)
@@ -178,7 +164,7 @@ func TestRun_NeverAsRootAndNeverAsNobodyKnown(t *testing.T) {
 		if _, err := sh(p.For(o), "id"); err == nil {
 			t.Errorf("%+v ran", o)
 		}
-		if _, err := p.For(o).Area(filepath.Join(work(t), o.User)); jjm.KindOf(err) != jjm.Denied {
+		if _, err := p.For(o).Area(filepath.Join(needs.PublicDir(t), o.User)); jjm.KindOf(err) != jjm.Denied {
 			t.Errorf("%+v has an area: %v", o, err)
 		}
 	}
@@ -188,7 +174,7 @@ func TestArea_WorksAsOneOfTheDaemonsOwn(t *testing.T) {
 	t.Parallel()
 	owner := somebody(t, "daemon")
 	u := pool(t, Limits{}).For(owner)
-	dir := work(t)
+	dir := needs.PublicDir(t)
 	a := area(t, u, dir)
 	must(t, a.WriteJob(sandbox.Job{Grid: 17, Result: "exit"}))
 	if j, err := a.ReadJob(17); err != nil || j.Grid != 17 {
@@ -241,7 +227,7 @@ func TestArea_WorksAsOneOfTheDaemonsOwn(t *testing.T) {
 func TestFiles_LeadNowhereElse(t *testing.T) {
 	t.Parallel()
 	u := pool(t, Limits{}).For(somebody(t, "daemon"))
-	dir := work(t)
+	dir := needs.PublicDir(t)
 	f, err := u.Area(filepath.Join(dir, "a"))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("geheim"), 0o600))
@@ -275,7 +261,7 @@ func TestArea_OnlyWhereNobodyCanPutSomethingInItsPlace(t *testing.T) {
 	t.Parallel()
 	owner := somebody(t, "daemon")
 	u := pool(t, Limits{}).For(owner)
-	dir := work(t)
+	dir := needs.PublicDir(t)
 	for _, d := range []struct {
 		name string
 		mode os.FileMode
@@ -307,7 +293,7 @@ func TestArea_OnlyWhereNobodyCanPutSomethingInItsPlace(t *testing.T) {
 func TestOpen_GivesAllOrAnError(t *testing.T) {
 	t.Parallel()
 	u := pool(t, Limits{}).For(somebody(t, "daemon"))
-	dir := work(t)
+	dir := needs.PublicDir(t)
 	big := bytes.Repeat([]byte("0123456789"), 300_000)
 	must(t, os.WriteFile(filepath.Join(dir, "big"), big, 0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "secret"), big, 0o600))

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm"
+	"jjm/internal/needs"
 	"jjm/run"
 )
 
@@ -34,7 +35,7 @@ func TestHelper_StoppedHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	p := pool(t, quick)
 	bad, good := p.For(somebody(t, "daemon")), p.For(somebody(t, "bin"))
-	dir := work(t)
+	dir := needs.PublicDir(t)
 	f, err := bad.Area(filepath.Join(dir, "daemon"))
 	must(t, err)
 	ours, err := good.Area(filepath.Join(dir, "bin"))
@@ -76,7 +77,7 @@ func TestHelper_KilledIsReplacedAndItsCommandsEnd(t *testing.T) {
 	t.Parallel()
 	p := pool(t, Limits{})
 	u := p.For(somebody(t, "daemon"))
-	dir := work(t)
+	dir := needs.PublicDir(t)
 	must(t, os.Chmod(dir, 0o777))
 	ended := make(chan error, 1)
 	go func() {
@@ -192,7 +193,7 @@ func lure(what string) *os.File {
 
 func TestHelper_ALiarGetsNothingAndHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	dir := work(t)
+	dir := needs.PublicDir(t)
 	for _, liar := range []string{"lazy", "flood", "garbage", "long", "error", "nofile", "pipe", "device", "proc", "memory"} {
 		t.Run(liar, func(t *testing.T) {
 			t.Parallel()

@@ -20,34 +20,19 @@
 #   JJM_TESTBED   where beds live      /var/lib/jjm-testbed
 set -eu
 
-base=${JJM_TESTBED:-/var/lib/jjm-testbed}
-bed=$base/arc
-users="jjmgrid1 jjmgrid2"
-port=8443
-
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-export PATH LC_ALL=C.UTF-8
-umask 022
-
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/testbed/common.sh
 . "$here/common.sh"
 # shellcheck source=scripts/testbed/authority.sh
 . "$here/authority.sh"
+bed=$base/arc
+port=8443
 net=$(net_of arc)
 
-
 # pid SERVICE prints the process id of arex or ws, if it lives.
-pid() {
-	[ -s "$bed/run/$1.pid" ] || return 1
-	p=$(cat "$bed/run/$1.pid")
-	[ "$(cat "/proc/$p/comm" 2>/dev/null)" = arched ] || return 1
-	! grep -q '^State:.[ZX]' "/proc/$p/status" || return 1
-	echo "$p"
-}
+pid() { process_of "$bed/run/$1.pid" arched; }
 
 gone() { ! pid "$1" >/dev/null; }
-
 
 packages() {
 	apt_install nordugrid-arc-arex nordugrid-arc-client nordugrid-arc-plugins-needed nordugrid-arc-plugins-arcrest \
@@ -130,26 +115,18 @@ start() {
 	within 60 pid "$1" || fail "$1 does not run: see $bed/log/$1.log"
 }
 
-listens() { in_net "$net" grep -q ":$(printf '%04X' $port) [0:]* 0A" /proc/net/tcp /proc/net/tcp6; }
-
 services() {
 	make_net "$net" || fail "cannot make the network namespace $net"
 	folders
 	configuration
 	start arex
 	start ws
-	within 60 listens || fail "the REST interface does not listen: see $bed/log/ws.log"
+	within 60 listens "$net" $port || fail "the REST interface does not listen: see $bed/log/ws.log"
 }
 
 up() {
 	packages
-	make_authority || fail "cannot make the certificate authority in $authority"
-	n=61011
-	for user in $users; do
-		make_account "$user" $n
-		make_identity "$user" || fail "cannot make a proxy of $user"
-		n=$((n + 1))
-	done
+	make_users
 	scripts
 	if pid arex >/dev/null && pid ws >/dev/null; then
 		if [ -z "$(ls "$bed/session" 2>/dev/null)" ] || ! alone arc; then return 0; fi
@@ -172,8 +149,7 @@ forget() {
 }
 
 down() {
-	empty_net "$net"
-	[ ! -e "/run/netns/$net" ] || ip netns del "$net"
+	remove_net "$net"
 	rm -f "$bed"/run/*.pid /etc/arc-jjm.conf
 	sh "$here/../arc/install.sh" uninstall >/dev/null
 	if [ "${1:-}" = --wipe ]; then rm -rf "$bed"; fi
@@ -188,21 +164,13 @@ status() {
 }
 
 environment() {
+	common_environment "$net" "$bed"
 	cat <<-ENV
-		OWNER=jjmgrid1
-		OTHER=jjmgrid2
-		NET=/run/netns/$net
 		URL=https://localhost:$port/arex
-		JJM=$bed/jjm
 		CONTROL=$bed/control
-		LOG=$bed/log
 		CONFIG=$bed/run/arex.cfg
-		ENV_X509_CERT_DIR=$certificates
-		PROXY=$(proxy_of jjmgrid1)
-		OTHER_PROXY=$(proxy_of jjmgrid2)
 	ENV
 }
-
 
 case ${1:-} in
 up)

@@ -1,12 +1,19 @@
 # shellcheck shell=sh
-# A throwaway certificate authority for the gatekeepers' beds, and the network
-# namespace that each of them lives in. Sourced by gram.sh and arc.sh after
-# common.sh; they share the authority: it lies in $JJM_TESTBED/authority.
+# What the gatekeepers' beds share: a throwaway certificate authority with two
+# users, and the network namespace that each bed lives in. Sourced by gram.sh and
+# arc.sh after common.sh. The authority is one for both: it lies in
+# $JJM_TESTBED/authority.
 #
 # Nothing of it is trusted by anything else on the machine: no file outside the
 # beds' folder is touched, and the keys are good for 30 days.
 
-authority=${JJM_TESTBED:-/var/lib/jjm-testbed}/authority
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export PATH LC_ALL=C.UTF-8
+umask 022
+
+base=${JJM_TESTBED:-/var/lib/jjm-testbed}
+authority=$base/authority
+users="jjmgrid1 jjmgrid2"
 certificates=$authority/certificates # X509_CERT_DIR
 host_cert=$authority/host/cert.pem
 host_key=$authority/host/key.pem
@@ -80,10 +87,21 @@ make_identity() {
 		grid-proxy-init -q -valid 24:00 -cert "$mine/cert.pem" -key "$mine/key.pem" -out "$mine/proxy.pem" </dev/null >/dev/null
 }
 
+# make_users makes the authority, the users' accounts and their proxies.
+make_users() {
+	make_authority || fail "cannot make the certificate authority in $authority"
+	n=61011
+	for user in $users; do
+		make_account "$user" $n
+		make_identity "$user" || fail "cannot make a proxy of $user"
+		n=$((n + 1))
+	done
+}
+
 # make_account NAME UID makes an account with a group and a home folder of its own.
 # Another bed may make the same account at the same moment.
 make_account() {
-	id "$1" >/dev/null 2>&1 || useradd -u "$2" -U -M -d "${JJM_TESTBED:-/var/lib/jjm-testbed}/home/$1" -s /bin/sh "$1" 2>/dev/null || :
+	id "$1" >/dev/null 2>&1 || useradd -u "$2" -U -M -d "$base/home/$1" -s /bin/sh "$1" 2>/dev/null || :
 	within 5 id "$1" || fail "cannot make the account $1"
 	home=$(home_of "$1")
 	mkdir -p "$home"
@@ -95,9 +113,9 @@ home_of() { getent passwd "$1" | cut -d: -f6; }
 # net_of NAME is the network namespace of a bed. Beds in a folder of their own have
 # one of their own.
 net_of() {
-	case ${JJM_TESTBED:-/var/lib/jjm-testbed} in
+	case $base in
 	/var/lib/jjm-testbed) echo "jjm-$1" ;;
-	*) echo "jjm-$1-$(echo "$JJM_TESTBED" | cksum | cut -d' ' -f1)" ;;
+	*) echo "jjm-$1-$(echo "$base" | cksum | cut -d' ' -f1)" ;;
 	esac
 }
 
@@ -116,6 +134,15 @@ in_net() {
 	shift
 	nsenter --net="/run/netns/$net" "$@"
 }
+
+# remove_net NAME ends what lives in the namespace, and the namespace.
+remove_net() {
+	empty_net "$1"
+	[ ! -e "/run/netns/$1" ] || ip netns del "$1"
+}
+
+# listens NAME PORT succeeds if something listens on a TCP port there.
+listens() { in_net "$1" grep -q ":$(printf '%04X' "$2") [0:]* 0A" /proc/net/tcp /proc/net/tcp6; }
 
 # empty_net NAME [PID...] ends every process in the namespace but those named:
 # only the bed and who came to it live there. Each is looked at again at the
@@ -142,3 +169,19 @@ empty_net() {
 
 # living_in INODE prints the processes in a namespace. A zombie is in none.
 living_in() { find /proc/[0-9]*/ns/net -prune -lname "net:\\[$1\\]" 2>/dev/null | cut -d/ -f3; }
+
+# ---- what tests need -----------------------------------------------------------
+
+# common_environment NET BED prints what tests need of either bed.
+common_environment() {
+	cat <<-ENV
+		OWNER=jjmgrid1
+		OTHER=jjmgrid2
+		NET=/run/netns/$1
+		JJM=$2/jjm
+		LOG=$2/log
+		ENV_X509_CERT_DIR=$certificates
+		PROXY=$(proxy_of jjmgrid1)
+		OTHER_PROXY=$(proxy_of jjmgrid2)
+	ENV
+}

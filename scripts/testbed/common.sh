@@ -53,6 +53,15 @@ locked() {
 # container without an init keeps for ever.
 ended() { ! grep -q '^State:.[^ZX]' "/proc/$1/status" 2>/dev/null; }
 
+# process_of FILE NAME prints the process id that a file has, if that process
+# lives and its program is of that name (15 letters, as in /proc/PID/comm).
+process_of() {
+	[ -s "$1" ] || return 1
+	p=$(cat "$1")
+	[ "$(cat "/proc/$p/comm" 2>/dev/null)" = "$2" ] && ! ended "$p" || return 1
+	echo "$p"
+}
+
 # frozen PID succeeds for a process that SIGSTOP has stopped.
 frozen() { grep -q '^State:.T' "/proc/$1/status" 2>/dev/null; }
 

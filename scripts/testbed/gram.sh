@@ -19,31 +19,17 @@
 #   JJM_TESTBED   where beds live      /var/lib/jjm-testbed
 set -eu
 
-base=${JJM_TESTBED:-/var/lib/jjm-testbed}
-bed=$base/gram
-users="jjmgrid1 jjmgrid2"
-port=2119
-
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-export PATH LC_ALL=C.UTF-8
-umask 022
-
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/testbed/common.sh
 . "$here/common.sh"
 # shellcheck source=scripts/testbed/authority.sh
 . "$here/authority.sh"
+bed=$base/gram
+port=2119
 net=$(net_of gram)
 
-
 # pid prints the process id of the gatekeeper, if it lives.
-pid() {
-	[ -s "$bed/gatekeeper.pid" ] || return 1
-	p=$(cat "$bed/gatekeeper.pid")
-	[ "$(cat "/proc/$p/comm" 2>/dev/null)" = globus-gatekeep ] || return 1
-	! grep -q '^State:.[ZX]' "/proc/$p/status" || return 1
-	echo "$p"
-}
+pid() { process_of "$bed/gatekeeper.pid" globus-gatekeep; }
 
 packages() {
 	apt_install globus-gatekeeper globus-gram-job-manager globus-gram-job-manager-scripts \
@@ -88,23 +74,15 @@ gatekeeper() {
 		globus-gatekeeper -pidfile "$bed/gatekeeper.pid" -p $port -l "$bed/log/gatekeeper.log" \
 		-grid_services "$bed/services" -gridmap "$bed/grid-mapfile" -x509_cert_dir "$certificates" \
 		-x509_user_cert "$host_cert" -x509_user_key "$host_key" </dev/null >/dev/null 2>&1 5>&- 8>&- 9>&- || fail "the gatekeeper does not start: see $bed/log/gatekeeper.log"
-	within 30 listens || fail "the gatekeeper does not listen: see $bed/log/gatekeeper.log"
+	within 30 listens "$net" $port || fail "the gatekeeper does not listen: see $bed/log/gatekeeper.log"
 }
-
-listens() { in_net "$net" grep -q ":$(printf '%04X' $port) [0:]* 0A" /proc/net/tcp /proc/net/tcp6; }
 
 up() {
 	if ! pid >/dev/null || [ ! -e "/run/netns/$net" ]; then
 		packages
 		empty_net "$net"
 	fi
-	make_authority || fail "cannot make the certificate authority in $authority"
-	n=61011
-	for user in $users; do
-		make_account "$user" $n
-		make_identity "$user" || fail "cannot make a proxy of $user"
-		n=$((n + 1))
-	done
+	make_users
 	scripts
 	if pid >/dev/null; then
 		if alone gram; then clean; fi
@@ -134,8 +112,7 @@ forget() {
 }
 
 down() {
-	empty_net "$net"
-	[ ! -e "/run/netns/$net" ] || ip netns del "$net"
+	remove_net "$net"
 	rm -f "$bed/gatekeeper.pid" /etc/globus/globus-jjm.conf
 	sh "$here/../gram/install.sh" uninstall >/dev/null
 	if [ "${1:-}" = --wipe ]; then rm -rf "$bed"; fi
@@ -146,22 +123,14 @@ status() {
 }
 
 environment() {
+	common_environment "$net" "$bed"
 	cat <<-ENV
-		OWNER=jjmgrid1
-		OTHER=jjmgrid2
-		NET=/run/netns/$net
 		CONTACT=localhost:$port
-		JJM=$bed/jjm
 		JOBS=$bed/jobs
 		SERVICES=$bed/services
-		LOG=$bed/log
-		ENV_X509_CERT_DIR=$certificates
 		ENV_GLOBUS_HOSTNAME=localhost
-		PROXY=$(proxy_of jjmgrid1)
-		OTHER_PROXY=$(proxy_of jjmgrid2)
 	ENV
 }
-
 
 case ${1:-} in
 up)

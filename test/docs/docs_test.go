@@ -123,6 +123,45 @@ func serve(t *testing.T, dir string, env []string) {
 	}
 }
 
+// pages gives the text of each page of docs/.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
+	if err != nil || len(paths) < 15 {
+		t.Fatalf("docs/ has the pages %q, %v", paths, err)
+	}
+	pages := map[string]string{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages["docs/"+filepath.Base(path)] = string(text)
+	}
+	return pages
+}
+
+func TestReadme_LinksEveryPage(t *testing.T) {
+	text := readme(t)
+	for name := range pages(t) {
+		if !strings.Contains(text, "("+name+")") {
+			t.Errorf("README.md does not link %s", name)
+		}
+	}
+}
+
+// A row that is not below its table's head is shown as mere text.
+func TestPages_TablesAreWhole(t *testing.T) {
+	table := regexp.MustCompile(`(?m)(?:^\|.*\n)+`)
+	for name, text := range pages(t) {
+		for _, rows := range table.FindAllString(text, -1) {
+			if lines := strings.Split(rows, "\n"); !regexp.MustCompile(`^\|[ :|-]+\|$`).MatchString(lines[1]) {
+				t.Errorf("%s: these rows have no head:\n%s", name, rows)
+			}
+		}
+	}
+}
+
 // TestReadme_NamesWhatExists checks every relative link and every make target.
 func TestReadme_NamesWhatExists(t *testing.T) {
 	text := readme(t)

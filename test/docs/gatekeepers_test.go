@@ -38,22 +38,37 @@ func tableNames(section, pattern string) map[string]bool {
 	return names
 }
 
-// The attributes of RSL that are documented are those that GRAM lets pass.
-func TestGatekeepers_GRAMAttributes(t *testing.T) {
-	rvf, err := os.ReadFile(filepath.Join(root, "scripts/gram/jjm.rvf"))
+// sourceNames gives the names that a pattern's group finds in a file of the
+// source tree.
+func sourceNames(t *testing.T, file, pattern string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^Attribute: (jjm_\w+)$`).FindAllStringSubmatch(string(rvf), -1) {
-		known[m[1]] = true
+	names := map[string]bool{}
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+		names[m[1]] = true
 	}
+	if len(names) < 5 {
+		t.Fatalf("%s has only %v: the test does not see it", file, slices.Sorted(maps.Keys(names)))
+	}
+	return names
+}
+
+func sameNames(t *testing.T, known, documented map[string]bool) {
+	t.Helper()
+	if !maps.Equal(known, documented) {
+		t.Errorf("the code knows %v, documented are %v", slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(documented)))
+	}
+}
+
+// The attributes of RSL that are documented are those that GRAM lets pass.
+func TestGatekeepers_GRAMAttributes(t *testing.T) {
 	section := gatekeepers(t, "Globus GRAM5")
 	documented := tableNames(section, `jjm_\w+`)
 	documented["jjm_stdout"] = strings.Contains(section, "(jjm_stdout=tar)")
-	if !maps.Equal(known, documented) {
-		t.Errorf("GRAM lets pass %v, documented are %v", slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(documented)))
-	}
+	sameNames(t, sourceNames(t, "scripts/gram/jjm.rvf", `(?m)^Attribute: (jjm_\w+)$`), documented)
 }
 
 // The variables that are documented for ARC are known, each of them, and others
@@ -83,16 +98,6 @@ func TestGatekeepers_ARCVariables(t *testing.T) {
 // Each requirement of HTCondor's jobs that is documented is one of the code's, and
 // the other way round.
 func TestGatekeepers_Requirements(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join(root, "gatekeeper/blahp/translate.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^\treq\w+\s*= "(jjm_\w+)"`).FindAllStringSubmatch(string(source), -1) {
-		known[m[1]] = true
-	}
-	documented := tableNames(gatekeepers(t, "HTCondor and HTCondor-CE"), `jjm_\w+`)
-	if len(known) < 5 || !maps.Equal(known, documented) {
-		t.Errorf("the code knows %v, documented are %v", slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(documented)))
-	}
+	known := sourceNames(t, "gatekeeper/blahp/translate.go", `(?m)^\treq\w+\s*= "(jjm_\w+)"`)
+	sameNames(t, known, tableNames(gatekeepers(t, "HTCondor and HTCondor-CE"), `jjm_\w+`))
 }

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"jjm"
+	"jjm/plan"
+	"jjm/sandbox"
+)
+
+// form takes the next bulk out of what is ready: members of one owner and one
+// shape, shared fairly among the grid jobs; and writes down what each is to run.
+func (c *cluster) form(ctx context.Context) (*jjm.Bulk, []sandbox.Assignment, error) {
+	b, members, err := c.choose()
+	if b == nil || err != nil {
+		return b, nil, err
+	}
+	as, err := c.e.assignments(ctx, members)
+	return b, as, err
+}
+
+// choose takes the members of the next bulk out of what is ready.
+func (c *cluster) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
+	e := c.e
+	e.write.Lock()
+	defer e.write.Unlock()
+	e.mem.Lock() // the queues of what is ready change
+	defer e.mem.Unlock()
+	now := jjm.At(e.now())
+	shares := c.shares(now)
+	if len(shares) == 0 {
+		return nil, nil, nil
+	}
+	lead := e.grids[shares[0].Grid]
+	tag, err := jjm.NewTag(e.store.Nonce())
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &jjm.Bulk{Tag: tag, Cluster: c.name, Owner: lead.job.Owner, Request: lead.job.Spec.Request, Created: now}
+	return b, c.fill(b, shares, now), nil
+}
+
+// demand lists the grid jobs with something ready that may come here, oldest
+// first.
+func (c *cluster) demand(now jjm.Time) []jjm.GridID {
+	var ids []jjm.GridID
+	for _, id := range slices.Sorted(maps.Keys(c.e.grids)) {
+		g := c.e.grids[id]
+		if !c.serves(g, now) || c.waits(g.job.Owner) > 0 {
+			continue
+		}
+		g.due(now)
+		if g.trim(now) > 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// shape is what the members of a bulk have in common.
+type shape struct {
+	owner   jjm.Owner
+	request jjm.Request
+}
+
+// shares says how many members of which grid jobs the next bulk has: what falls
+// to this cluster is shared among all that have something ready, and of their
+// shares those of the one shape with most come first, as far as a bulk goes.
+// None while the cluster has no room.
+func (c *cluster) shares(now jjm.Time) []plan.Budget {
+	e := c.e
+	here := e.places[c.name]
+	ids := c.demand(now) // first: it also takes note of what has become due
+	site, roomOf := e.standing(now)
+	if len(ids) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
+		return nil
+	}
+	var wants []plan.Want
+	for _, id := range ids {
+		g := e.grids[id]
+		wants = append(wants, e.want(g, here, roomOf(g.job.Owner)))
+	}
+	demands := plan.Share(here, site, wants)
+	return c.alike(demands, plan.Site(demands, site[here].Room))
+}
+
+// alike gives of the budgets those of the shape that has most, cut to one bulk.
+func (c *cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
+	shapeOf := func(id jjm.GridID) shape {
+		g := c.e.grids[id]
+		return shape{g.job.Owner, g.job.Spec.Request}
+	}
+	held := map[jjm.GridID]int{}
+	for _, d := range demands {
+		held[d.Grid] = d.InBatch
+	}
+	sums := map[shape]int{}
+	var most shape
+	for _, b := range budgets {
+		s := shapeOf(b.Grid)
+		if sums[s] += b.Jobs; sums[s] > sums[most] {
+			most = s
+		}
+	}
+	var alike []plan.Demand
+	for _, b := range budgets {
+		if shapeOf(b.Grid) == most {
+			alike = append(alike, plan.Demand{Grid: b.Grid, Ready: b.Jobs, InBatch: held[b.Grid]})
+		}
+	}
+	return plan.Site(alike, max(c.caps().MaxBulk, 1))
+}
+
+// fill takes the members of b and gives copies of their rows.
+func (c *cluster) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
+	var members []jjm.LocalJob
+	for _, budget := range shares {
+		g := c.e.grids[budget.Grid]
+		for n := 0; n < budget.Jobs && g.trim(now) > 0; n++ {
+			l := g.locals[g.ready[0]]
+			g.ready = g.ready[1:]
+			b.Members = append(b.Members, l.AttemptID())
+			members = append(members, l)
+		}
+	}
+	return members
+}
+
+// giveBack returns members that were taken for a bulk that was not stored.
+func (c *cluster) giveBack(b *jjm.Bulk) {
+	if b == nil {
+		return
+	}
+	c.e.write.Lock()
+	defer c.e.write.Unlock()
+	c.e.mem.Lock()
+	defer c.e.mem.Unlock()
+	for _, m := range b.Members {
+		if g := c.e.grids[m.Grid]; g != nil {
+			g.ready = append(g.ready, m.N)
+		}
+	}
+}
