@@ -6,13 +6,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,8 +32,7 @@ type Bed struct {
 	Vars map[string]string
 	// script is the bed's own.
 	script string
-	// alone: no other test uses the bed.
-	alone bool
+	hold   *Hold
 }
 
 // startTime bounds the start of a bed, its installation included.
@@ -45,20 +42,20 @@ const startTime = 8 * time.Minute
 // leaves it up. Other tests may use it at the same time, but none that
 // disturbs it, until the end of t. A bed that nobody uses is emptied of jobs
 // first, and made anew if it is not well: whoever has jobs on it holds a lock.
-func Start(t testing.TB, name string) *Bed { return start(t, name, syscall.LOCK_SH) }
+func Start(t testing.TB, name string) *Bed { return start(t, name, false) }
 
 // StartAlone is Start for a test that disturbs the batch system: it waits until
 // no other test uses it, and keeps others out until the end of t. Its Do tells
 // the bed's script so. A test, its parents included, calls one of the two at
 // most once.
-func StartAlone(t testing.TB, name string) *Bed { return start(t, name, syscall.LOCK_EX) }
+func StartAlone(t testing.TB, name string) *Bed { return start(t, name, true) }
 
-func start(t testing.TB, name string, how int) *Bed {
+func start(t testing.TB, name string, alone bool) *Bed {
 	t.Helper()
 	needs.Root(t, "to install and start "+name)
 	needs.Debian(t)
 	b := &Bed{script: filepath.Join(root(t), "scripts", "testbed", name+".sh")}
-	b.enter(t, name, how)
+	b.enter(t, name, alone)
 	b.Vars = variables(b.Do(t, "env"))
 	b.Bin, b.Env = b.Vars["BIN"], map[string]string{}
 	for key, value := range b.Vars {
@@ -70,46 +67,22 @@ func start(t testing.TB, name string, how int) *Bed {
 	return b
 }
 
-// enter takes the lock of a bed's users, which tests of other processes and the
-// scripts take too, and brings the bed up. Who finds nobody there has the bed
-// alone meanwhile.
-func (b *Bed) enter(t testing.TB, name string, how int) {
+// enter takes a place among the bed's users until the end of t, and brings the
+// bed up. Who finds nobody there has the bed alone meanwhile.
+func (b *Bed) enter(t testing.TB, name string, alone bool) {
 	t.Helper()
-	f, err := os.OpenFile(lockFile(name), os.O_CREATE|os.O_RDWR, 0o666)
+	h, err := Enter(name, alone)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = f.Close() })
-	lock := func(how int) error {
-		for {
-			if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
-				return err
-			}
-		}
-	}
-	if b.alone = lock(syscall.LOCK_EX|syscall.LOCK_NB) == nil; !b.alone {
-		if err := lock(how); err != nil {
-			t.Fatalf("lock of the test bed %s: %v", name, err)
-		}
-		b.alone = how == syscall.LOCK_EX
-	}
+	t.Cleanup(func() { _ = h.Leave() })
+	b.hold = h
 	b.Do(t, "up")
-	if b.alone && how == syscall.LOCK_SH {
-		if err := lock(how); err != nil {
-			t.Fatalf("lock of the test bed %s: %v", name, err)
+	if h.Alone && !alone {
+		if err := h.Share(); err != nil {
+			t.Fatal(err)
 		}
-		b.alone = false
 	}
-}
-
-// lockFile is where the scripts have it, too (scripts/testbed/common.sh): not
-// in the folder for temporary files, which is another one in each test run.
-func lockFile(name string) string {
-	dir := os.Getenv("JJM_TESTBED")
-	if dir == "" {
-		dir = "/tmp"
-	}
-	return filepath.Join(dir, "jjm-testbed-"+name+".lock")
 }
 
 // Do runs the bed's script with the arguments and gives what it printed. The
@@ -119,11 +92,7 @@ func (b *Bed) Do(t testing.TB, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	env := os.Environ()
-	if b.alone {
-		env = append(env, "JJM_BED_ALONE=1")
-	}
-	out, err := run.Run(ctx, run.Cmd{Argv: append([]string{b.script}, args...), Env: env, Deadline: startTime})
+	out, err := run.Run(ctx, run.Cmd{Argv: append([]string{b.script}, args...), Env: append(os.Environ(), b.hold.Env()...), Deadline: startTime})
 	if err != nil || out.Exit != 0 {
 		t.Fatalf("%s %v: exit %d, error %v\n%s%s", b.script, args, out.Exit, err, out.Stdout, out.Stderr)
 	}

@@ -26,7 +26,7 @@ const (
 // slurm measures jjm in front of a real Slurm, beside its bare commands. The
 // partition "closed" is down: it takes jobs and starts none.
 func (b *bench) slurm() error {
-	d, err := b.bed("slurm")
+	d, err := b.bed("slurm", true)
 	if errors.Is(err, errNoBed) {
 		b.say("  %v", err)
 		return nil
@@ -150,7 +150,7 @@ func (b *bench) submitTo(j *realDaemon, text string) (wire.Answer, error) {
 
 // until polls the counts of a grid job.
 func (b *bench) until(j *realDaemon, id jjm.GridID, what string, ok func(wire.Counts) bool) error {
-	return until(b.ctx, what, 3*time.Minute, func() (bool, error) {
+	return b.untilOf(j, what, 3*time.Minute, func() (bool, error) {
 		a, err := j.client.Do(b.ctx, wire.Request{Verb: wire.VerbLookup, Refs: []string{id.String()}})
 		return err == nil && ok(a.Lookup[0].Counts), err
 	})
@@ -160,7 +160,7 @@ func (b *bench) killAndWait(j *realDaemon, id jjm.GridID) error {
 	if _, err := j.client.Do(b.ctx, wire.Request{Verb: wire.VerbKill, Refs: []string{id.String()}}); err != nil {
 		return err
 	}
-	return until(b.ctx, "the killed grid job is over", 5*time.Minute, func() (bool, error) {
+	return b.untilOf(j, "the killed grid job is over", 5*time.Minute, func() (bool, error) {
 		a, err := j.client.Do(b.ctx, wire.Request{Verb: wire.VerbLookup, Refs: []string{id.String()}})
 		var st jjm.GridStatus
 		return err == nil && st.UnmarshalText([]byte(a.Lookup[0].Status)) == nil && st.Final(), err

@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"jjm/adapters/testbed"
 )
 
 // bed is a real batch system of scripts/testbed.
 type bed struct {
+	name     string
 	bin      string            // the folder of its commands
 	env      map[string]string // of its commands
 	uid, gid int               // of its jobs
@@ -24,35 +26,86 @@ type bed struct {
 // errNoBed is why the batch systems are not measured here.
 var errNoBed = errors.New("NOT MEASURED: the real batch systems are installed and started as root on Debian only")
 
-// bed starts a test bed and asks where everything is.
-func (b *bench) bed(name string) (*bed, error) {
+// bed starts a test bed and asks where everything is. The bench is one of its
+// users, as a test is, until the section is over: a bed without users is emptied
+// of jobs, or made anew, by whoever comes next. Alone means that others wait
+// meanwhile, for sections that wait for an empty queue and cancel what is in it.
+func (b *bench) bed(name string, alone bool) (*bed, error) {
 	if _, err := os.Stat("/etc/debian_version"); err != nil || os.Geteuid() != 0 {
 		return nil, errNoBed
 	}
+	hold, err := b.enter(name, alone)
+	if err != nil {
+		return nil, err
+	}
+	b.holds = append(b.holds, hold)
 	script := filepath.Join("scripts", "testbed", name+".sh")
-	for _, verb := range []string{"up", "env"} {
-		out, err := exec.CommandContext(b.ctx, script, verb).CombinedOutput()
+	ask := func(verb string) (string, error) {
+		cmd := exec.CommandContext(b.ctx, script, verb)
+		cmd.Env = append(os.Environ(), hold.Env()...)
+		out, err := cmd.CombinedOutput()
 		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w: %s", script, verb, err, out)
+			err = fmt.Errorf("%s %s: %w: %s", script, verb, err, out)
 		}
-		if verb == "env" {
-			return readBed(string(out))
+		return string(out), err
+	}
+	if _, err := ask("up"); err != nil {
+		return nil, err
+	}
+	if !alone {
+		if err := hold.Share(); err != nil {
+			return nil, err
 		}
 	}
-	return nil, nil
+	text, err := ask("env")
+	if err != nil {
+		return nil, err
+	}
+	return readBed(name, text)
+}
+
+// enter waits for a place among the users of a bed, and says so.
+func (b *bench) enter(name string, alone bool) (*testbed.Hold, error) {
+	type entered struct {
+		hold *testbed.Hold
+		err  error
+	}
+	in := make(chan entered, 1)
+	go func() { // it ends with the program, if the lock never comes
+		h, err := testbed.Enter(name, alone)
+		in <- entered{h, err}
+	}()
+	for {
+		select {
+		case e := <-in:
+			return e.hold, e.err
+		case <-b.ctx.Done():
+			return nil, b.ctx.Err()
+		case <-time.After(5 * time.Second):
+			b.say("  waiting for the users of the test bed %s", name)
+		}
+	}
+}
+
+// leaveBeds lets others use the beds of a section.
+func (b *bench) leaveBeds() {
+	for _, h := range b.holds {
+		_ = h.Leave() // the lock ends with the program in any case
+	}
+	b.holds = nil
 }
 
 // readBed reads the lines NAME=value that a bed's script prints.
-func readBed(text string) (*bed, error) {
-	d := &bed{env: map[string]string{}}
+func readBed(name, text string) (*bed, error) {
+	d := &bed{name: name, env: map[string]string{}}
 	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		switch rest, isEnv := strings.CutPrefix(name, "ENV_"); {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch rest, isEnv := strings.CutPrefix(key, "ENV_"); {
 		case isEnv:
 			d.env[rest] = value
-		case name == "BIN":
+		case key == "BIN":
 			d.bin = value
-		case name == "OWNER":
+		case key == "OWNER":
 			d.user = value
 		}
 	}
@@ -91,7 +144,7 @@ func (d *bed) daemon(b *bench, kind, bin string) (*realDaemon, error) {
 	for name, value := range d.env {
 		env = append(env, fmt.Sprintf("%s = %q", name, value))
 	}
-	text := fmt.Sprintf("log = \"error\"\n[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n",
+	text := fmt.Sprintf("log = \"warn\"\n[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n",
 		kind, kind, bin, strings.Join(env, ", "))
 	dir, err := os.MkdirTemp("/tmp", "jjm-bench-")
 	if err != nil {
@@ -101,5 +154,9 @@ func (d *bed) daemon(b *bench, kind, bin string) (*realDaemon, error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return b.startDaemonAs(dir, text, &syscall.Credential{Uid: uint32(d.uid), Gid: uint32(d.gid)})
+	j, err := b.startDaemonAs(dir, text, d.credential())
+	if err == nil {
+		j.bed = d
+	}
+	return j, err
 }

@@ -16,6 +16,10 @@ import (
 	"jjm/wire"
 )
 
+// blahpPatience is longer than it takes jjm to give up a job that Slurm has lost:
+// absent_for, 10 minutes, and the proof.
+const blahpPatience = 15 * time.Minute
+
 // blahpClients submit one-part jobs at once: blahpd runs up to 50 scripts.
 const blahpClients = 8
 
@@ -57,7 +61,7 @@ func (l *lrms) submit(b *bench, key string) (string, executed, error) {
 // own scripts for Slurm: CPU of a submission and of a status, and the rate of
 // grid jobs of one local job to their end, on the same Slurm.
 func (b *bench) blahp() (err error) {
-	condor, err := b.bed("condor")
+	condor, err := b.bed("condor", false) // for its scripts
 	if errors.Is(err, errNoBed) {
 		b.say("  %v", err)
 		return nil
@@ -65,7 +69,7 @@ func (b *bench) blahp() (err error) {
 	if err != nil {
 		return err
 	}
-	d, err := b.bed("slurm")
+	d, err := b.bed("slurm", true)
 	if err != nil {
 		return err
 	}
@@ -171,7 +175,7 @@ func (b *bench) blahpRate(d *bed, j *realDaemon, ours, theirs *lrms) error {
 		return err
 	}
 	ourSubmit, ourEnd, err := rate(ours, func() error {
-		return until(b.ctx, "all grid jobs are over", 10*time.Minute, func() (bool, error) {
+		return b.untilOf(j, "all grid jobs are over", blahpPatience, func() (bool, error) {
 			time.Sleep(200 * time.Millisecond)
 			a, err := j.client.Do(b.ctx, wire.Request{Verb: wire.VerbList, List: &wire.List{Limit: 1}})
 			return len(a.Status) == 0, err

@@ -11,7 +11,7 @@ import (
 // are stored, beside a bare submission on hold; and, as held jobs are released
 // then, until the first one runs, beside the same by hand.
 func (b *bench) condor() error {
-	d, err := b.bed("condor")
+	d, err := b.bed("condor", true)
 	if errors.Is(err, errNoBed) {
 		b.say("  %v", err)
 		return nil

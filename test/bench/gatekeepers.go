@@ -31,7 +31,7 @@ func (b *bench) gatekeepers() error {
 
 // gatekeeperSite is a daemon as an ordinary account, for a gatekeeper's scripts.
 func (b *bench) gatekeeperSite(name string) (*bed, *realDaemon, string, error) {
-	d, err := b.bed(name)
+	d, err := b.bed(name, false)
 	if err != nil {
 		return nil, nil, "", err
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"jjm/adapters/testbed"
 )
 
 // The exit codes.
@@ -62,6 +64,8 @@ type bench struct {
 	rows   []row
 	say    func(format string, args ...any)
 	made   []string // further folders to remove
+	keep   []string // folders of daemons that were waited for in vain
+	holds  []*testbed.Hold
 
 	sites map[siteArgs]*siteProc // that run
 }
@@ -191,6 +195,9 @@ func (b *bench) clean() {
 		s.close()
 	}
 	for _, dir := range append(b.made, b.shared, b.dir) {
+		if slices.ContainsFunc(b.keep, func(kept string) bool { return strings.HasPrefix(kept, dir+"/") }) {
+			continue
+		}
 		if err := os.RemoveAll(dir); err != nil {
 			b.say("%v", err)
 		}
@@ -206,6 +213,7 @@ func (b *bench) measure(wanted []section) error {
 		if err := s.do(b); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
 		}
+		b.leaveBeds()
 		if b.ctx.Err() != nil {
 			break
 		}

@@ -182,6 +182,9 @@ func (s *site) counts(ctx context.Context, id jjm.GridID) (wire.Counts, error) {
 	return l.Counts, l.Error.Err()
 }
 
+// errVain is a wait that came to nothing.
+var errVain = errors.New("in vain")
+
 // until polls until done.
 func until(ctx context.Context, what string, within time.Duration, done func() (bool, error)) error {
 	deadline := time.Now().Add(within)
@@ -190,7 +193,7 @@ func until(ctx context.Context, what string, within time.Duration, done func() (
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("waited %v in vain: %s", within, what)
+			return fmt.Errorf("waited %v %w: %s", within, errVain, what)
 		}
 		select {
 		case <-ctx.Done():

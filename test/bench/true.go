@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -126,6 +127,8 @@ type realDaemon struct {
 	cmd    *exec.Cmd
 	state  string
 	client client.Client
+	bed    *bed      // whose jobs it has, if it is a real one
+	log    *os.File  // what it says, beside standard error
 	perf   *exec.Cmd // nil unless profiling
 }
 
@@ -153,7 +156,10 @@ func (b *bench) startDaemonAs(dir, config string, as *syscall.Credential) (*real
 	d := &realDaemon{state: state, client: client.Client{Socket: filepath.Join(state, "jjm.sock")}}
 	d.cmd = exec.CommandContext(b.ctx, filepath.Join(b.bin, "jjm-daemon"), "serve")
 	d.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + state, "JJM_STATE=" + state, "JJM_CONFIG=" + path}
-	d.cmd.Stderr = os.Stderr
+	if d.log, err = os.Create(d.logPath()); err != nil {
+		return nil, err
+	}
+	d.cmd.Stderr = io.MultiWriter(os.Stderr, d.log)
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: as}
 	if err := d.cmd.Start(); err != nil {
 		return nil, err
@@ -179,6 +185,9 @@ func (d *realDaemon) profile(ctx context.Context) error {
 	return d.perf.Start()
 }
 
+// logPath is where a daemon's log is.
+func (d *realDaemon) logPath() string { return filepath.Join(d.state, "daemon.log") }
+
 func (d *realDaemon) pid() int { return d.cmd.Process.Pid }
 
 // runJob submits a job file and waits for its end.
@@ -200,7 +209,7 @@ func (d *realDaemon) runJob(ctx context.Context, text string) (status string, er
 // fs/ext4/ialloc.c of Linux), which would count as the next run's CPU time.
 func (d *realDaemon) close() error {
 	err := d.cmd.Process.Signal(syscall.SIGTERM)
-	err = errors.Join(err, d.cmd.Wait())
+	err = errors.Join(err, d.cmd.Wait(), d.log.Close())
 	if d.perf != nil {
 		_ = d.perf.Wait() // perf ends with what it watches, in its own way
 	}

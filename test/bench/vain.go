@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"jjm"
+	"jjm/wire"
+)
+
+// How much is told of what was waited for in vain.
+const (
+	vainJobs = 5  // grid jobs in detail, of those that are not over
+	vainLog  = 40 // lines of the daemon's log
+)
+
+// untilOf is until, for something of a daemon. What was waited for in vain is
+// told, and the daemon's folder stays.
+func (b *bench) untilOf(j *realDaemon, what string, within time.Duration, done func() (bool, error)) error {
+	err := until(b.ctx, what, within, done)
+	if !errors.Is(err, errVain) {
+		return err
+	}
+	b.keep = append(b.keep, j.state)
+	b.say("%v\n%s", err, b.unfinished(j))
+	return fmt.Errorf("%w; the daemon's folder stays: %s", err, j.state)
+}
+
+// unfinished tells what a daemon has that is not over: its view of it, the batch
+// system's, and the end of the daemon's log.
+func (b *bench) unfinished(j *realDaemon) string {
+	var out strings.Builder
+	tell := func(title, text string) { fmt.Fprintf(&out, "--- %s\n%s\n", title, strings.TrimRight(text, "\n")) }
+	a, err := j.client.Do(b.ctx, wire.Request{Verb: wire.VerbList, List: &wire.List{}})
+	if err != nil {
+		tell("no list of the grid jobs", err.Error())
+	}
+	for i, s := range a.Status {
+		id := s.Lookup.ID
+		if i == vainJobs {
+			fmt.Fprintf(&out, "--- and %d more, up to the limit of a list\n", len(a.Status)-i)
+			break
+		}
+		tell("grid job "+id.String(), b.detail(j, id))
+	}
+	tell("the clusters", b.jjm(j, "clusters"))
+	if j.bed != nil {
+		tell("the batch system", j.bed.jobs(b))
+	}
+	log, err := os.ReadFile(j.logPath())
+	if err != nil {
+		tell("no log", err.Error())
+	}
+	tell("the end of "+j.logPath(), lastLines(string(log), vainLog))
+	return out.String()
+}
+
+// detail is all that jjm says of a grid job and its local jobs.
+func (b *bench) detail(j *realDaemon, id jjm.GridID) string {
+	return b.jjm(j, "status", id.String(), id.String()+".*") + b.jjm(j, "log", id.String())
+}
+
+// jjm runs the command that people run.
+func (b *bench) jjm(j *realDaemon, args ...string) string {
+	cmd := exec.CommandContext(b.ctx, filepath.Join(b.bin, "jjm"), args...)
+	cmd.Env = append(os.Environ(), "JJM_STATE="+j.state)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf("jjm %s: %v: %s\n", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// jobs is the batch system's own view of the account's jobs.
+func (d *bed) jobs(b *bench) string {
+	argv := map[string][]string{
+		"slurm":  {"squeue", "-r", "-o", "%A %F_%K %T %j %S %r", "-u", d.user},
+		"condor": {"condor_q", "-allusers", "-nobatch"},
+	}[d.name]
+	if argv == nil {
+		return "of " + d.name + " nothing is known here"
+	}
+	out, _, err := d.run(b, "", argv...)
+	if err != nil {
+		return err.Error()
+	}
+	return out
+}
+
+// lastLines gives the last n lines of a text.
+func lastLines(text string, n int) string {
+	lines := strings.SplitAfter(text, "\n")
+	return strings.Join(lines[max(len(lines)-n-1, 0):], "")
+}
