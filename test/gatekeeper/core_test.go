@@ -1,6 +1,7 @@
 package gatekeeper_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"jjm"
+	"jjm/handlers/all"
 )
 
 // exact compares standard output to the byte; what differs from run to run is
@@ -76,7 +78,8 @@ func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 	run("kill without a daemon", 0, "REF="+bad+"\nKILL=accepted\n", "jjm-kill", bad)
 	s.start()
 	run("what was refused later", 0, "REF="+bad+"\nHANDLE="+bad+"\nSTATUS=broken\nGRAM=4\nCODE=17\nFINAL=1\nEXIT=1\nSTALE=0\nJOBS=0\nCOMPLETED=0\n"+
-		"MESSAGE=refused: j.toml:1: type: unknown job type \"none\": this site knows [montecarlo script]\n", "jjm-lookup", bad)
+		"MESSAGE=refused: j.toml:1: type: unknown job type \"none\": this site knows "+
+		fmt.Sprint(all.Registry().Types())+"\n", "jjm-lookup", bad)
 }
 
 // person runs a command of people by a handle; they see a grid job by it as by
