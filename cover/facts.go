@@ -55,6 +55,9 @@ type File struct {
 	// Events and Lumis are the file's. A file without events has unknown length.
 	Events int64
 	Lumis  []jjm.LumiRange
+	// GivenUp says why the file as a whole was given up, "" if it was not: what
+	// nobody owns of it is missing then, and never left out.
+	GivenUp string
 	// merged is what is to be done of all files, where a section counts once.
 	merged []want
 }

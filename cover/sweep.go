@@ -163,7 +163,7 @@ func (s *sweep) judge(w *want, first, last int64) error {
 		rep.Assumed += n
 	case live, len(s.holders) == 0 && open:
 		rep.Pending += n
-	case len(s.active) == 0 && s.v.facts.Closed && s.v.facts.LeavesOut != "":
+	case len(s.active) == 0 && s.v.facts.Closed && s.v.facts.LeavesOut != "" && w.givenUp == "":
 		rep.LeftOut += n
 		rep.Expected -= n
 		rep.LeavesOut = s.v.facts.LeavesOut
@@ -208,8 +208,8 @@ func (s *sweep) missing(w *want, first, last int64) error {
 			locals = append(locals, r.Local)
 		}
 	}
-	if w.state == jjm.FileMissing || w.state == jjm.FileLost || w.state == jjm.FileBroken {
-		why = "the file is " + w.state.String()
+	if w.givenUp != "" {
+		why = "the file is " + w.state.String() + ": " + w.givenUp
 	}
 	return s.v.find(s.finding(Missing, w, first, last, locals, where(s.v.facts.Unit, w, first, last)+": "+why))
 }

@@ -16,11 +16,12 @@ type want struct {
 	file        int64
 	lfn         string
 	state       jjm.FileState
+	givenUp     string
 }
 
 // wantsOf lists what is to be done of a file.
 func wantsOf(unit string, f *File) []want {
-	w := want{file: f.N, lfn: f.LFN, state: f.State}
+	w := want{file: f.N, lfn: f.LFN, state: f.State, givenUp: f.GivenUp}
 	switch {
 	case f.State == jjm.FileDropped:
 		return nil

@@ -32,6 +32,7 @@ type change struct {
 	frees    []jjm.AttemptID   // to be released in their batch systems
 	then     []func() error    // further changes of the store, after the local jobs'
 	news     []store.DatasetID // datasets with new files, or closed
+	marked   []store.DatasetID // those of them whose files were marked
 }
 
 // change runs decide, which reads memory and fills the change, commits what it
@@ -286,7 +287,7 @@ func (c *change) apply() {
 	if c.orders != nil {
 		c.orders()
 	}
-	e.tellReaders(c.news)
+	e.tellReaders(c.news, c.marked)
 }
 
 // refusal is why a cluster will never take the local jobs of a grid job.

@@ -52,6 +52,9 @@ type Config struct {
 	Backoff jjm.Duration `toml:"backoff"`
 	// MaxLocalJobs caps the local jobs of one grid job.
 	MaxLocalJobs int `toml:"max_local_jobs"`
+	// MaxFiles caps the files of one dataset: a step sorts all that it can cut in
+	// memory, some 500 bytes for each.
+	MaxFiles int `toml:"max_files"`
 	// DatasetPoll is how often an open dataset's source is looked at again, and
 	// work that waits for something is looked at.
 	DatasetPoll jjm.Duration `toml:"dataset_poll"`
@@ -98,6 +101,7 @@ func Defaults() Config {
 		Grace:          jjm.Duration(20 * time.Second),
 		Backoff:        jjm.Duration(time.Minute),
 		MaxLocalJobs:   100_000,
+		MaxFiles:       2_000_000,
 		DatasetPoll:    jjm.Duration(time.Minute),
 		MaxAttempts:    3, // maxAttempt of JEDI
 		MaxPending:     100_000,
@@ -136,6 +140,7 @@ func (c Config) Check() jjm.Problems {
 	}
 	atLeast("absent_listings", c.AbsentListings, 1)
 	atLeast("max_local_jobs", c.MaxLocalJobs, 1)
+	atLeast("max_files", c.MaxFiles, 1)
 	atLeast("max_attempts", c.MaxAttempts, 1)
 	atLeast("max_pending", c.MaxPending, 1)
 	atLeast("workers", c.Workers, 1)

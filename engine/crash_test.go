@@ -133,6 +133,13 @@ func addFiles(name string, from, to int) func(*stage) error {
 	}
 }
 
+func markFile(name, lfn string) func(*stage) error {
+	return func(s *stage) error {
+		_, err := s.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: []string{lfn}, State: "lost", Reason: "the disk is gone"})
+		return err
+	}
+}
+
 func closeDataset(name string) func(*stage) error {
 	return func(s *stage) error {
 		_, err := s.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetClose, Name: name})
@@ -260,6 +267,16 @@ func scenarios() map[string]scenario {
 				}
 			},
 			only: []string{"dataset", "notice", "generate", "prepare", "verdict"},
+		},
+		"a dataset that loses a file": {
+			deeds: []deed{
+				{0, addFiles("raw", 0, 6)},
+				{10 * time.Second, markFile("raw", lfn(2))},
+				{20 * time.Second, submitAs("a", fileJob("", "name = \"raw\"\n"))},
+				{5 * time.Minute, closeDataset("raw")},
+			},
+			wants: map[string]want{"a": ends(jjm.Finished, 3, nil)},
+			only:  []string{"dataset-mark"},
 		},
 		"a refused bulk": {
 			sim: adaptertest.SimConfig{MaxBulk: 2}, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},

@@ -10,7 +10,7 @@ import (
 	"jjm/wire"
 )
 
-// Dataset adds files to a dataset, closes it, or shows some. The grid jobs that
+// Dataset adds files to a dataset, marks some of them, closes it, or shows some. The grid jobs that
 // read one go on at once.
 func (e *Engine) Dataset(ctx context.Context, caller wire.Caller, d wire.Dataset) (out wire.Datasets, err error) {
 	uid := caller.UID
@@ -26,6 +26,8 @@ func (e *Engine) Dataset(ctx context.Context, caller wire.Caller, d wire.Dataset
 			return out, err
 		}
 		out.Added, err = e.addFiles(ctx, uid, d.Name, d.Files)
+	case wire.DatasetMark:
+		err = e.mark(ctx, caller, uid, d, &out)
 	case wire.DatasetClose:
 		if _, err := e.store.DatasetNamed(ctx, uid, d.Name); err != nil {
 			return out, err
@@ -129,17 +131,17 @@ func (e *Engine) closeDataset(ctx context.Context, uid int, name, why string) (c
 			return err
 		}
 		c.news = append(c.news, id)
-		c.tell(id, "dataset "+name+" is closed: "+why)
+		c.tell(id, "dataset "+name+" is closed: "+why, "")
 		return nil
 	})
 	return changed && err == nil, err
 }
 
 // tell journals news of a dataset with the grid jobs that read it.
-func (c *change) tell(id store.DatasetID, what string) {
+func (c *change) tell(id store.DatasetID, what, actor string) {
 	for gid, g := range c.e.grids {
 		if g.reads != nil && slices.Contains(g.reads.datasets, id) {
-			c.note(gid, "", what, "", "")
+			c.note(gid, "", what, "", actor)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"jjm"
 	"jjm/handlers"
@@ -23,6 +24,9 @@ func (e *Engine) checkDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.S
 	}
 	for i := range spec.Datasets {
 		field := fmt.Sprintf("datasets[%d].", i)
+		if err := e.mayClose(ctx, owner, spec.Datasets[i]); err != nil {
+			bad(field+"open", "%v", err)
+		}
 		switch d := &spec.Datasets[i]; {
 		case len(d.Files) == 0 && d.From == "" && !fromOutside(d):
 			if _, err := e.store.DatasetNamed(ctx, owner.UID, d.Name); jjm.KindOf(err) == jjm.Gone {
@@ -50,13 +54,36 @@ func (e *Engine) checkDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.S
 		bad("split.by", "%s needs to know the local jobs that made the files, which this daemon does not tell it yet: use %s", cut.Splitter, split.ParentlessMergeBySize)
 		return ps
 	}
+	if ps = notCarriedOut(cut); len(ps) > 0 {
+		return ps
+	}
 	return tooMany(spec, cut, site)
+}
+
+// notCarriedOut refuses settings of splitters that this daemon has no means for.
+func notCarriedOut(cut handlers.Cutting) (ps jjm.Problems) {
+	p := &cut.Params
+	for _, s := range []struct {
+		key string
+		set bool
+		why string
+	}{
+		{"siteWhitelist", len(p.SiteWhitelist) > 0, "name the clusters with the key cluster of the job file"},
+		{"siteBlacklist", len(p.SiteBlacklist) > 0, "name the clusters with the key cluster of the job file"},
+		{"trustSitelists", p.TrustSitelists, "all clusters of this site are taken to read all files already"},
+		{"include_parents", p.IncludeParents, "which files a file was made from is not looked up yet: list the parents as a secondary dataset"},
+	} {
+		if s.set {
+			ps = append(ps, jjm.Problem{Field: "split.params." + s.key, Text: "this daemon does not heed it: " + s.why})
+		}
+	}
+	return ps
 }
 
 // tooMany refuses, with their number, more local jobs than the site allows, as far
 // as the files are in the job file.
 func tooMany(spec *jjm.Spec, cut handlers.Cutting, site handlers.Site) jjm.Problems {
-	work := split.Work{Closed: true}
+	work := split.Work{Closed: true, Queue: cut.Work.Queue}
 	for i := range spec.Datasets {
 		if d := &spec.Datasets[i]; !d.Secondary {
 			work.Files = d.Files
@@ -131,8 +158,13 @@ func (e *Engine) addFiles(ctx context.Context, uid int, name string, files []jjm
 		if err != nil {
 			return err
 		}
-		if added, err = c.tx.AddFiles(id, files); added > 0 {
-			c.news = append(c.news, id)
+		if added, err = c.tx.AddFiles(id, files); err != nil || added == 0 {
+			return err
+		}
+		c.news = append(c.news, id)
+		have, err := c.tx.FilesIn(id)
+		if most := e.conf().MaxFiles; err == nil && have > int64(most) {
+			err = jjm.Errorf(jjm.Invalid, "dataset %s would have %d files; this site allows %d (engine.max_files): make several of it", name, have, most)
 		}
 		return err
 	})
@@ -142,8 +174,61 @@ func (e *Engine) addFiles(ctx context.Context, uid int, name string, files []jjm
 	return added, nil
 }
 
+// brought says that the job file itself lists files of a dataset.
+func brought(d *jjm.DatasetInput) bool { return len(d.Files) > 0 || d.From != "" }
+
+// mayClose refuses a job file that would close a dataset that others opened: it
+// lists files of it, and does not leave it open.
+func (e *Engine) mayClose(ctx context.Context, owner jjm.Owner, d jjm.DatasetInput) error {
+	if !brought(&d) || d.Open {
+		return nil
+	}
+	have, err := e.store.DatasetNamed(ctx, owner.UID, d.Name)
+	if have.Closed != 0 {
+		return nil // if files are to be added to it, that is refused where it is tried
+	}
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	who := e.opener(&jjm.GridJob{Owner: owner}, d.Name)
+	switch {
+	case who == "" && err != nil, who == "" && e.filling(owner, d.Name):
+		return nil // it is new, or another grid job like this one makes it just now, and closes it
+	case who == "":
+		who = owner.User
+	}
+	return jjm.Errorf(jjm.Conflict, "%s left dataset %s open for more files, and this job file, which lists some, would close it: say open = true, close it before with \"jjm dataset close\", or take another name", who, d.Name)
+}
+
+// opener is the grid job, other than g, that keeps a dataset of its owner open for
+// more files, "" for none. A lock of the engine is held.
+func (e *Engine) opener(g *jjm.GridJob, name string) string {
+	for id, other := range e.grids {
+		if id == g.ID || other.job.Owner.UID != g.Owner.UID || other.job.Status.Final() {
+			continue
+		}
+		spec := &other.job.Spec
+		opens := func(d jjm.DatasetInput) bool { return d.Name == name && (d.Open || fromOutside(&d)) }
+		if spec.OutputDataset == name || slices.ContainsFunc(spec.Datasets, opens) {
+			return "grid job " + id.String()
+		}
+	}
+	return ""
+}
+
+// filling reports whether a grid job that is being prepared makes a dataset, and
+// will close it. A lock of the engine is held.
+func (e *Engine) filling(owner jjm.Owner, name string) bool {
+	for _, g := range e.grids {
+		fills := func(d jjm.DatasetInput) bool { return d.Name == name && brought(&d) && !d.Open }
+		if g.job.Owner.UID == owner.UID && !g.job.Step.Prepared && slices.ContainsFunc(g.job.Spec.Datasets, fills) {
+			return true
+		}
+	}
+	return false
+}
+
 // openInputs lets the step begin to read its datasets; those that the job file
-// brought along are closed unless it leaves them open.
+// brought along are closed unless it, or another grid job, leaves them open.
 func (c *change) openInputs(g *jjm.GridJob) error {
 	var all []store.Reads
 	for i := range g.Spec.Datasets {
@@ -152,11 +237,11 @@ func (c *change) openInputs(g *jjm.GridJob) error {
 		if err != nil {
 			return broken(err)
 		}
-		given := len(d.Files) > 0 || d.From != ""
+		given := brought(d)
 		if made && !given && !fromOutside(d) {
 			return jjm.Errorf(jjm.Invalid, "datasets[%d]: %s has no dataset %s: list its files, or make it with \"jjm dataset add\"", i, g.Owner.User, d.Name)
 		}
-		if given && !d.Open {
+		if given && !d.Open && c.e.opener(g, d.Name) == "" {
 			if _, err := c.tx.CloseDataset(id); err != nil {
 				return err
 			}

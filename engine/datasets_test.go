@@ -227,16 +227,18 @@ func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 	raw := "name = \"raw\"\n"
 	for text, field := range map[string]string{
 		fileJob("", raw): "datasets[0].name",
-		fileJob("", raw+inline(1)+"\n[split]\nby = \"WMBSMergeBySize\"\n"):                                    "split.by",
-		fileJob("", raw+"from = \"bad.jsonl\"\n"):                                                             "datasets[0].from",
-		fileJob("", raw+"from = \"none.jsonl\"\n"):                                                            "datasets[0].from",
-		fileJob("", raw+inline(1)+"[[datasets]]\nname = \"b\"\n"):                                             "datasets[1]",
-		fileJob("", "secondary = true\n"+raw+inline(1)):                                                       "datasets",
-		"type = \"script\"\n[[datasets]]\n" + raw + inline(1) + "[params]\ncommand = [\"true\"]\n":            "datasets",
-		"type = \"script\"\n[split]\nby = \"FileBased\"\n[params]\ncommand = [\"true\"]\n":                    "split",
-		fileJob("", raw+inline(5)+"\n[split]\nby = \"EventBased\"\nparams = {events_per_job = 1}\n"):          "split",
-		fileJob("", raw+inline(1)+"\n[split]\nby = \"NoSuch\"\n"):                                             "split",
-		fileJob("", raw+"files = [{lfn = \"a\"}]\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 0}"): "split",
+		fileJob("", raw+inline(1)+"\n[split]\nby = \"WMBSMergeBySize\"\n"):                                                   "split.by",
+		fileJob("", raw+"from = \"bad.jsonl\"\n"):                                                                            "datasets[0].from",
+		fileJob("", raw+"from = \"none.jsonl\"\n"):                                                                           "datasets[0].from",
+		fileJob("", raw+inline(1)+"[[datasets]]\nname = \"b\"\n"):                                                            "datasets[1]",
+		fileJob("", "secondary = true\n"+raw+inline(1)):                                                                      "datasets",
+		"type = \"script\"\n[[datasets]]\n" + raw + inline(1) + "[params]\ncommand = [\"true\"]\n":                           "datasets",
+		"type = \"script\"\n[split]\nby = \"FileBased\"\n[params]\ncommand = [\"true\"]\n":                                   "split",
+		fileJob("", raw+inline(5)+"\n[split]\nby = \"EventBased\"\nparams = {events_per_job = 1}\n"):                         "split",
+		fileJob("", raw+inline(1)+"\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, siteWhitelist = [\"here\"]}"): "split.params.siteWhitelist",
+		fileJob("", raw+inline(1)+"\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, include_parents = true}"):     "split.params.include_parents",
+		fileJob("", raw+inline(1)+"\n[split]\nby = \"NoSuch\"\n"):                                                            "split",
+		fileJob("", raw+"files = [{lfn = \"a\"}]\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 0}"):                "split",
 	} {
 		inWorld(t, options{config: func(c *engineConfig) { c.MaxLocalJobs = 100 }}, func(t *testing.T, w *world) {
 			w.must(os.WriteFile(filepath.Join(w.dir, "bad.jsonl"), []byte("{\"lfm\": \"a\"}\n"), 0o644))
@@ -247,6 +249,36 @@ func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A job file that lists files closes their dataset, unless others left it open: then
+// it is refused.
+func TestDatasets_NobodyClosesWhatAnotherOpened(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		closing := fileJob("", "name = \"raw\"\n"+inline(4))
+		open := w.submit(alice, fileJob("", "name = \"raw\"\nopen = true\n"+inline(2)))
+		w.until(time.Hour, "it is done", func() bool { return w.lookup(open).Counts.Completed == 1 })
+		w.pass(time.Hour)
+		if l := w.lookup(open); l.Status != "running" {
+			t.Errorf("the dataset was closed: %+v", l)
+		}
+		var ps jjm.Problems
+		if _, err := w.trySubmit(alice, "", closing); !errors.As(err, &ps) || ps[0].Field != "datasets[0].open" || !strings.Contains(ps[0].Text, "grid job "+open.String()) {
+			t.Errorf("%v", err)
+		}
+		if _, err := w.trySubmit(bob, "", closing); err != nil {
+			t.Errorf("bob has datasets of his own: %v", err)
+		}
+		w.closeDataset(alice, "raw")
+		w.final(time.Hour, open)
+		w.final(time.Hour, w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(2)))) // the same files again
+		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "mine", Files: []jjm.File{{LFN: "a"}}})
+		w.must(err)
+		if _, err := w.trySubmit(alice, "", fileJob("", "name = \"mine\"\n"+inline(1))); err == nil || !strings.Contains(err.Error(), "alice left dataset mine open") {
+			t.Errorf("a dataset that a person opened: %v", err)
+		}
+		w.final(time.Hour, w.submit(alice, fileJob("", "name = \"twice\"\n"+inline(3))), w.submit(alice, fileJob("", "name = \"twice\"\n"+inline(3))))
+	})
 }
 
 // A file waits until the other grid jobs that read it have processed it; what

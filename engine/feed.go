@@ -20,6 +20,8 @@ type reads struct {
 	// news counts what came to be known that may let more be cut. It and idle are
 	// guarded by the engine's memory lock.
 	news uint64
+	// marked counts the news by which files may not be cut any more; guarded as news.
+	marked uint64
 	// idle says why nothing can be cut now, "" if it was not found out yet, or
 	// something new is known.
 	idle string
@@ -45,6 +47,7 @@ type feed struct {
 	// complete says that no more files will come.
 	complete bool
 	news     uint64 // reads.news when it began
+	marked   uint64 // reads.marked then
 }
 
 // idle says why nothing can be cut now, "" if something can. The memory lock is
@@ -88,11 +91,14 @@ func timed(splitter string) bool {
 
 // tellReaders wakes the grid jobs that read datasets of which there is news. The
 // memory lock is held.
-func (e *Engine) tellReaders(news []store.DatasetID) {
+func (e *Engine) tellReaders(news, marked []store.DatasetID) {
 	for _, id := range news {
 		for gid, g := range e.grids {
 			if g.reads != nil && (g.reads.datasets == nil || slices.Contains(g.reads.datasets, id)) {
 				g.reads.news++
+				if slices.Contains(marked, id) {
+					g.reads.marked++
+				}
 				g.reads.idle = ""
 				e.work.kick(gid)
 			}
@@ -106,9 +112,10 @@ func (e *Engine) tellReaders(news []store.DatasetID) {
 func (e *Engine) feed(ctx context.Context, job *jjm.GridJob, cut *cutting) error {
 	e.mem.RLock()
 	r := e.grids[job.ID].reads
+	marked := r.marked
 	e.mem.RUnlock()
 	f := r.feed
-	if f == nil || f.made != job.Step.Made || !bytes.Equal(f.carry, job.Step.Carry) {
+	if f == nil || f.marked != marked || f.made != job.Step.Made || !bytes.Equal(f.carry, job.Step.Carry) {
 		var err error
 		if f, err = e.startFeed(ctx, job, cut); err != nil {
 			return fmt.Errorf("generate grid job %s: %w", job.ID, err)
@@ -131,6 +138,9 @@ func (e *Engine) feed(ctx context.Context, job *jjm.GridJob, cut *cutting) error
 	stored := false
 	err = e.change(ctx, "generate", func(c *change) error {
 		g := c.grid(job.ID)
+		if c.e.grids[job.ID] != nil && c.e.grids[job.ID].reads.marked != f.marked {
+			return nil // some of these files cannot be read any more
+		}
 		if g == nil || g.Step.Made != f.made || !bytes.Equal(g.Step.Carry, f.carry) || g.Step.Closed {
 			return nil // overtaken: look again
 		}
@@ -219,23 +229,27 @@ func (e *Engine) startFeed(ctx context.Context, job *jjm.GridJob, cut *cutting) 
 	if err != nil {
 		return nil, err
 	}
+	work.Queue = cut.Work.Queue
 	carry := firstCarry(&job.Spec)
 	if len(job.Step.Carry) > 0 {
 		if err := json.Unmarshal(job.Step.Carry, &carry); err != nil {
 			return nil, jjm.Errorf(jjm.Internal, "carry: %w", err)
 		}
 	}
-	if len(job.Step.Carry) == 0 && f.complete {
-		if err := e.countFirst(cut, work); err != nil {
-			return nil, err
-		}
+	if err := e.countFirst(job, cut, work); err != nil {
+		return nil, err
 	}
 	f.cutting, err = cut.splitter.Start(work, cut.Params, carry)
 	return f, err
 }
 
-// countFirst refuses a cutting that makes too many local jobs before it makes any.
-func (e *Engine) countFirst(cut *cutting, work split.Work) error {
+// countFirst refuses a cutting of the files that are there which makes too many
+// local jobs, before it makes any of them. Where some are made already,
+// [Engine.feed] finds out on the way.
+func (e *Engine) countFirst(job *jjm.GridJob, cut *cutting, work split.Work) error {
+	if job.Step.Made > 0 {
+		return nil
+	}
 	n, err := cut.splitter.Count(work, cut.Params)
 	if err == nil && n > int64(e.conf().MaxLocalJobs) {
 		err = jjm.Errorf(jjm.Invalid, "it would make %d local jobs; this site allows %d (engine.max_local_jobs): make larger parts", n, e.conf().MaxLocalJobs)
@@ -257,7 +271,7 @@ func (e *Engine) knowInputs(ctx context.Context, id jjm.GridID, f *feed) error {
 	for _, in := range inputs {
 		r.datasets = append(r.datasets, in.Dataset)
 	}
-	f.news = r.news
+	f.news, f.marked = r.news, r.marked
 	return nil
 }
 
@@ -286,8 +300,14 @@ func (e *Engine) workOf(ctx context.Context, job *jjm.GridJob, f *feed) (split.W
 			continue
 		}
 		s := split.Stream{Dataset: jjm.Dataset{Name: in.Name, Attributes: in.Attributes, Closed: in.Closed}}
-		err := e.store.Files(ctx, in.Dataset, 0, 0, func(_ int64, file jjm.File) error {
-			s.Files = append(s.Files, file)
+		marks, err := e.store.Marks(ctx, in.Dataset)
+		if err != nil {
+			return work, err
+		}
+		err = e.store.Files(ctx, in.Dataset, 0, 0, func(n int64, file jjm.File) error {
+			if marks[n] == jjm.FileReady {
+				s.Files = append(s.Files, file)
+			}
 			return nil
 		})
 		if err != nil {

@@ -50,8 +50,18 @@ func (c *change) succeed(l *jjm.LocalJob) error {
 	if !again {
 		return nil
 	}
+	gone, err := c.e.store.Unreadable(c.ctx, l.ID.Grid, in.Input.Files)
+	if err != nil {
+		return err
+	}
+	part := l.Part
+	if part.Input = in.Input; len(gone) > 0 {
+		if part = readable(part, gone); part.Count == 0 {
+			return nil // nothing of it can be done
+		}
+	}
 	g := c.grid(l.ID.Grid)
-	part, err := anew(g, l.Part, in.Input)
+	part, err = anew(g, part)
 	if err != nil {
 		return fmt.Errorf("local job %s: %w", l.ID, err)
 	}
@@ -69,7 +79,8 @@ func (c *change) succeed(l *jjm.LocalJob) error {
 
 // anew gives the same part with the next numbers of its step; its seed and
 // sequence number go back to their pools, from which the new part takes its own.
-func anew(g *jjm.GridJob, p jjm.Part, in *jjm.PartInput) (jjm.Part, error) {
+func anew(g *jjm.GridJob, p jjm.Part) (jjm.Part, error) {
+	in := p.Input
 	var carry split.Carry
 	if err := json.Unmarshal(g.Step.Carry, &carry); err != nil {
 		return p, jjm.Errorf(jjm.Internal, "carry: %w", err)

@@ -13,14 +13,18 @@ import (
 	"jjm/store"
 )
 
-// checkDone holds the work of a grid job that reads datasets against the ledger
-// and what its local jobs report, before it is called done: what does not prove is
-// not done.
+// checkDone holds the work of a grid job against the ledger and what its local
+// jobs report, before it is called done: what does not prove is not done. Work
+// whose local jobs report no count is assumed to be done.
 func (e *Engine) checkDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error {
-	if len(job.Spec.Datasets) == 0 || job.Status != jjm.Done {
+	if job.Status != jjm.Done {
 		return nil
 	}
-	t, err := e.task(ctx, job)
+	t, err := e.taskOf(ctx, job)
+	if k := jjm.KindOf(err); k == jjm.Invalid || k == jjm.Gone {
+		facts.Unproven = fmt.Sprintf("what there was to do cannot be told any more: %v", err)
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("verify grid job %s: %w", job.ID, err)
 	}
@@ -33,6 +37,15 @@ func (e *Engine) checkDone(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 		facts.Unproven = report.Why
 	}
 	return nil
+}
+
+// taskOf is task for a live grid job, whose cutting is remembered.
+func (e *Engine) taskOf(ctx context.Context, job *jjm.GridJob) (*task, error) {
+	cut, err := e.cuttingOf(job)
+	if err != nil {
+		return nil, err
+	}
+	return e.taskBy(ctx, job, &cut.Cutting)
 }
 
 // readFiles makes the task one of the files of a dataset.
@@ -51,11 +64,11 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 	}
 	t.events = func(l *jjm.LocalJob) int64 { return owned[l.ID.N] }
 	t.files = stream(func(fn func(cover.File) error) error {
-		return s.InputFiles(ctx, job.ID, 0, func(n int64, state jjm.FileState, f jjm.File) error {
-			if state == jjm.FileMissing || state == jjm.FileLost || state == jjm.FileBroken {
-				state = jjm.FileDropped // not to be processed
+		return s.InputFiles(ctx, job.ID, 0, func(n int64, state jjm.FileState, why string, f jjm.File) error {
+			if state == jjm.FileDropped {
+				why = "" // the splitter passed it over, and it is no part of the work
 			}
-			return fn(cover.File{N: n, LFN: f.LFN, State: state, Events: f.Events, Lumis: f.Lumis})
+			return fn(cover.File{N: n, LFN: f.LFN, State: state, Events: f.Events, Lumis: f.Lumis, GivenUp: why})
 		})
 	})
 	t.rows = func(ctx context.Context, fn func(cover.Row) error) error {

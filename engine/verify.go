@@ -129,11 +129,16 @@ func (e *Engine) task(ctx context.Context, job *jjm.GridJob) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &task{grid: job.ID, facts: cover.Facts{Made: job.Step.Made, Closed: job.Step.Closed, Over: job.Status.Final()}}
+	return e.taskBy(ctx, job, &cut)
+}
+
+// taskBy is task for a known cutting.
+func (e *Engine) taskBy(ctx context.Context, job *jjm.GridJob, cut *handlers.Cutting) (t *task, err error) {
+	t = &task{grid: job.ID, facts: cover.Facts{Made: job.Step.Made, Closed: job.Step.Closed, Over: job.Status.Final()}}
 	if t.facts.Unit, err = split.Unit(cut.Splitter); err != nil {
 		return nil, err
 	}
-	t.facts.Spans = spans(&cut)
+	t.facts.Spans = spans(cut)
 	t.rows = func(ctx context.Context, fn func(cover.Row) error) error {
 		return e.store.Owned(ctx, job.ID, 0, func(first, last int64, local int32) error {
 			return fn(cover.Row{First: first, Last: last, Local: local})
@@ -144,7 +149,7 @@ func (e *Engine) task(ctx context.Context, job *jjm.GridJob) (*task, error) {
 		return jjm.File{}, jjm.Errorf(jjm.Internal, "grid job %s reads no files: %s", job.ID, lfn)
 	}
 	if len(job.Spec.Datasets) > 0 {
-		err = t.readFiles(ctx, e.store, job, &cut)
+		err = t.readFiles(ctx, e.store, job, cut)
 	}
 	return t, err
 }

@@ -146,7 +146,7 @@ func TestGate_RefusesBadRequestsSayingWhy(t *testing.T) {
 		{"hostile dataset", `{"verb":"dataset","dataset":{"do":"add","name":"../a\n"}}`, "dataset.name"},
 		{"hostile file", `{"verb":"dataset","dataset":{"do":"add","name":"a","files":[{"lfn":"-rf"}]}}`, "minus sign"},
 		{"files to close", `{"verb":"dataset","dataset":{"do":"close","name":"a","files":[{"lfn":"b"}]}}`, "only add takes files"},
-		{"unknown deed", `{"verb":"dataset","dataset":{"do":"drop","name":"a"}}`, "want add, close or show"},
+		{"unknown deed", `{"verb":"dataset","dataset":{"do":"drop","name":"a"}}`, "want add, close, show or mark"},
 		{"unknown member", `{"verb":"lookup","ids":["1"]}`, "unknown member"},
 		{"a local job in lookup", `{"verb":"lookup","refs":["1.2"]}`, "want a grid job"},
 		{"traversal in an id", `{"verb":"record","refs":["../../etc"]}`, "want 12, 12.3"},

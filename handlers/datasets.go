@@ -8,6 +8,7 @@ import (
 	"jjm"
 	"jjm/internal/strict"
 	"jjm/split"
+	"jjm/split/jedi"
 )
 
 // Fits finds what a job file says of datasets, of cutting and of recovery that a
@@ -74,6 +75,10 @@ func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, 
 	if len(problems) == 0 {
 		problems = strict.DecodeMap(spec.Split.Params, "split.params", &p)
 	}
+	if p.Task.Dynamic() {
+		problems = append(problems, jjm.Problem{Field: "split.params.task.rule",
+			Text: "DY makes jobs that fill the least wall time of a queue, which jjm does not know: say with NE how many events a part has"})
+	}
 	return name, p, problems
 }
 
@@ -107,6 +112,18 @@ func (s Site) CutFiles(spec *jjm.Spec, own string, settings func(*split.Params))
 	return c, problems
 }
 
+// queueOf gives what is known of the queue that a job's parts will be for: they get
+// the wall time, disk and cores that the job file asks for, and so must fit into
+// them.
+func queueOf(spec *jjm.Spec) *jedi.Queue {
+	r := &spec.Request
+	q := &jedi.Queue{Cores: float64(r.Cores), MaxTime: r.Walltime.D().Seconds()}
+	if disk := float64(r.ScratchMB); disk > 0 {
+		q.MaxDirMB = &disk
+	}
+	return q
+}
+
 // Inline gives the work of a job whose files all stand in the job file; false if
 // some do not, or if more may come.
 func Inline(spec *jjm.Spec) (w split.Work, all bool) {
@@ -121,6 +138,6 @@ func Inline(spec *jjm.Spec) (w split.Work, all bool) {
 		w.Secondary = append(w.Secondary, split.Stream{Files: d.Files,
 			Dataset: jjm.Dataset{Name: d.Name, Attributes: d.Attributes, Closed: !d.Open}})
 	}
-	w.Closed = true
+	w.Closed, w.Queue = true, queueOf(spec)
 	return w, all && len(spec.Datasets) > 0
 }

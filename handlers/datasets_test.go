@@ -1,8 +1,10 @@
 package handlers_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"jjm"
 	"jjm/handlers"
@@ -55,6 +57,7 @@ func TestSplitOf(t *testing.T) {
 		{"one that reads no files", spec("GaussSplitter", nil, false), "", 0, "split.by: \"GaussSplitter\" makes its work itself"},
 		{"a setting of another", spec("FileBased", map[string]any{"lumis_per_job": 2}, false), "", 0, "split.params.lumis_per_job: split by FileBased: it does not read"},
 		{"a wrong value", spec("FileBased", map[string]any{"files_per_job": "two"}, false), "", 0, "split.params.files_per_job: want a whole number"},
+		{"events by the queue's time", spec("JEDI", map[string]any{"task": map[string]any{"rule": "DY=1,MX=100"}}, false), "", 0, "split.params.task.rule: DY"},
 		{"secondary datasets", spec("", nil, true), "", 0, "datasets[1].secondary: split by FileBased reads no secondary datasets"},
 		{"secondary datasets of JEDI", spec("JEDI", nil, true), split.JEDI, 0, ""},
 	} {
@@ -67,5 +70,41 @@ func TestSplitOf(t *testing.T) {
 		case len(problems) > 0 || by != c.by || p.FilesPerJob != c.files:
 			t.Errorf("%s: %s with %d files, %v", c.name, by, p.FilesPerJob, problems)
 		}
+	}
+}
+
+// JEDI's jobs fit into the wall time and the disk that the job file asks for.
+func TestInline_JEDIJobsFitWhatIsAskedFor(t *testing.T) {
+	count := func(r jjm.Request) int64 {
+		d := jjm.DatasetInput{Name: "raw"}
+		for i := range 20 {
+			d.Files = append(d.Files, jjm.File{LFN: fmt.Sprint(i), Size: 100 << 20, Events: 100})
+		}
+		s := &jjm.Spec{Request: r, Datasets: []jjm.DatasetInput{d},
+			Split: &jjm.Splitting{By: "JEDI", Params: map[string]any{"task": map[string]any{"wall_time": 1.0}}}}
+		_, p, problems := handlers.SplitOf(s, "", nil)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		work, _ := handlers.Inline(s)
+		sp, err := split.Get(split.JEDI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, _, _, err := sp.Cut(work, split.Limits{}, p, split.Carry{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int64(len(parts))
+	}
+	if n := count(jjm.Request{}); n != 1 {
+		t.Errorf("nothing is asked for: %d parts, want 1", n)
+	}
+	// A second for each MB: 100 s a file.
+	if n := count(jjm.Request{Walltime: jjm.Duration(500 * time.Second)}); n != 4 {
+		t.Errorf("500 s are asked for: %d parts, want 4 of 5 files", n)
+	}
+	if n := count(jjm.Request{ScratchMB: 3000}); n != 2 {
+		t.Errorf("3000 MB are asked for, and 1500 of them are for output: %d parts, want 2, of 15 files and of 5", n)
 	}
 }

@@ -103,6 +103,12 @@ func (tx *Tx) dataset(id DatasetID) (d Dataset, err error) {
 	return d, nil
 }
 
+// FilesIn gives how many files a dataset has.
+func (tx *Tx) FilesIn(id DatasetID) (int64, error) {
+	d, err := tx.dataset(id)
+	return d.Files, err
+}
+
 // fileMore is what few files have, as JSON.
 type fileMore struct {
 	Lumis     [][3]uint32 `json:"lumis,omitempty"` // run, first, last

@@ -49,7 +49,7 @@ func (tx *Tx) master(id jjm.GridID, step int) (DatasetID, error) {
 func stepArgs(id jjm.GridID, step int) args { return args{}.int(int64(id)).int(int64(step)) }
 
 // NoticeFiles lets a step take notice of at most limit files of its master
-// dataset that came since it last did: they are ready. It says how many there
+// dataset that came since it last did: they are ready, or what their marks say. It says how many there
 // were, and whether no more will come: the dataset is closed and all of it was
 // noticed.
 func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete bool, err error) {
@@ -68,6 +68,11 @@ func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete
 	to := min(d.Files, seen+int64(limit))
 	_, err = tx.exec("INSERT INTO input_files (grid, step, file) SELECT ?, ?, n FROM files WHERE dataset = ? AND n >= ? AND n < ? ORDER BY n",
 		stepArgs(id, step).int(int64(master)).int(seen).int(to))
+	if err == nil {
+		_, err = tx.exec(`UPDATE input_files SET avail = 0, state = m.state, why = m.reason FROM file_marks AS m
+			WHERE m.dataset = ?3 AND m.file >= ?4 AND m.file < ?5 AND input_files.grid = ?1 AND input_files.step = ?2 AND input_files.file = m.file`,
+			stepArgs(id, step).int(int64(master)).int(seen).int(to))
+	}
 	if err != nil {
 		return 0, false, tx.fail(err, "notice files for grid job %d", id)
 	}
@@ -87,7 +92,8 @@ func (tx *Tx) CutFiles(id jjm.GridID, step int, files []int64) error {
 
 // setFile changes the row of a file, and then its state if that follows: a file
 // none of which can be cut any more, and none of whose pieces is on its way, is
-// finished, or failed if a piece was lost. The changes are given as SQL.
+// finished, or failed if a piece was lost; what its mark says if it has one. The
+// changes are given as SQL.
 func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ...int64) error {
 	a := args{}
 	for _, v := range values {
@@ -100,7 +106,8 @@ func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ..
 		err = jjm.Errorf(jjm.Internal, "the step never took notice of it")
 	}
 	if err == nil {
-		_, err = tx.exec("UPDATE input_files SET state = CASE lost WHEN 0 THEN 2 ELSE 3 END"+where+
+		_, err = tx.exec("UPDATE input_files SET state = CASE lost WHEN 0 THEN 2 ELSE coalesce((SELECT m.state"+markOfFile+"), 3) END,"+
+			" why = CASE lost WHEN 0 THEN why ELSE coalesce((SELECT m.reason"+markOfFile+"), why) END"+where+
 			" AND avail = 0 AND open = 0 AND state < 2", key(nil))
 	}
 	if err != nil {
@@ -108,6 +115,10 @@ func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ..
 	}
 	return nil
 }
+
+// markOfFile finds the mark of the file of a row of input_files.
+const markOfFile = ` FROM inputs AS i JOIN file_marks AS m ON m.dataset = i.dataset AND m.file = input_files.file
+	WHERE i.grid = input_files.grid AND i.step = input_files.step AND i.master = 1`
 
 // Drop is a file that gets no part.
 type Drop struct {
@@ -242,17 +253,18 @@ func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, er
 }
 
 // InputFiles calls fn for the files of the master dataset that a step took notice
-// of, in order, with what has become of them. An error of fn ends it and comes
+// of, in order, with what has become of them, and why the step gave them up, ""
+// unless it did so with the file as a whole. An error of fn ends it and comes
 // back as it is.
-func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int, fn func(n int64, state jjm.FileState, f jjm.File) error) error {
+func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int, fn func(n int64, state jjm.FileState, why string, f jjm.File) error) error {
 	var stop error // of fn
 	err := s.view(ctx, func(c *conn) error {
-		return c.query(ctx, "SELECT "+fileColumns+`, a.state FROM input_files AS a JOIN files AS f ON f.n = a.file
+		return c.query(ctx, "SELECT "+fileColumns+`, a.state, a.why FROM input_files AS a JOIN files AS f ON f.n = a.file
 			AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)
 			WHERE a.grid = ?1 AND a.step = ?2 ORDER BY a.file`, stepArgs(id, step), func(r row) error {
 			f, err := scanFile(r)
 			if err == nil {
-				stop = fn(r.int(0), jjm.FileState(r.int(9)), f)
+				stop = fn(r.int(0), jjm.FileState(r.int(9)), r.text(10), f)
 				err = stop
 			}
 			return err
@@ -267,15 +279,15 @@ func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int, fn func
 	return nil
 }
 
-// OwnedEvents gives, by local job, how many events the whole files have that it
-// owns now; local jobs of which one file's are not known are left out.
+// OwnedEvents gives, by local job, how many events it owns now, of ranges and of
+// whole files; local jobs of which one file's are not known are left out.
 func (s *Store) OwnedEvents(ctx context.Context, id jjm.GridID) (map[int32]int64, error) {
 	out := map[int32]int64{}
 	err := s.view(ctx, func(c *conn) error {
-		return c.query(ctx, `SELECT c.local, sum(f.events), min(f.events) FROM cover_input AS c
+		return c.query(ctx, `SELECT c.local, sum(CASE WHEN c.last < 9223372036854775807 THEN c.last + 1 ELSE f.events END - c.first), min(f.events - c.first) FROM cover_input AS c
 			JOIN inputs AS i ON i.grid = c.grid AND i.step = c.step AND i.master = 1
 			JOIN files AS f ON f.dataset = i.dataset AND f.n = c.file
-			WHERE c.grid = ? AND c.run = -1 AND c.first = 0 AND c.last = 9223372036854775807 AND c.released = 0
+			WHERE c.grid = ? AND c.run = -1 AND c.released = 0
 			GROUP BY c.local`, args{}.int(int64(id)), func(r row) error {
 			if r.int(2) > 0 {
 				out[int32(r.int(0))] = r.int(1)

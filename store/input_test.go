@@ -22,6 +22,7 @@ type model struct {
 	owner []int // -1 = nobody
 	jobs  []jjm.LocalJob
 	next  int64
+	marks map[int]jjm.FileState
 }
 
 func (m *model) update(t *rapid.T, fn func(*Tx) error) {
@@ -40,7 +41,7 @@ func (m *model) notice(t *rapid.T) {
 	n := rapid.IntRange(1, 5).Draw(t, "limit")
 	m.update(t, func(tx *Tx) error { _, _, err := tx.NoticeFiles(m.g.ID, 0, n); return err })
 	for range min(n, m.files-len(m.state)) {
-		m.state, m.owner = append(m.state, jjm.FileReady), append(m.owner, -1)
+		m.state, m.owner = append(m.state, m.marks[len(m.state)]), append(m.owner, -1)
 	}
 }
 
@@ -123,10 +124,35 @@ func (m *model) end(t *rapid.T) {
 		case l.State == jjm.Completed:
 			m.state[i] = jjm.FileFinished
 		case back:
-			m.state[i], m.owner[i] = jjm.FileReady, -1
+			m.state[i], m.owner[i] = m.marks[i], -1
+		case m.marks[i] != 0:
+			m.state[i] = m.marks[i]
 		default:
 			m.state[i] = jjm.FileFailed
 		}
+	}
+}
+
+// mark says of a file, whatever became of it, that it cannot be read.
+func (m *model) mark(t *rapid.T) {
+	if m.files == 0 {
+		return
+	}
+	i := rapid.IntRange(0, m.files-1).Draw(t, "file")
+	state := rapid.SampledFrom([]jjm.FileState{jjm.FileMissing, jjm.FileLost, jjm.FileBroken}).Draw(t, "state")
+	m.update(t, func(tx *Tx) error {
+		got, err := tx.MarkFiles(m.d, []Mark{{LFN: sampleFiles(i, 1)[0].LFN, State: state}}, "alice", "the disk is gone")
+		if err == nil && (len(got) != 1 || got[0].File != int64(i) || got[0].Before != m.marks[i]) {
+			err = fmt.Errorf("%+v, was marked %v", got, m.marks[i])
+		}
+		return err
+	})
+	if m.marks[i] != 0 {
+		return
+	}
+	m.marks[i] = state
+	if i < len(m.state) && m.state[i] == jjm.FileReady {
+		m.state[i] = state
 	}
 }
 
@@ -209,9 +235,9 @@ func TestInputs_BehaveAsTheModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names++
 		d := dataset(t, s, fmt.Sprintf("d%d", names), 0)
-		m := &model{s: s, d: d, g: reader(t, s, d)}
+		m := &model{s: s, d: d, g: reader(t, s, d), marks: map[int]jjm.FileState{}}
 		rt.Repeat(map[string]func(*rapid.T){
-			"": m.check, "add": m.add, "notice": m.notice, "cut": m.cut, "steal": m.steal, "end": m.end, "drop": m.drop,
+			"": m.check, "add": m.add, "notice": m.notice, "cut": m.cut, "steal": m.steal, "end": m.end, "drop": m.drop, "mark": m.mark,
 		})
 	})
 	if err := s.Check(context.Background()); err != nil {

@@ -265,10 +265,19 @@ func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
 // GiveBack takes from failed or killed local jobs what they owned of files,
 // after [Tx.EndInputs]; the ledger remembers it. A file that was owned whole can be
 // cut again; of one that was cut in pieces only the same piece can be owned anew.
-// A local job that owns nothing, or is not failed or killed, is refused.
+// Of a marked file nothing can be cut or owned again. A local job that owns nothing,
+// or is not failed or killed, is refused.
 func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 	now := jjm.At(tx.s.o.Now())
+	masters := map[jjm.GridID]DatasetID{}
 	for _, id := range ids {
+		if _, known := masters[id.Grid]; !known {
+			master, err := tx.master(id.Grid, 0)
+			if err != nil {
+				return tx.fail(err, "give back files of grid job %s", id.Grid)
+			}
+			masters[id.Grid] = master
+		}
 		files, err := tx.ownedBy(id)
 		if err == nil && len(files) == 0 {
 			err = jjm.Errorf(jjm.Conflict, "it owns nothing of files")
@@ -281,6 +290,11 @@ func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 			return tx.fail(err, "give back the files of local job %s", id)
 		}
 		for _, n := range sortedKeys(files) {
+			if mark, err := tx.markOf(masters[id.Grid], n); err != nil {
+				return tx.fail(err, "give back the files of local job %s", id)
+			} else if mark != jjm.FileReady {
+				continue
+			}
 			set := "lost = lost - ?, state = CASE state WHEN 3 THEN 1 ELSE state END"
 			if files[n].whole {
 				set = "lost = lost - ?, state = 0, avail = 1"

@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"jjm"
 )
@@ -12,17 +14,24 @@ const (
 	DatasetAdd   = "add"
 	DatasetClose = "close"
 	DatasetShow  = "show"
+	DatasetMark  = "mark"
 )
 
 // Dataset is a wish about the datasets of an account.
 type Dataset struct {
-	Do string `json:"do"` // add, close, show
+	Do string `json:"do"` // add, close, show, mark
 	// Name is the dataset's; show without one means all.
 	Name string `json:"name,omitempty"`
 	// UID is whose it is, the caller's own unless an administrator says another.
 	UID *int `json:"uid,omitempty"`
 	// Files are those to add, at most MaxFiles in one request.
 	Files []jjm.File `json:"files,omitempty"`
+	// LFNs are the files to mark, at most MaxFiles in one request, State is missing,
+	// lost or broken, and Reason why. DryRun only says what it would do.
+	LFNs   []string `json:"lfns,omitempty"`
+	State  string   `json:"state,omitempty"`
+	Reason string   `json:"reason,omitempty"`
+	DryRun bool     `json:"dry_run,omitempty"`
 }
 
 // MaxFiles is the most files of one request to add some.
@@ -33,8 +42,20 @@ type Datasets struct {
 	// Added is how many of the files were new, Changed whether a close was news.
 	Added   int  `json:"added"`
 	Changed bool `json:"changed,omitempty"`
+	// Marked are the files of a mark, in the order asked for.
+	Marked []MarkedFile `json:"marked,omitempty"`
 	// Shown are those asked for; after add and close the one it was about.
 	Shown []DatasetState `json:"shown"`
+}
+
+// MarkedFile is what marking a file came to.
+type MarkedFile struct {
+	LFN string `json:"lfn"`
+	// State is what it is marked as; Before says that it was already.
+	State  string `json:"state"`
+	Before bool   `json:"before,omitempty"`
+	// Locals are local jobs, not over yet, that own some of it: they go on.
+	Locals []string `json:"locals,omitempty"`
 }
 
 // DatasetState is a dataset, and who reads it.
@@ -69,8 +90,8 @@ func (d *Dataset) check() error {
 	switch {
 	case d == nil:
 		return jjm.Errorf(jjm.Invalid, "dataset: member dataset is missing: want {\"do\",\"name\"}")
-	case !slices.Contains([]string{DatasetAdd, DatasetClose, DatasetShow}, d.Do):
-		return jjm.Errorf(jjm.Invalid, "dataset.do %.40q: want add, close or show", d.Do)
+	case !slices.Contains([]string{DatasetAdd, DatasetClose, DatasetShow, DatasetMark}, d.Do):
+		return jjm.Errorf(jjm.Invalid, "dataset.do %.40q: want add, close, show or mark", d.Do)
 	case d.Do != DatasetAdd && len(d.Files) > 0:
 		return jjm.Errorf(jjm.Invalid, "dataset.files: only add takes files")
 	case len(d.Files) > MaxFiles:
@@ -81,10 +102,34 @@ func (d *Dataset) check() error {
 			return jjm.Errorf(jjm.Invalid, "dataset.name: %s", wrong)
 		}
 	}
+	if err := d.checkMark(); err != nil {
+		return err
+	}
 	for i := range d.Files {
 		if ps := d.Files[i].Problems(); len(ps) > 0 {
 			return fmt.Errorf("dataset.files[%d]: %w", i, ps.Err())
 		}
+	}
+	return nil
+}
+
+// checkMark finds what is wrong with what only mark takes.
+func (d *Dataset) checkMark() error {
+	if d.Do != DatasetMark {
+		if len(d.LFNs) > 0 || d.State != "" || d.Reason != "" || d.DryRun {
+			return jjm.Errorf(jjm.Invalid, "dataset: lfns, state, reason and dry_run go with mark only")
+		}
+		return nil
+	}
+	switch {
+	case !slices.Contains([]string{"missing", "lost", "broken"}, d.State):
+		return jjm.Errorf(jjm.Invalid, "dataset.state %.40q: want missing, lost or broken", d.State)
+	case len(d.LFNs) == 0 || len(d.LFNs) > MaxFiles:
+		return jjm.Errorf(jjm.Invalid, "dataset.lfns: %d of them: want 1 to %d in one request", len(d.LFNs), MaxFiles)
+	case d.Reason == "" && !d.DryRun:
+		return jjm.Errorf(jjm.Invalid, "dataset.reason is missing: say why, for those who read it later")
+	case len(d.Reason) > maxReason || strings.ContainsFunc(d.Reason, unicode.IsControl):
+		return jjm.Errorf(jjm.Invalid, "dataset.reason: want one line of at most %d bytes", maxReason)
 	}
 	return nil
 }

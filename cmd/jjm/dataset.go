@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"jjm"
 	"jjm/catalogue"
@@ -14,14 +15,19 @@ import (
 // dataset adds files to a dataset, closes it, or shows some.
 type dataset struct {
 	place
-	UID   int
-	JSON  bool
-	Words []string
+	UID  int
+	JSON bool
+	// Reason and Dry go with mark.
+	Reason string
+	Dry    bool
+	Words  []string
 }
 
 func (d *dataset) flags(fs *flag.FlagSet) {
 	d.place.flags(fs)
 	fs.IntVar(&d.UID, "uid", -1, "For administrators: datasets of the account with this `UID`.")
+	fs.StringVar(&d.Reason, "reason", "", "mark: `WHY` the files cannot be read.")
+	fs.BoolVar(&d.Dry, "dry-run", false, "mark: only say what it would do.")
 	fs.BoolVar(&d.JSON, "json", false, "One JSON object per line.")
 }
 
@@ -29,11 +35,12 @@ func (d *dataset) take(words []string) { d.Words = words }
 
 func datasetCommand() command {
 	return command{
-		name: "dataset", args: "DO [NAME [FILE]]", min: 1, max: 3,
-		summary: "Add files to a dataset, close it, or show some",
-		detail: "DO is add NAME FILE, add NAME - (standard input), close NAME, or show [NAME]. add reads a list of files, JSON lines or, from a FILE that ends in .csv, CSV with a header; a dataset that is not there is made. " +
+		name: "dataset", args: "DO [NAME [FILE]]", min: 1, max: -1,
+		summary: "Add files to a dataset, close it, mark lost ones, or show some",
+		detail: "DO is add NAME FILE, add NAME - (standard input), close NAME, mark NAME LFN... missing|lost|broken, or show [NAME]. add reads a list of files, JSON lines or, from a FILE that ends in .csv, CSV with a header; a dataset that is not there is made. " +
 			"Files that it has already are left as they are. A list with a mistake adds nothing. close says that no more will come: the grid jobs that read it end " +
-			"once all of it is processed. add prints NAME and how many files were new, close NAME closed or NAME no-change.",
+			"once all of it is processed. mark says, for good, that files cannot be read: no local job is made for them any more, and the grid jobs that lack them end finished and not done. " +
+			"A local job that owns one goes on, and if it completes, the file was processed all the same. mark needs --reason, and with --dry-run changes nothing; it prints LFN STATE for each file, then the local jobs that own it. add prints NAME and how many files were new, close NAME closed or NAME no-change.",
 		example: "jjm dataset add raw files.jsonl",
 		make:    func() verb { return &dataset{} },
 	}
@@ -49,10 +56,12 @@ func (d *dataset) run(c *cli) error {
 		return d.add(c, name, d.Words[2])
 	case d.Words[0] == wire.DatasetClose && len(d.Words) == 2:
 		return d.close(c, name)
+	case d.Words[0] == wire.DatasetMark && len(d.Words) > 3:
+		return d.mark(c, name, d.Words[2:len(d.Words)-1], d.Words[len(d.Words)-1])
 	case d.Words[0] == wire.DatasetShow && len(d.Words) < 3:
 		return d.show(c, name)
 	}
-	return usage("want add NAME FILE, add NAME -, close NAME, show or show NAME; see jjm dataset --help")
+	return usage("want add NAME FILE, add NAME -, close NAME, mark NAME LFN... missing|lost|broken, show or show NAME; see jjm dataset --help")
 }
 
 // wish puts a request.
@@ -135,6 +144,32 @@ func (d *dataset) close(c *cli, name string) error {
 	}
 	_, err = fmt.Fprintf(c.out, "%s %s\n", field(name), word)
 	return err
+}
+
+// mark says of files that they cannot be read.
+func (d *dataset) mark(c *cli, name string, lfns []string, state string) error {
+	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: lfns, State: state, Reason: d.Reason, DryRun: d.Dry})
+	if err != nil {
+		return err
+	}
+	for _, m := range got.Marked {
+		if d.JSON {
+			err = c.printJSON(m)
+		} else {
+			text := field(m.LFN) + " " + m.State
+			if m.Before {
+				text += " no-change"
+			}
+			if len(m.Locals) > 0 {
+				text += " owned by " + strings.Join(m.Locals, " ")
+			}
+			_, err = fmt.Fprintln(c.out, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *dataset) show(c *cli, name string) error {

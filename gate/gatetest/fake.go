@@ -604,6 +604,9 @@ func (f *Fake) Dataset(ctx context.Context, c gate.Caller, d wire.Dataset) (wire
 		}
 		f.sets[d.Name] = state
 	}
+	for _, lfn := range d.LFNs {
+		out.Marked = append(out.Marked, wire.MarkedFile{LFN: lfn, State: d.State, Locals: []string{"1.0"}})
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.sets)) {
 		if d.Name == "" || d.Name == name {
 			out.Shown = append(out.Shown, f.sets[name])

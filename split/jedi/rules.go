@@ -31,11 +31,15 @@ func (t *Task) Rules(q *Queue, o Options) Rules {
 	r.DirectIO = q.DirectIO
 	r.MaxSize, r.MaxDisk = t.maxSize(&r, q, o, size), inBytes(q.MaxDirMB, 0)
 	r.MaxWalltime = t.maxWalltime(q, o)
-	if q.MinTime > 0 && t.number("DY") != nil {
+	if q.MinTime > 0 && t.Dynamic() {
 		r.Dynamic, r.MinWalltime, r.MaxEvents = true, &q.MinTime, t.number("MX")
 	}
 	return r
 }
+
+// Dynamic says that the number of events of a job is to follow the least wall time
+// of its queue.
+func (t *Task) Dynamic() bool { return t.number("DY") != nil }
 
 // jobRules are those of jobs that process; it gives the size asked for.
 func (t *Task) jobRules(r *Rules, o Options) *float64 {

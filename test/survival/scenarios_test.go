@@ -20,11 +20,13 @@ import (
 func elsewhere() map[string]string {
 	const twoPhase = "only two-phase batch systems take bulks held and release them"
 	const datasets = "datasets_test.go goes there"
+	const marks = "a mark is one transaction that nothing follows; the engine's own crash tests come there"
 	const holds = "the embedded batch system holds no job; the engine's own crash tests come there"
 	return map[string]string{"release.before-commit": twoPhase, "release.after-commit": twoPhase,
 		"notice.before-commit": datasets, "notice.after-commit": datasets,
 		"dataset-add.before-commit": datasets, "dataset-add.after-commit": datasets,
 		"dataset-close.before-commit": datasets, "dataset-close.after-commit": datasets,
+		"dataset-mark.before-commit": marks, "dataset-mark.after-commit": marks,
 		"hold.before-commit": holds, "hold.after-commit": holds, "hold.acted": holds,
 		"hold-done.before-commit": holds, "hold-done.after-commit": holds}
 }

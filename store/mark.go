@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+
+	"jjm"
+)
+
+// Mark says of a file of a dataset that it cannot be read.
+type Mark struct {
+	LFN   string
+	State jjm.FileState // missing, lost or broken
+}
+
+// Marked says what a mark came to.
+type Marked struct {
+	Mark
+	// File is its number in the dataset. Before is what it was marked as already,
+	// in which case nothing changed; [jjm.FileReady] if it was not.
+	File   int64
+	Before jjm.FileState
+}
+
+// MarkFiles marks files of a dataset, and takes them out of what steps that read it
+// can still cut. Local jobs keep what they own: if they complete, it was processed
+// all the same; if they fail, the file gets the state of its mark. A file with a
+// mark keeps it; one that the dataset does not have is Gone, and nothing is marked.
+func (tx *Tx) MarkFiles(id DatasetID, marks []Mark, actor, reason string) ([]Marked, error) {
+	out := make([]Marked, 0, len(marks))
+	for _, m := range marks {
+		one := Marked{Mark: m}
+		var err error
+		if one.File, err = tx.fileOf(id, m.LFN); err == nil && one.File < 0 {
+			err = jjm.Errorf(jjm.Gone, "the dataset has no such file")
+		}
+		if err == nil {
+			one.Before, err = tx.markOf(id, one.File)
+		}
+		if err == nil && one.Before == jjm.FileReady {
+			err = tx.mark(id, &one, actor, reason)
+		}
+		if err != nil {
+			return nil, tx.fail(err, "mark file %.80q as %s", m.LFN, m.State)
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// markOf gives the mark of a file, jjm.FileReady if it has none.
+func (tx *Tx) markOf(id DatasetID, file int64) (state jjm.FileState, err error) {
+	err = tx.c.query(tx.ctx, "SELECT state FROM file_marks WHERE dataset = ? AND file = ?", args{}.int(int64(id)).int(file), func(r row) error {
+		state = jjm.FileState(r.int(0))
+		return nil
+	})
+	return state, err
+}
+
+// mark stores one mark. What is begun of the file and not wholly owned loses the
+// rest, as if a local job had failed with it.
+func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
+	_, err := tx.exec("INSERT INTO file_marks (dataset, file, state, time, actor, reason) VALUES (?, ?, ?, ?, ?, ?)",
+		args{}.int(int64(id)).int(m.File).int(int64(m.State)).int(int64(jjm.At(tx.s.o.Now()))).text(actor).text(reason))
+	if err != nil {
+		return err
+	}
+	const among = ` WHERE file = ? AND (grid, step) IN (SELECT i.grid, i.step FROM inputs AS i JOIN grid_jobs AS g ON g.id = i.grid
+		WHERE i.dataset = ? AND i.master = 1 AND g.status NOT IN (6, 7, 8, 9, 11))`
+	key := func(a args) args { return a.int(m.File).int(int64(id)) }
+	_, err = tx.exec("UPDATE input_files SET state = ?, avail = 0, why = ?"+among+" AND state = 0", key(args{}.int(int64(m.State)).text(reason)))
+	if err == nil {
+		_, err = tx.exec("UPDATE input_files SET avail = 0, lost = lost + 1, why = ?"+among+" AND state = 1 AND avail = 1", key(args{}.text(reason)))
+	}
+	if err == nil {
+		_, err = tx.exec("UPDATE input_files SET state = ?"+among+" AND state = 1 AND avail = 0 AND open = 0 AND lost > 0", key(args{}.int(int64(m.State))))
+	}
+	return err
+}
+
+// Marks gives, by number, the marked files of a dataset.
+func (s *Store) Marks(ctx context.Context, id DatasetID) (map[int64]jjm.FileState, error) {
+	out := map[int64]jjm.FileState{}
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, "SELECT file, state FROM file_marks WHERE dataset = ?", args{}.int(int64(id)), func(r row) error {
+			out[r.int(0)] = jjm.FileState(r.int(1))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the marks of dataset %d", id)
+	}
+	return out, nil
+}
+
+// Owner is a local job that owns some of a file.
+type Owner struct {
+	Local jjm.LocalID
+	File  int64
+}
+
+// Owners gives the local jobs that are not over and own some of files of a dataset,
+// which are given as the keys of a map.
+func (s *Store) Owners(ctx context.Context, id DatasetID, files map[int64]int) (all []Owner, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		for n := range files {
+			err := c.query(ctx, `SELECT DISTINCT c.grid, c.local FROM inputs AS i JOIN cover_input AS c ON c.grid = i.grid AND c.step = i.step AND c.file = ?
+				AND c.released = 0 JOIN local_jobs AS l ON l.grid = c.grid AND l.n = c.local AND l.state NOT IN (5, 6, 7)
+				WHERE i.dataset = ? AND i.master = 1 ORDER BY c.grid, c.local`, args{}.int(n).int(int64(id)), func(r row) error {
+				all = append(all, Owner{jjm.LocalID{Grid: jjm.GridID(r.int(0)), N: int32(r.int(1))}, n})
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.fail(err, "read who owns files of dataset %d", id)
+	}
+	return all, nil
+}
+
+// Unreadable gives those of some files of the master dataset of a grid job that are
+// marked.
+func (s *Store) Unreadable(ctx context.Context, id jjm.GridID, lfns []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	err := s.view(ctx, func(c *conn) error {
+		none, err := c.number("SELECT NOT EXISTS (SELECT 1 FROM inputs AS i JOIN file_marks AS m ON m.dataset = i.dataset WHERE i.grid = ? AND i.master = 1)",
+			args{}.int(int64(id)))
+		if err != nil || none == 1 {
+			return err
+		}
+		for _, lfn := range lfns {
+			err := c.query(ctx, `SELECT 1 FROM inputs AS i JOIN files AS f ON f.dataset = i.dataset AND f.lfn = ?2
+				JOIN file_marks AS m ON m.dataset = f.dataset AND m.file = f.n WHERE i.grid = ?1 AND i.master = 1`,
+				args{}.int(int64(id)).text(lfn), func(row) error {
+					out[lfn] = true
+					return nil
+				})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.fail(err, "read the marks of what grid job %s reads", id)
+	}
+	return out, nil
+}
