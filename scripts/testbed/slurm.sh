@@ -500,11 +500,18 @@ end_forgotten() {
 		echo "$known" | grep -qx "$job" && continue
 		echo "ending job $job, which slurmctld has forgotten"
 		kill -STOP "$step" 2>/dev/null || continue
-		# A job's processes are in the session of its batch script.
-		for leader in $(children "$step"); do
-			pkill -KILL -s "$leader" || kill -KILL "$leader" 2>/dev/null || :
+		for p in $(descendants "$step") "$step"; do
+			kill -KILL "$p" 2>/dev/null || :
 		done
-		kill -KILL "$step" 2>/dev/null || :
+	done
+}
+
+# descendants prints the processes below one: a job's may have sessions and
+# groups of their own.
+descendants() {
+	for child in $(children "$1"); do
+		echo "$child"
+		descendants "$child"
 	done
 }
 
