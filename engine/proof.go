@@ -17,6 +17,16 @@ import (
 // and what its local jobs report, before it is called done: what does not prove is
 // not done.
 func (e *Engine) checkDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error {
+	if job.Merging != nil && job.Status == jjm.Done {
+		report, err := e.provedMerge(ctx, job, true)
+		if err != nil {
+			return fmt.Errorf("verify grid job %s: %w", job.ID, err)
+		}
+		if !report.Whole() {
+			facts.Unproven = "merging: " + report.Why
+			return nil
+		}
+	}
 	if len(job.Spec.Datasets) == 0 || job.Status != jjm.Done {
 		return nil
 	}

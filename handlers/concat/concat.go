@@ -25,25 +25,6 @@ type params struct {
 	Output string `json:"output" required:"true" help:"the name of the file that a local job makes; it is collected as <name>.<local job>.<output>"`
 }
 
-// script reads the names one a line, so that there may be any number of them, and
-// reports how many files there were only if no byte is missing. A file that is
-// named but not there, or not a plain file, is an error before anything is written.
-const script = `set -eu
-out=$1 want=0 n=0
-while IFS= read -r f; do
-	[ -f "$f" ] || { echo "concat: $f is not a file that this worker sees" >&2; exit 1; }
-	n=$((n + 1))
-done < "$JJM_INPUT_FILES"
-: > "$out"
-while IFS= read -r f; do
-	cat -- "$f" >> "$out"
-	want=$((want + $(wc -c < "$f")))
-done < "$JJM_INPUT_FILES"
-got=$(($(wc -c < "$out")))
-[ "$got" -eq "$want" ] || { echo "concat: $out has $got bytes, and its $n files $want" >&2; exit 1; }
-"$GBS_LOG" INFO "processed=$n files"
-`
-
 // Type is the word in job files.
 func (Handler) Type() string { return "concat" }
 
@@ -90,7 +71,7 @@ func (Handler) Command(spec *jjm.Spec, _ *jjm.LocalJob) (handlers.Command, error
 	if len(problems) > 0 {
 		return handlers.Command{}, problems.Err()
 	}
-	return handlers.Command{Argv: []string{"/bin/sh", "-c", script, "concat", p.Output}, Outputs: []string{p.Output}}, nil
+	return handlers.Command{Argv: handlers.Concat(p.Output), Outputs: []string{p.Output}}, nil
 }
 
 // plainName is the form of a file name that is neither an option nor a pattern.
