@@ -24,6 +24,10 @@ type GridJob struct {
 	Changed  Time   `json:"changed"`
 	Ended    Time   `json:"ended,omitempty"`
 	Step     Step   `json:"step"`
+	// Merging is its second step, nil until it is prepared or if it merges
+	// nothing. Local jobs of both steps are numbered in one sequence, and
+	// Step.Made and Step.Expected count both.
+	Merging *MergeStep `json:"merging,omitempty"`
 	// Tar is the file name of the output tar below the grid job's folder, ""
 	// until it is complete; TarBytes is its size.
 	Tar       string `json:"tar,omitempty"`

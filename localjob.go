@@ -5,6 +5,8 @@ package jjm
 type LocalJob struct {
 	ID   LocalID `json:"id"`
 	Part Part    `json:"part"`
+	// Step is the step that it belongs to: StepWork or StepMerge.
+	Step int32 `json:"step,omitempty"`
 	// Origin is whose work this is, nil if it was nobody's before. It is set when
 	// the local job is made, and not kept in memory.
 	Origin *Successor `json:"origin,omitempty"`
@@ -87,6 +89,10 @@ type Progress struct {
 func (l *LocalJob) IsHeld() bool {
 	return l.Holding.Now() && (l.State == Held || l.State == Submitted && l.Phase == BatchHeld)
 }
+
+// IsMerging reports whether all that it waits for is that its outputs are merged:
+// no batch system has it any more.
+func (l *LocalJob) IsMerging() bool { return l.State == Completing && l.Phase == Merging }
 
 // AttemptID names the current attempt.
 func (l *LocalJob) AttemptID() AttemptID { return AttemptID{LocalID: l.ID, Attempt: l.Attempt} }

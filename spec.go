@@ -45,6 +45,8 @@ type Spec struct {
 	// OutputDataset gets the outputs of completed local jobs as files, whose
 	// parents are the files that the local job owned (decision R27); "" is none.
 	OutputDataset string `json:"output_dataset,omitempty"`
+	// Merge asks for the outputs to be merged; nil leaves them as they are.
+	Merge *Merge `json:"merge,omitempty"`
 	// Only are the events or rows to process, by number, of those that the type
 	// would make; nil is all. A recovery does what is missing so.
 	Only []Span `json:"only,omitempty"`

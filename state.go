@@ -55,6 +55,7 @@ const (
 	BatchHeld    Phase = "batch-held"       // submitted: held in the batch system
 	Starting     Phase = "starting"         // submitted
 	Collecting   Phase = "collecting"       // completing
+	Merging      Phase = "merging"          // completing: its attempt is over, its outputs wait to be merged
 	ByLimit      Phase = "limit"            // failed: a retry limit was reached
 	ByApp        Phase = "application"      // failed: the application said FAILED, or exited non-zero
 	ByLoss       Phase = "lost"             // failed: the batch system lost it, within no limit

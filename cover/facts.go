@@ -38,6 +38,8 @@ type Facts struct {
 type Job struct {
 	N     int32
 	State jjm.State
+	// Other says that it belongs to another step: only its number counts.
+	Other bool
 	// Count is the units of its part (jjm.Part.Count).
 	Count int64
 	// Events are those of its files, for parts of whole files; 0 = not known.

@@ -47,9 +47,12 @@ func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], r
 // job is what is kept of a local job.
 type job struct {
 	count, owned int64
-	state        uint8 // jjm.State + 1; 0 = it was not given
+	state        uint8 // jjm.State + 1; 0 = it was not given; other
 	said         bool
 }
+
+// other is the state of a local job of another step: it owns nothing here.
+const other = 255
 
 // verifier is the state of one Verify.
 type verifier struct {
@@ -89,6 +92,10 @@ func (v *verifier) job(j *Job) error {
 	to := &v.jobs[j.N]
 	if to.state != 0 {
 		return v.disagree(j.N, "it is there twice")
+	}
+	if j.Other {
+		to.state = other
+		return nil
 	}
 	v.report.Jobs++
 	to.state, to.count = uint8(j.State)+1, j.Count

@@ -62,6 +62,10 @@ func (e *Engine) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, s
 			spec.Result = h.Describe().Result
 		}
 		problems = append(h.Check(spec, site), handlers.Fits(spec.Type, h.Describe(), spec)...)
+		if spec.Merge != nil {
+			_, more := handlers.MergeCutting(spec.Merge)
+			problems = append(problems, more...)
+		}
 		if len(problems) == 0 {
 			problems = e.checkDatasets(ctx, owner, spec, h, site)
 		}
@@ -178,6 +182,9 @@ func (e *Engine) choose(spec *jjm.Spec) (choice, jjm.Problems) {
 			continue
 		}
 		bad := c.unmet(spec.Request)
+		if spec.Merge != nil && !c.adapter.Capabilities().SharedFS {
+			bad = append(bad, jjm.Problem{Field: "merge", Text: "workers of cluster " + name + " do not see the work area, where what is to be merged is"})
+		}
 		if len(bad) == 0 {
 			fit.clusters = append(fit.clusters, name)
 			continue

@@ -14,14 +14,14 @@ func (e *Engine) assignments(ctx context.Context, members []jjm.LocalJob) ([]san
 		return nil, err
 	}
 	as := make([]sandbox.Assignment, len(members))
-	specs := map[jjm.GridID]*jjm.Spec{}
+	jobs := map[jjm.GridID]*jjm.GridJob{}
 	for i := range members {
 		l := &members[i]
-		if specs[l.ID.Grid] == nil {
+		if jobs[l.ID.Grid] == nil {
 			job := e.jobOf(l.ID.Grid)
-			specs[l.ID.Grid] = &job.Spec
+			jobs[l.ID.Grid] = &job
 		}
-		a, err := e.assignment(specs[l.ID.Grid], l)
+		a, err := e.assignment(jobs[l.ID.Grid], l)
 		if err != nil {
 			return nil, err
 		}
@@ -31,7 +31,11 @@ func (e *Engine) assignments(ctx context.Context, members []jjm.LocalJob) ([]san
 }
 
 // assignment is what the wrapper of l's next attempt is told.
-func (e *Engine) assignment(spec *jjm.Spec, l *jjm.LocalJob) (sandbox.Assignment, error) {
+func (e *Engine) assignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assignment, error) {
+	if l.Step == jjm.StepMerge {
+		return e.mergeAssignment(job, l)
+	}
+	spec := &job.Spec
 	h, err := e.deps.Types.Get(spec.Type)
 	if err != nil {
 		return sandbox.Assignment{}, err

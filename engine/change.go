@@ -28,11 +28,13 @@ type change struct {
 	drop     []jjm.GridID
 	orders   func() // makes changed orders or bans visible, if there are any
 	refused  map[jjm.GridID]refusal
-	kills    []jjm.AttemptID   // to be looked at once memory shows the wish
-	frees    []jjm.AttemptID   // to be released in their batch systems
-	then     []func() error    // further changes of the store, after the local jobs'
-	news     []store.DatasetID // datasets with new files, or closed
-	marked   []store.DatasetID // those of them whose files were marked
+	kills    []jjm.AttemptID // to be looked at once memory shows the wish
+	frees    []jjm.AttemptID // to be released in their batch systems
+	// unmergedKills are to be killed and wait for their merging.
+	unmergedKills []*jjm.LocalJob
+	then          []func() error    // further changes of the store, after the local jobs'
+	news          []store.DatasetID // datasets with new files, or closed
+	marked        []store.DatasetID // those of them whose files were marked
 }
 
 // change runs decide, which reads memory and fills the change, commits what it
@@ -165,6 +167,9 @@ func stateWord(s jjm.State, p jjm.Phase) string {
 
 // flush writes everything inside the transaction.
 func (c *change) flush() error {
+	if err := c.killUnmerged(); err != nil {
+		return err
+	}
 	ended, err := c.justEnded()
 	if err != nil {
 		return err
@@ -185,6 +190,9 @@ func (c *change) flush() error {
 		}
 	}
 	if err := c.endInputs(ended); err != nil { // first what was owned goes back, then it is owned anew
+		return err
+	}
+	if err := c.mergesOver(ended); err != nil {
 		return err
 	}
 	if len(c.inserted) > 0 {
@@ -243,6 +251,7 @@ func (c *change) apply() {
 			e.grids[id] = g
 		}
 		g.job = *job
+		g.wakeMerge()
 		g.headDirty = true
 		g.version++
 	}
@@ -254,6 +263,9 @@ func (c *change) apply() {
 		g := e.grids[l.ID.Grid]
 		old := g.locals[l.ID.N].Tag
 		g.put(*l)
+		if l.State.Final() || l.IsMerging() {
+			g.wakeMerge()
+		}
 		g.version++
 		if old != "" && e.uses[old] == 0 {
 			e.unused = append(e.unused, unusedBulk{g.job.Owner, old})
@@ -311,7 +323,7 @@ func (c *change) wake() {
 		kicks[id] = true
 	}
 	for _, l := range c.order {
-		if l.State.Final() || l.State == jjm.Held || l.Kill || l.State == jjm.Submitted {
+		if l.State.Final() || l.State == jjm.Held || l.Kill || l.State == jjm.Submitted || l.IsMerging() {
 			kicks[l.ID.Grid] = true
 		}
 	}

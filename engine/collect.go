@@ -139,7 +139,7 @@ func (e *Engine) tarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.G
 		facts.Recorded, facts.Lost, job.Usage = 0, 0, nil
 		err := e.store.ResultsOf(ctx, job.ID, func(l jjm.LocalJob, ev *jjm.Evidence) error {
 			addUsage(job, &l, ev)
-			for _, entry := range localEntries(stem(job), &l, ev) {
+			for _, entry := range localEntries(stem(job), &l, leaveOut(job, &l, ev)) {
 				if l.State == jjm.Completed && entry.SHA256 != "" {
 					facts.Recorded++
 					entry.Lost = func() { facts.Lost++ }
@@ -158,6 +158,16 @@ func (e *Engine) tarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.G
 			yield(sandbox.TarEntry{}, err)
 		}
 	}
+}
+
+// leaveOut gives the evidence of a local job without the outputs that were merged.
+func leaveOut(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence {
+	if ev == nil || ev.Result == nil || !merged(job, l) {
+		return ev
+	}
+	less, result := *ev, *ev.Result
+	result.Outputs, less.Result = nil, &result
+	return &less
 }
 
 // localEntries lists the files of one local job.

@@ -278,6 +278,22 @@ func scenarios() map[string]scenario {
 			wants: map[string]want{"a": ends(jjm.Finished, 3, nil)},
 			only:  []string{"dataset-mark"},
 		},
+		"outputs that are merged, and a merge that fails": {
+			play: func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+				if id.N == 1 || id.N == 5 {
+					return adaptertest.Play{Keyword: "-", Exit: 3}
+				}
+				return adaptertest.Play{Life: time.Duration(20+30*id.N) * time.Second}
+			},
+			deeds: []deed{{0, submitAs("a", fileJob("", "name = \"raw\"\n"+inline(10)+mergeTwo))}},
+			wants: map[string]want{"a": {status: jjm.Done, gram: jjm.GRAMDone, jobs: -1}},
+			also: func(s *stage) {
+				if v := s.proof(s.ids["a"], ""); v.Merge == nil || !v.Merge.Whole() || v.Merge.Files != 5 || !v.Whole() {
+					s.t.Errorf("%+v", v)
+				}
+			},
+			only: []string{"notice", "generate", "prepare", "verdict"},
+		},
 		"a refused bulk": {
 			sim: adaptertest.SimConfig{MaxBulk: 2}, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},
 			deeds: []deed{{0, submitAs("a", mc(8))}},

@@ -108,7 +108,7 @@ func (e *Engine) readersOf(ctx context.Context, id store.DatasetID) ([]wire.Data
 
 // inputsOf gives what a grid job reads, for people.
 func (e *Engine) inputsOf(ctx context.Context, job *jjm.GridJob) ([]wire.Input, error) {
-	if len(job.Spec.Datasets) == 0 {
+	if len(job.Spec.Datasets) == 0 && job.Merging == nil {
 		return nil, nil
 	}
 	inputs, err := e.store.Inputs(ctx, job.ID)

@@ -53,6 +53,9 @@ type feed struct {
 // idle says why nothing can be cut now, "" if something can. The memory lock is
 // held.
 func (g *grid) idle() string {
+	if g.merge != nil && g.job.Merging != nil && !g.job.Merging.Closed && !g.cutsWork() {
+		return g.merge.idle
+	}
 	if g.reads == nil {
 		return ""
 	}
@@ -66,10 +69,16 @@ func (e *Engine) lookAgain(id jjm.GridID) (again time.Duration) {
 	e.mem.Lock()
 	defer e.mem.Unlock()
 	g := e.grids[id]
-	if g == nil || g.idle() == "" || !timed(g.job.Step.Splitter) {
+	if g == nil || g.idle() == "" {
 		return 0
 	}
-	r, now, poll := g.reads, jjm.At(e.now()), e.conf().DatasetPoll.D()
+	r := g.reads
+	if r == nil || !timed(g.job.Step.Splitter) {
+		if r = g.merge; r == nil {
+			return 0
+		}
+	}
+	now, poll := jjm.At(e.now()), e.conf().DatasetPoll.D()
 	if r.due == 0 || r.due > now.Add(poll) { // or the clock was set back
 		r.due = now.Add(poll)
 	}
@@ -77,7 +86,16 @@ func (e *Engine) lookAgain(id jjm.GridID) (again time.Duration) {
 		return r.due.Sub(now)
 	}
 	r.idle, r.due = "", 0
+	g.wakeMerge()
 	return time.Millisecond
+}
+
+// wakeMerge notes that there may be something to merge. The memory lock is held.
+func (g *grid) wakeMerge() {
+	if g.merge != nil {
+		g.merge.news++
+		g.merge.idle = ""
+	}
 }
 
 // timed reports whether what a splitter cuts depends on more than its files.

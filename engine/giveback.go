@@ -17,7 +17,7 @@ func (c *change) justEnded() ([]*jjm.LocalJob, error) {
 	var ended []*jjm.LocalJob
 	for _, l := range c.order {
 		was := c.e.local(l.ID)
-		if g := c.e.grids[l.ID.Grid]; g.reads == nil || !l.State.Final() || was.State.Final() {
+		if g := c.e.grids[l.ID.Grid]; !g.readsFiles(l) || !l.State.Final() || was.State.Final() {
 			continue
 		}
 		ended = append(ended, l)
@@ -29,6 +29,9 @@ func (c *change) justEnded() ([]*jjm.LocalJob, error) {
 	}
 	return ended, nil
 }
+
+// readsFiles reports whether a local job owns files of a dataset.
+func (g *grid) readsFiles(l *jjm.LocalJob) bool { return g.reads != nil || l.Step == jjm.StepMerge }
 
 // succeed makes the successor of a local job that failed, if it is to have one.
 func (c *change) succeed(l *jjm.LocalJob) error {
@@ -45,44 +48,62 @@ func (c *change) succeed(l *jjm.LocalJob) error {
 		before = int(in.Origin.Before)
 	}
 	live := &c.e.grids[l.ID.Grid].job
-	again := plan.GiveBack(plan.GiveBackFacts{State: l.State, Phase: l.Phase, Result: live.Spec.Result,
-		Kill: l.Kill || live.Kill, Before: before, Attempts: c.e.conf().MaxAttempts})
+	result, attempts := live.Spec.Result, c.e.conf().MaxAttempts
+	if l.Step == jjm.StepMerge {
+		result, attempts = jjm.ResultExit, live.Spec.Merge.Attempts
+	}
+	again := plan.GiveBack(plan.GiveBackFacts{State: l.State, Phase: l.Phase, Result: result,
+		Kill: l.Kill || live.Kill, Before: before, Attempts: attempts})
 	if !again {
 		return nil
 	}
-	gone, err := c.e.store.Unreadable(c.ctx, l.ID.Grid, in.Input.Files)
-	if err != nil {
+	part, err := c.stillReadable(l, in.Input)
+	if err != nil || part.Count == 0 { // nothing of it can be done
 		return err
 	}
-	part := l.Part
-	if part.Input = in.Input; len(gone) > 0 {
-		if part = readable(part, gone); part.Count == 0 {
-			return nil // nothing of it can be done
-		}
-	}
 	g := c.grid(l.ID.Grid)
-	part, err = anew(g, part)
+	part, err = anew(g, l, part)
 	if err != nil {
 		return fmt.Errorf("local job %s: %w", l.ID, err)
 	}
-	next := jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(g.Step.Made)}, Part: part, Exit: -1,
+	next := jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(g.Step.Made)}, Step: l.Step, Part: part, Exit: -1,
 		Origin: &jjm.Successor{Local: l.ID.N, Before: int32(before + 1)}}
 	g.Step.Made++
 	g.Step.Expected++
 	c.inserted = append(c.inserted, next)
 	l.Phase = jjm.GivenBack
 	c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: g.ID, First: l.ID.N, Last: l.ID.N, To: string(jjm.GivenBack), Source: c.name,
-		Cause: fmt.Sprintf("local job %s does its work again: number %d of at most %d", next.ID, before+2, c.e.conf().MaxAttempts)}, jjm.JournalEntry{Time: c.now, Grid: g.ID, First: next.ID.N, Last: next.ID.N, To: jjm.New.String(),
+		Cause: fmt.Sprintf("local job %s does its work again: number %d of at most %d", next.ID, before+2, attempts)}, jjm.JournalEntry{Time: c.now, Grid: g.ID, First: next.ID.N, Last: next.ID.N, To: jjm.New.String(),
 		Source: c.name, Cause: fmt.Sprintf("does the work of local job %s again", l.ID)})
 	return nil
 }
 
+// stillReadable gives the part of a local job without the files that were marked
+// meanwhile. Outputs that are merged are not marked.
+func (c *change) stillReadable(l *jjm.LocalJob, in *jjm.PartInput) (jjm.Part, error) {
+	part := l.Part
+	part.Input = in
+	if l.Step == jjm.StepMerge {
+		return part, nil
+	}
+	gone, err := c.e.store.Unreadable(c.ctx, l.ID.Grid, in.Files)
+	if err != nil || len(gone) == 0 {
+		return part, err
+	}
+	return readable(part, gone), nil
+}
+
 // anew gives the same part with the next numbers of its step; its seed and
 // sequence number go back to their pools, from which the new part takes its own.
-func anew(g *jjm.GridJob, p jjm.Part) (jjm.Part, error) {
-	in := p.Input
+func anew(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
+	in, at := p.Input, &g.Step.Carry
+	if l.Step == jjm.StepMerge {
+		m := *g.Merging
+		m.Made++
+		g.Merging, at = &m, &m.Carry
+	}
 	var carry split.Carry
-	if err := json.Unmarshal(g.Step.Carry, &carry); err != nil {
+	if err := json.Unmarshal(*at, &carry); err != nil {
 		return p, jjm.Errorf(jjm.Internal, "carry: %w", err)
 	}
 	carry.Serial++
@@ -97,7 +118,7 @@ func anew(g *jjm.GridJob, p jjm.Part) (jjm.Part, error) {
 	}
 	p.Input = &input
 	text, err := json.Marshal(carry)
-	g.Step.Carry = text
+	*at = text
 	return p, err
 }
 

@@ -43,11 +43,11 @@ func (e *Engine) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 		return plan.GridFacts{}, false
 	}
 	return plan.GridFacts{
-		Status: g.job.Status, Kill: g.job.Kill, KillAsked: g.job.Step.Closed && g.asked == g.live(),
-		Prepared: g.job.Step.Prepared, Closed: g.job.Step.Closed,
+		Status: g.job.Status, Kill: g.job.Kill, KillAsked: g.closed() && g.asked == g.live(),
+		Prepared: g.job.Step.Prepared, Closed: g.closed(),
 		Made: g.job.Step.Made - g.givenBack, Expected: g.job.Step.Expected, Idle: g.idle(),
 		Counts: g.counts, EverSubmitted: g.submitted, EverRan: g.ran,
-		TarReady: g.job.Tar != "", Waits: e.waitsFor(g, jjm.At(e.now())),
+		Merging: g.merging, TarReady: g.job.Tar != "", Waits: e.waitsFor(g, jjm.At(e.now())),
 		Failure: g.failure,
 	}, true
 }

@@ -103,6 +103,10 @@ func (c *change) kill(id jjm.LocalID, by string) {
 	if by != "" {
 		cause += " by " + by
 	}
+	if l.IsMerging() {
+		c.unmergedKills = append(c.unmergedKills, l)
+		return
+	}
 	if inBatch := l.State.InBatch() && l.Phase != jjm.RetryWait && l.Tag != ""; inBatch {
 		c.kills = append(c.kills, l.AttemptID())
 		c.aside(l, cause, by)
@@ -119,7 +123,12 @@ func (e *Engine) killLocals(ctx context.Context, id jjm.GridID) error {
 		if g == nil {
 			return nil
 		}
-		c.grid(id).Step.Closed = true
+		row := c.grid(id)
+		row.Step.Closed = true
+		if row.Merging != nil {
+			m := *row.Merging
+			m.Closed, row.Merging = true, &m
+		}
 		marked := 0
 		for n := range g.locals {
 			l := &g.locals[n]

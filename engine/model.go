@@ -2,6 +2,7 @@ package engine
 
 import (
 	"container/heap"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -54,6 +55,12 @@ type grid struct {
 	cutting *cutting
 	// reads is how far it is with its datasets, nil if it reads none.
 	reads *reads
+	// merge is how far its second step is, nil if it merges nothing.
+	merge *reads
+	// producing counts the local jobs of the first step that may still make
+	// something, merging those that wait for their merging, mergesLive those of the
+	// second step that are not over.
+	producing, merging, mergesLive int
 }
 
 // bulk is a bulk that is not closed.
@@ -83,6 +90,9 @@ func newGrid(job jjm.GridJob) *grid {
 	if len(job.Spec.Datasets) > 0 {
 		g.reads = &reads{}
 	}
+	if job.Spec.Merge != nil {
+		g.merge = &reads{}
+	}
 	return g
 }
 
@@ -99,6 +109,7 @@ func (g *grid) put(l jjm.LocalJob) {
 	switch {
 	case n < len(g.locals):
 		g.tally(&g.locals[n], -1)
+		g.stage(&g.locals[n], -1)
 		g.count(&g.locals[n], -1)
 		g.asked -= asked(&g.locals[n])
 		g.retrying -= retrying(&g.locals[n])
@@ -113,6 +124,7 @@ func (g *grid) put(l jjm.LocalJob) {
 		return // dense by construction; load checks it
 	}
 	g.tally(&l, 1)
+	g.stage(&l, 1)
 	g.count(&l, 1)
 	g.asked += asked(&l)
 	g.retrying += retrying(&l)
@@ -126,6 +138,8 @@ func (g *grid) put(l jjm.LocalJob) {
 	g.submitted = g.submitted || l.Submitted != 0 || tried
 	g.ran = g.ran || l.Started != 0 || tried
 	switch {
+	case l.State == jjm.New && !l.Kill && l.Step == jjm.StepMerge: // before all others (JEDI: priority 5000)
+		g.ready = slices.Insert(g.ready, 0, l.ID.N)
 	case l.State == jjm.New && !l.Kill:
 		g.ready = append(g.ready, l.ID.N)
 	case l.State == jjm.Submitting && l.Phase == jjm.RetryWait && !l.Kill:
@@ -140,6 +154,19 @@ func (g *grid) tally(l *jjm.LocalJob, d int) {
 		return
 	}
 	g.counts[l.State] += d
+}
+
+// stage counts a local job by where it stands between the steps, by d.
+func (g *grid) stage(l *jjm.LocalJob, d int) {
+	switch {
+	case l.State.Final():
+	case l.Step == jjm.StepMerge:
+		g.mergesLive += d
+	case l.IsMerging():
+		g.merging += d
+	default:
+		g.producing += d
+	}
 }
 
 // release counts one use less of a bulk.
@@ -257,7 +284,7 @@ func (e *Engine) local(id jjm.LocalID) *jjm.LocalJob {
 // and is not over, or nil.
 func (e *Engine) current(id jjm.AttemptID) *jjm.LocalJob {
 	l := e.local(id.LocalID)
-	if l == nil || l.Attempt != id.Attempt || !l.State.InBatch() || l.Tag == "" || l.Phase == jjm.RetryWait {
+	if l == nil || l.Attempt != id.Attempt || !l.State.InBatch() || l.Tag == "" || l.Phase == jjm.RetryWait || l.IsMerging() {
 		return nil
 	}
 	return l

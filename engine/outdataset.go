@@ -29,6 +29,15 @@ func (c *change) addOutputs() error {
 	}
 	for _, l := range c.order {
 		g := c.e.grids[l.ID.Grid]
+		if l.IsMerging() && results[l.ID] != nil && !c.e.local(l.ID).IsMerging() {
+			id, err := c.unmerged(&g.job)
+			if err == nil {
+				_, err = c.tx.AddFiles(id, mergeable(l, results[l.ID]))
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if g.job.Spec.OutputDataset == "" || l.State != jjm.Completed || results[l.ID] == nil || c.e.local(l.ID).State == jjm.Completed {
 			continue
 		}
@@ -57,13 +66,18 @@ func (c *change) outputDataset(job *jjm.GridJob) (store.DatasetID, error) {
 // they have in the tar.
 func (c *change) outputsOf(job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) ([]jjm.File, error) {
 	var parents []string
-	if g := c.e.grids[l.ID.Grid]; g.reads != nil {
+	if g := c.e.grids[l.ID.Grid]; g.readsFiles(l) {
 		inputs, err := c.e.store.PartInputs(c.ctx, l.ID.Grid, []int32{l.ID.N})
 		if err != nil {
 			return nil, err
 		}
 		if in := inputs[l.ID.N].Input; in != nil {
 			parents = in.Files
+		}
+		if l.Step == jjm.StepMerge {
+			if parents, err = c.origins(l); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var files []jjm.File
@@ -84,6 +98,15 @@ func (c *change) outputsOf(job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) ([]
 
 // closeOutput closes the dataset that a grid job filled: it is over.
 func (c *change) closeOutput(job *jjm.GridJob) error {
+	if job.Merging != nil {
+		id, err := c.unmerged(job)
+		if err == nil {
+			_, err = c.tx.CloseDataset(id)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if job.Spec.OutputDataset == "" {
 		return nil
 	}

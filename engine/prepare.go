@@ -47,6 +47,9 @@ func (e *Engine) prepare(ctx context.Context, id jjm.GridID) error {
 		if err := c.openInputs(g); err != nil {
 			return err
 		}
+		if err := c.openMerge(g); err != nil {
+			return err
+		}
 		g.Step.Prepared, g.Step.Cluster, g.Step.Clusters = true, fit.clusters[0], fit.clusters
 		g.Step.Splitter, g.Step.Why, g.Step.Expected = cut.Splitter, slices.Concat(cut.Why, fit.left), cut.Jobs
 		if !g.Kill { // a kill came meanwhile: it stays aborting
@@ -131,6 +134,13 @@ type cutting struct {
 // transaction, with the splitter's carry.
 func (e *Engine) generate(ctx context.Context, id jjm.GridID) error {
 	job := e.jobOf(id)
+	e.mem.RLock()
+	g := e.grids[id]
+	merge := g != nil && g.merge != nil && !g.cutsWork()
+	e.mem.RUnlock()
+	if merge {
+		return e.feedMerge(ctx, &job)
+	}
 	cut, err := e.cuttingOf(&job)
 	if err != nil {
 		return fmt.Errorf("generate grid job %s: %w", id, err)

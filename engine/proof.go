@@ -20,6 +20,16 @@ func (e *Engine) checkDone(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 	if job.Status != jjm.Done {
 		return nil
 	}
+	if job.Merging != nil {
+		report, err := e.provedMerge(ctx, job, true)
+		if err != nil {
+			return fmt.Errorf("verify grid job %s: %w", job.ID, err)
+		}
+		if !report.Whole() {
+			facts.Unproven = "merging: " + report.Why
+			return nil
+		}
+	}
 	t, err := e.taskOf(ctx, job)
 	if k := jjm.KindOf(err); k == jjm.Invalid || k == jjm.Gone {
 		facts.Unproven = fmt.Sprintf("what there was to do cannot be told any more: %v", err)

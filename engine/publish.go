@@ -206,7 +206,7 @@ func (e *Engine) view(g *grid) view {
 	v.total = max(v.total, g.job.Step.Made) // those whose work was given back are in no count
 	v.gram, v.code, v.message = plan.GRAM(plan.GRAMFacts{
 		Status: g.job.Status, Counts: v.counts, EverSubmitted: g.submitted, EverRan: g.ran,
-		Closed: g.job.Step.Closed, Reason: g.job.Reason,
+		Closed: g.closed(), Reason: g.job.Reason,
 	})
 	if g.trouble != "" && !g.job.Status.Final() {
 		v.message += "; " + g.trouble
@@ -216,7 +216,7 @@ func (e *Engine) view(g *grid) view {
 			v.message += "; " + why
 		}
 	}
-	more := plan.MoreToCome(g.job.Status, g.job.Kill, g.job.Step.Closed, v.counts)
+	more := plan.MoreToCome(g.job.Status, g.job.Kill, g.closed(), v.counts)
 	v.master = plan.Master(v.counts, more, e.conf().RunningFirst)
 	return v
 }

@@ -347,13 +347,25 @@ func (e *Engine) judge(ctx context.Context, ready []judgement) error {
 func (e *Engine) decide(c *change, j judgement) {
 	l := c.local(j.id.LocalID)
 	spec := &e.grids[j.id.Grid].job.Spec
+	result := spec.Result
+	if l.Step == jjm.StepMerge {
+		result = jjm.ResultExit
+	}
 	out := plan.Local(plan.LocalInput{
-		Job: *l, Evidence: j.evidence, Result: spec.Result, Retry: spec.Retry, Site: e.conf().Retry,
+		Job: *l, Evidence: j.evidence, Result: result, Retry: spec.Retry, Site: e.conf().Retry,
 		Kill: l.Kill, GiveUp: l.Holding, Lost: j.lost, Backoff: e.conf().Backoff.D(), Now: c.now,
 	})
 	if !out.Over {
 		e.complain(slog.LevelWarn, "end/"+l.ID.String(), "evidence shows no end yet", "local", l.ID, "why", out.Verdict.Text)
 		return
+	}
+	if out.State == jjm.Completed {
+		if why := lacksOutput(spec, l, j.evidence.Result); why != "" {
+			out.State, out.Phase = jjm.Failed, jjm.ByApp
+			out.Verdict.Action, out.Verdict.Phase, out.Verdict.Text = jjm.Fail, jjm.ByApp, why
+		} else if awaitsMerge(spec, l, j.evidence.Result) {
+			out.State, out.Phase = jjm.Completing, jjm.Merging
+		}
 	}
 	c.end(l, j.evidence, out.Verdict)
 	l.Counters, l.RetryArgs, l.Message = out.Verdict.Counters, out.Verdict.RetryArgs, out.Verdict.Text

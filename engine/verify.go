@@ -36,6 +36,9 @@ func (e *Engine) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, 
 	}
 	report, err := e.prove(ctx, t, each)
 	v := wire.Verified{ID: id, Report: report}
+	if err == nil && job.Merging != nil {
+		err = e.proveMerge(ctx, &job, &v)
+	}
 	if err != nil || recovery == "" || r.Empty() {
 		return v, err
 	}
@@ -47,6 +50,7 @@ func (e *Engine) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, 
 // task is a step to be verified: what it had to do, and where its ledger is.
 type task struct {
 	grid  jjm.GridID
+	step  int
 	facts cover.Facts
 	// files are those of the master dataset, nil for events and rows.
 	files iter.Seq2[cover.File, error]
@@ -67,7 +71,7 @@ func (e *Engine) prove(ctx context.Context, t *task, each func(cover.Finding) er
 			if l.ID.N >= made {
 				return nil
 			}
-			return fn(cover.Job{N: l.ID.N, State: l.State, Count: l.Part.Count, Events: t.events(&l), Processed: processed(&l, ev)})
+			return fn(cover.Job{N: l.ID.N, Other: int(l.Step) != t.step, State: l.State, Count: l.Part.Count, Events: t.events(&l), Processed: processed(&l, ev)})
 		})
 	})
 	rows := stream(func(fn func(cover.Row) error) error {

@@ -64,7 +64,7 @@ func (w *world) verify(id jjm.GridID, want want) {
 func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 	w.t.Helper()
 	var n [jjm.NumStates]int
-	next, counted := int64(-1), 0
+	next, counted := map[int32]int64{}, 0 // by step
 	for i := range locals {
 		j := &locals[i]
 		if j.Phase != jjm.GivenBack { // another did its work
@@ -74,10 +74,10 @@ func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 		if !j.State.Final() {
 			w.t.Errorf("local job %s of a grid job that is over is %s/%s", j.ID, j.State, j.Phase)
 		}
-		if next >= 0 && j.Part.First != next {
-			w.t.Errorf("local job %s begins with %s %d, want %d", j.ID, j.Part.Unit, j.Part.First, next)
+		if want, later := next[j.Step]; later && j.Part.First != want {
+			w.t.Errorf("local job %s begins with %s %d, want %d", j.ID, j.Part.Unit, j.Part.First, want)
 		}
-		next = j.Part.First + j.Part.Count
+		next[j.Step] = j.Part.First + j.Part.Count
 	}
 	c := l.Counts
 	if c.Total != len(locals) || c.Completed != n[jjm.Completed] || c.Failed != n[jjm.Failed] || c.Killed != n[jjm.Killed] {
@@ -176,9 +176,16 @@ func (w *world) verifyTar(id jjm.GridID, locals []jjm.LocalJob) {
 		w.t.Fatalf("tar of grid job %s is empty", id)
 	}
 	prefix, _, _ := strings.Cut(names[0], "/")
+	merges := slices.ContainsFunc(locals, func(l jjm.LocalJob) bool { return l.Step == jjm.StepMerge })
 	for i := range locals {
 		j := &locals[i]
 		out := files[prefix+"/"+prefix+"."+j.ID.String()+".out.dat"]
+		if merges && j.Step == jjm.StepWork {
+			if j.State == jjm.Completed && out != "" {
+				w.t.Errorf("output of local job %s is in the tar, and merged too", j.ID)
+			}
+			continue
+		}
 		if j.State == jjm.Completed && out != "events of "+j.ID.String()+"\n" {
 			w.t.Errorf("output of completed local job %s in the tar: %q", j.ID, out)
 		}

@@ -79,6 +79,7 @@ func check(f *file) jjm.Problems {
 	c.credentials(f.Credentials)
 	c.datasets(&f.Spec)
 	c.splitting(f.Split)
+	c.merge(f.Merge)
 	c.recovery(&f.Spec)
 	return c.problems
 }

@@ -23,6 +23,8 @@ type GridFacts struct {
 	// EverSubmitted and EverRan: did any local job ever reach a batch system,
 	// did any ever run.
 	EverSubmitted, EverRan bool
+	// Merging counts the local jobs that only wait for their outputs to be merged.
+	Merging int
 	// TarReady: the output tar is complete. Of the Recorded outputs of completed
 	// local jobs, whose size and checksum their wrappers noted, Lost are gone or
 	// are not what they were.
@@ -130,7 +132,8 @@ func gridFailing(f GridFacts) GridAction {
 		return gridCollect(f, jjm.Prepared)
 	}
 	a := gridLive(f, KillLocals)
-	if f.EverSubmitted || f.KillAsked {
+	waits := total(f.Counts) - over(f.Counts) // for a merge that nobody makes any more
+	if f.EverSubmitted && (f.Merging == 0 || f.Merging < waits) || f.KillAsked {
 		a.Do = Nothing
 	}
 	a.Reason = f.Failure

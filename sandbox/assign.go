@@ -24,6 +24,9 @@ type Assignment struct {
 	// RetryArgs become GBS_RETRY_ARG_1 and so on, from the second attempt.
 	RetryArgs []string `json:"retry_args,omitempty"`
 	Part      jjm.Part `json:"part"`
+	// Merge says that it merges what others made: it reports by its exit code, and
+	// only its own Outputs are collected.
+	Merge bool `json:"merge,omitempty"`
 }
 
 // AttemptID names the attempt that the assignment is about.

@@ -182,6 +182,30 @@ func TestMerge_OldFilesDoNotWait(t *testing.T) {
 	}
 }
 
+// As many files as a merge may have are merged however small they are (JEDI: 50),
+// and more never are.
+func TestMerge_NoMoreFilesThanAllowed(t *testing.T) {
+	var w Work
+	for i := range 7 {
+		w.Files = append(w.Files, file(string(rune('a'+i)), 1, lumis(1, uint32(i+1), uint32(i+1))))
+	}
+	change := func(p *Params) { p.MaxMergeFiles = 3 }
+	if parts, left := cut(t, ParentlessMergeBySize, w, change); reads(parts) != "a+b+c d+e+f" || left.Waiting != 1 {
+		t.Errorf("open: %q, %d wait", reads(parts), left.Waiting)
+	}
+	w.Files = w.Files[:6]
+	if parts, left := cut(t, ParentlessMergeBySize, w, change); reads(parts) != "a+b+c d+e+f" || left.Waiting != 0 {
+		t.Errorf("open, all full: %q, %d wait", reads(parts), left.Waiting)
+	}
+	w.Closed = true
+	if parts, _ := cut(t, ParentlessMergeBySize, w, change); reads(parts) != "a+b+c d+e+f" {
+		t.Errorf("closed: %q", reads(parts))
+	}
+	if parts, _ := cut(t, ParentlessMergeBySize, w, func(p *Params) {}); reads(parts) != "a+b+c+d+e+f" {
+		t.Errorf("no bound: %q", reads(parts))
+	}
+}
+
 func TestMerge_CyclesLeaveNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{ParentlessMergeBySize, WMBSMergeBySize}).Draw(t, "name")

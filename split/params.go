@@ -67,6 +67,7 @@ type Params struct {
 	MinMergeSize    int64 `json:"min_merge_size,omitempty"`
 	MaxMergeSize    int64 `json:"max_merge_size,omitempty"`
 	MaxMergeEvents  int64 `json:"max_merge_events,omitempty"`
+	MaxMergeFiles   int64 `json:"max_merge_files,omitempty"` // 0 = any number
 	MergeAcrossRuns bool  `json:"merge_across_runs,omitempty"`
 	MaxWaitTime     int64 `json:"max_wait_time,omitempty"`
 

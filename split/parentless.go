@@ -87,8 +87,9 @@ func (k *parentless) pack(c *Cutting, group []int32) {
 			k.merge(c, []int32{i})
 			continue
 		}
-		if b.over(k.p, f.Size, f.Events) {
-			if b.size <= k.p.MinMergeSize && !k.force && !k.old(f.Added) {
+		full := k.full(&b)
+		if full || b.over(k.p, f.Size, f.Events) {
+			if !full && b.size <= k.p.MinMergeSize && !k.force && !k.old(f.Added) {
 				k.waits++
 				continue
 			}
@@ -98,11 +99,17 @@ func (k *parentless) pack(c *Cutting, group []int32) {
 		b.add(i, f.Size, f.Events)
 		earliest = min(earliest, f.Added) // also of bins that are merged: one old file releases the last bin
 	}
-	if b.size > k.p.MinMergeSize || k.force || k.old(earliest) {
+	if b.size > k.p.MinMergeSize || k.full(&b) || k.force || k.old(earliest) {
 		k.merge(c, b.items)
 	} else {
 		k.waits += len(b.items)
 	}
+}
+
+// full says that a bin has as many files as a merge may have (JEDI: 50): it is
+// merged however small they are. WMCore knows no such bound.
+func (k *parentless) full(b *bin) bool {
+	return k.p.MaxMergeFiles > 0 && int64(len(b.items)) >= k.p.MaxMergeFiles
 }
 
 // merge makes a part of files.

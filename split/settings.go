@@ -24,7 +24,7 @@ func settings() map[string][]string {
 		LumiBased:    slices.Concat(walk, []string{"lumis_per_job", "total_lumis"}),
 		EventAwareLumiBased: slices.Concat(walk, []string{"events_per_job", "total_events", "job_time_limit", "allowCreationFailure",
 			"max_events_per_lumi", "legacy_max_events_per_lumi"}),
-		ParentlessMergeBySize:  slices.Concat(merge, []string{"merge_across_runs", "max_wait_time"}),
+		ParentlessMergeBySize:  slices.Concat(merge, []string{"max_merge_files", "merge_across_runs", "max_wait_time"}),
 		WMBSMergeBySize:        merge,
 		SiblingProcessingBased: slices.Concat(sites, []string{"files_per_job"}),
 		ArgSplitter:            {"args", "append"},

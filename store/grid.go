@@ -9,7 +9,9 @@ import (
 
 // gridColumns are those of scanGrid, in its order.
 const gridColumns = `id, uid, gid, user, spec, base_dir, accepted, status, kill, kill_by, reason,
-	changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry, tar, tar_bytes, tar_sha256, counts, exit, clusters, origin, usage`
+	changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry, tar, tar_bytes, tar_sha256, counts, exit, clusters, origin, usage,
+	(SELECT splitter FROM steps WHERE grid = id AND step = 1), (SELECT made FROM steps WHERE grid = id AND step = 1),
+	(SELECT closed FROM steps WHERE grid = id AND step = 1), (SELECT carry FROM steps WHERE grid = id AND step = 1)`
 
 func scanGrid(r row) (g jjm.GridJob, err error) {
 	g = jjm.GridJob{
@@ -36,6 +38,9 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 		TarBytes:  r.int(22),
 		TarSHA256: r.text(23),
 		Exit:      int(r.int(25)),
+	}
+	if r[29] != nil {
+		g.Merging = &jjm.MergeStep{Splitter: r.text(29), Made: int(r.int(30)), Closed: r.bool(31), Carry: r.blob(32)}
 	}
 	if counts := r.text(24); counts != "" {
 		if err = json.Unmarshal([]byte(counts), &g.Counts); err != nil {
@@ -175,6 +180,21 @@ func (tx *Tx) SaveGrid(g *jjm.GridJob) error {
 	}
 	if err != nil {
 		return tx.fail(err, "save grid job %d", g.ID)
+	}
+	return tx.saveMerging(g)
+}
+
+// saveMerging stores the second step, if there is one.
+func (tx *Tx) saveMerging(g *jjm.GridJob) error {
+	m := g.Merging
+	if m == nil {
+		return nil
+	}
+	_, err := tx.exec(`INSERT INTO steps (grid, step, splitter, made, closed, carry) VALUES (?, 1, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET splitter = excluded.splitter, made = excluded.made, closed = excluded.closed, carry = excluded.carry`,
+		args{}.int(int64(g.ID)).value(m.Splitter).int(int64(m.Made)).bool(m.Closed).blob(m.Carry))
+	if err != nil {
+		return tx.fail(err, "save step 1 of grid job %d", g.ID)
 	}
 	return nil
 }

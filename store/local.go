@@ -10,12 +10,13 @@ import (
 )
 
 // localColumns are the columns of both tables of local jobs, in the order of
-// scanLocal and localArgs: first the key and the part, which never change.
+// scanLocal: first the key and the part, which never change, last the step, which
+// does not either.
 const (
 	partColumns = "grid, n, unit, first, count, serial, args"
 	lifeColumns = "state, phase, attempt, early, late_handled, late_unhandled, retry_args, not_before, kill, tag, pos, " +
 		"batch_id, host, submitted, started, ended, exit, message, prog_phase, prog_done, prog_total, cluster, holding"
-	localColumns = partColumns + ", " + lifeColumns
+	localColumns = partColumns + ", " + lifeColumns + ", step"
 	numPart      = 7
 	numLife      = 23
 )
@@ -67,6 +68,7 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 		Message:   r.text(24),
 		Progress:  jjm.Progress{Phase: r.text(25), Done: r.int(26), Total: r.int(27)},
 		Cluster:   r.text(28),
+		Step:      int32(r.int(30)),
 	}
 	if l.Part.Args, err = r.words(6); err != nil {
 		return jjm.Errorf(jjm.Internal, "local job %s: column args: %w", l.ID, err)
@@ -138,8 +140,8 @@ func (tx *Tx) InsertLocals(ls []jjm.LocalJob) error {
 	if err := tx.checkNew(ls); err != nil {
 		return tx.fail(err, "insert %d local jobs", len(ls))
 	}
-	err := tx.insertMany("INSERT INTO local_jobs ("+localColumns+")", numPart+numLife, len(ls), func(a args, i int) args {
-		return lifeArgs(partArgs(a, &ls[i]), &ls[i])
+	err := tx.insertMany("INSERT INTO local_jobs ("+localColumns+")", numPart+numLife+1, len(ls), func(a args, i int) args {
+		return lifeArgs(partArgs(a, &ls[i]), &ls[i]).int(int64(ls[i].Step))
 	})
 	if err == nil {
 		err = tx.insertOwned(ls)

@@ -127,7 +127,7 @@ var checks = [...]string{
 	"SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok' LIMIT 10",
 	`SELECT format('%s row %s lacks its %s', "table", rowid, parent) FROM pragma_foreign_key_check LIMIT 10`,
 	`SELECT format('local job %d.%d has no cover', grid, n) FROM local_jobs AS l WHERE NOT EXISTS (SELECT 1 FROM cover AS c
-		WHERE c.grid = l.grid AND c.step = 0 AND c.unit = l.unit AND c.first = l.first AND c.local = l.n) LIMIT 10`,
+		WHERE c.grid = l.grid AND c.step = l.step AND c.unit = l.unit AND c.first = l.first AND c.local = l.n) LIMIT 10`,
 	`SELECT format('cover of local job %d.%d has no local job', grid, local) FROM cover AS c WHERE NOT EXISTS
 		(SELECT 1 FROM local_jobs AS l WHERE l.grid = c.grid AND l.n = c.local) LIMIT 10`,
 	`SELECT format('local job %d.%d reads files and owns none', p.grid, p.n) FROM part_inputs AS p WHERE NOT EXISTS

@@ -62,12 +62,10 @@ func pieces(p *jjm.Part) (ps []piece, err error) {
 // insertOwned stores what new local jobs read and own of files.
 func (tx *Tx) insertOwned(ls []jjm.LocalJob) error {
 	var own owning
-	var id jjm.GridID
 	for i := range ls {
 		l := &ls[i]
-		if i == 0 || l.ID.Grid != id {
-			id = l.ID.Grid
-			if err := own.start(tx, id); err != nil {
+		if i == 0 || l.ID.Grid != own.grid || int(l.Step) != own.step {
+			if err := own.start(tx, l.ID.Grid, int(l.Step)); err != nil {
 				return err
 			}
 		}
@@ -78,11 +76,12 @@ func (tx *Tx) insertOwned(ls []jjm.LocalJob) error {
 	return own.flush()
 }
 
-// owning gathers the entries of many local jobs of a grid job: each file is
-// changed once.
+// owning gathers the entries of many local jobs of a step: each file is changed
+// once.
 type owning struct {
 	tx     *Tx
 	grid   jjm.GridID
+	step   int
 	master DatasetID
 	known  map[string]int64 // numbers of files by LFN
 	files  map[int64]*delta
@@ -102,12 +101,12 @@ type delta struct {
 	whole      bool // none of it can be cut any more
 }
 
-func (o *owning) start(tx *Tx, id jjm.GridID) error {
+func (o *owning) start(tx *Tx, id jjm.GridID, step int) error {
 	if err := o.flush(); err != nil {
 		return err
 	}
-	master, err := tx.master(id, 0)
-	*o = owning{tx: tx, grid: id, master: master, known: map[string]int64{}, files: map[int64]*delta{}}
+	master, err := tx.master(id, step)
+	*o = owning{tx: tx, grid: id, step: step, master: master, known: map[string]int64{}, files: map[int64]*delta{}}
 	return err
 }
 
@@ -165,7 +164,7 @@ func (o *owning) flush() error {
 	}
 	err := o.tx.insertMany("INSERT INTO part_inputs (grid, n, step, origin, attempt, input)", 6, len(o.inputs), func(a args, i int) args {
 		l := &o.inputs[i]
-		a = a.int(int64(o.grid)).int(int64(l.ID.N)).int(0)
+		a = a.int(int64(o.grid)).int(int64(l.ID.N)).int(int64(o.step))
 		if l.Origin == nil {
 			return a.value(nil).int(0).value(inputText(l.Part.Input))
 		}
@@ -176,7 +175,7 @@ func (o *owning) flush() error {
 	}
 	err = o.tx.insertMany("INSERT INTO cover_input (grid, local, step, file, run, first, last)", 7, len(o.rows), func(a args, i int) args {
 		e := &o.rows[i]
-		return a.int(int64(o.grid)).int(int64(e.local)).int(0).int(e.file).int(e.run).int(e.first).int(e.last)
+		return a.int(int64(o.grid)).int(int64(e.local)).int(int64(o.step)).int(e.file).int(e.run).int(e.first).int(e.last)
 	})
 	if err != nil {
 		return err
@@ -187,7 +186,7 @@ func (o *owning) flush() error {
 		if d.whole {
 			set += ", avail = 0"
 		}
-		if err := o.tx.setFile(o.grid, 0, n, set, d.open, d.lost); err != nil {
+		if err := o.tx.setFile(o.grid, o.step, n, set, d.open, d.lost); err != nil {
 			return err
 		}
 	}
@@ -233,7 +232,7 @@ func (tx *Tx) EndInputs(ls []*jjm.LocalJob) error {
 			if l.State == jjm.Failed {
 				failures = before + 1
 			}
-			if err := tx.setFile(l.ID.Grid, 0, n, set, d.open, lost, before+1, failures); err != nil {
+			if err := tx.setFile(l.ID.Grid, int(l.Step), n, set, d.open, lost, before+1, failures); err != nil {
 				return err
 			}
 		}
@@ -269,14 +268,15 @@ func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
 // or is not failed or killed, is refused.
 func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 	now := jjm.At(tx.s.o.Now())
-	masters := map[jjm.GridID]DatasetID{}
+	masters := map[gridStep]DatasetID{}
 	for _, id := range ids {
-		if _, known := masters[id.Grid]; !known {
-			master, err := tx.master(id.Grid, 0)
-			if err != nil {
-				return tx.fail(err, "give back files of grid job %s", id.Grid)
-			}
-			masters[id.Grid] = master
+		step, err := tx.c.number("SELECT step FROM local_jobs WHERE grid = ? AND n = ?", localArgs(id))
+		at := gridStep{id.Grid, step}
+		if _, known := masters[at]; err == nil && !known {
+			masters[at], err = tx.master(id.Grid, int(step))
+		}
+		if err != nil {
+			return tx.fail(err, "give back the files of local job %s", id)
 		}
 		files, err := tx.ownedBy(id)
 		if err == nil && len(files) == 0 {
@@ -290,7 +290,7 @@ func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 			return tx.fail(err, "give back the files of local job %s", id)
 		}
 		for _, n := range sortedKeys(files) {
-			if mark, err := tx.markOf(masters[id.Grid], n); err != nil {
+			if mark, err := tx.markOf(masters[at], n); err != nil {
 				return tx.fail(err, "give back the files of local job %s", id)
 			} else if mark != jjm.FileReady {
 				continue
@@ -299,7 +299,7 @@ func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 			if files[n].whole {
 				set = "lost = lost - ?, state = 0, avail = 1"
 			}
-			if err := tx.reopenFile(id.Grid, n, set, files[n].open); err != nil {
+			if err := tx.reopenFile(id.Grid, step, n, set, files[n].open); err != nil {
 				return err
 			}
 		}
@@ -307,11 +307,17 @@ func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 	return nil
 }
 
+// gridStep is a step of a grid job.
+type gridStep struct {
+	grid jjm.GridID
+	step int64
+}
+
 // reopenFile changes the row of a file whose piece was given back: it is not
 // settled then, for a local job will own the piece again.
-func (tx *Tx) reopenFile(id jjm.GridID, file int64, set string, n int64) error {
-	_, err := tx.exec("UPDATE input_files SET "+set+" WHERE grid = ? AND step = 0 AND file = ?",
-		args{}.int(n).int(int64(id)).int(file))
+func (tx *Tx) reopenFile(id jjm.GridID, step, file int64, set string, n int64) error {
+	_, err := tx.exec("UPDATE input_files SET "+set+" WHERE grid = ? AND step = ? AND file = ?",
+		args{}.int(n).int(int64(id)).int(step).int(file))
 	if err != nil {
 		return tx.fail(err, "give back file %d of grid job %d", file, id)
 	}

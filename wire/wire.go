@@ -162,6 +162,9 @@ type Error struct {
 type Verified struct {
 	ID jjm.GridID `json:"id"`
 	cover.Report
+	// Merge is the report of its second step, nil if it has none: was every output
+	// merged once? The verdict above is the worse of both.
+	Merge *cover.Report `json:"merge,omitempty"`
 	// Recovery is the job file that does what is missing, and RecoveryFiles the
 	// list that belongs beside it, under the name FilesOf; "" where nothing is
 	// missing, or there is no list.

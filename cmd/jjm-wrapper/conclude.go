@@ -16,7 +16,7 @@ const maxListed = 4 << 10
 // reports by its exit code and said nothing itself (decision R1): SUCCEEDED
 // with the outputs, "-" if there are none, or FAILED exit=<n>.
 func (a *attempt) conclude(said glf.Log, names []wanted) {
-	if a.job.Result != jjm.ResultExit || len(said.Terminals) > 0 {
+	if a.job.Result != jjm.ResultExit && !a.assign.Merge || len(said.Terminals) > 0 {
 		return
 	}
 	if a.result.Exit != 0 {

@@ -31,7 +31,11 @@ func (a *attempt) outputNames(said glf.Log) []wanted {
 	if a.root == nil {
 		return nil
 	}
-	for _, patterns := range [][]string{a.job.Outputs, a.assign.Outputs} {
+	lists := [][]string{a.job.Outputs, a.assign.Outputs}
+	if a.assign.Merge {
+		lists = lists[1:]
+	}
+	for _, patterns := range lists {
 		for _, p := range patterns {
 			l.pattern(p)
 		}

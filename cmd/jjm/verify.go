@@ -112,6 +112,10 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	if v.Files > 0 || v.Dropped > 0 {
 		p("  files %d, passed over %d\n", v.Files, v.Dropped)
 	}
+	if m := v.Merge; m != nil {
+		p("  merging: %s: %s; local jobs %d, completed %d\n", m.Verdict, printable(m.Why), m.Jobs, m.Completed)
+		v.Findings = append(v.Findings, m.Findings...)
+	}
 	for _, f := range v.Findings {
 		p("  %-11s %s%s\n", f.Kind, printable(f.Why), localsText(v.ID, f.Locals))
 	}

@@ -4,6 +4,7 @@ package all
 import (
 	"jjm/handlers"
 	"jjm/handlers/cdfmc"
+	"jjm/handlers/concat"
 	"jjm/handlers/montecarlo"
 	"jjm/handlers/passthrough"
 	"jjm/handlers/reprocess"
@@ -14,6 +15,7 @@ import (
 func Registry() handlers.Registry {
 	return handlers.NewRegistry(
 		cdfmc.Handler{},
+		concat.Handler{},
 		montecarlo.Handler{},
 		passthrough.Handler{},
 		reprocess.Handler{},

@@ -197,7 +197,8 @@ func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 	keys("inputs[].", jjm.Input{})
 	keys("datasets[].", jjm.DatasetInput{})
 	keys("split.", jjm.Splitting{})
-	for _, table := range []string{"request", "retry", "inputs", "datasets", "split"} {
+	keys("merge.", jjm.Merge{})
+	for _, table := range []string{"request", "retry", "inputs", "datasets", "split", "merge"} {
 		delete(want, table)
 	}
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z][^`{]*)` \\|").FindAllStringSubmatch(page(t, "JOB-FILES.md"), -1) {

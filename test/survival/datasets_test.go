@@ -67,8 +67,8 @@ func tomlFiles(from, to int) string {
 
 // growing submits over the first 20 files, adds 20 more in four requests, and
 // closes the dataset. Each request is repeated until it is answered.
-func growing(ctx context.Context, s *site) (jjm.GridID, error) {
-	a, err := s.insist(ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Name: "d.toml", Text: datasetJob(s, 20), BaseDir: s.dir}})
+func growing(ctx context.Context, s *site, text string) (jjm.GridID, error) {
+	a, err := s.insist(ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Name: "d.toml", Text: text, BaseDir: s.dir}})
 	if err != nil {
 		return 0, err
 	}
@@ -96,37 +96,51 @@ func growing(ctx context.Context, s *site) (jjm.GridID, error) {
 func TestFailpoint_DatasetsLoseNoFile(t *testing.T) {
 	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit", "dataset-add.before-commit:3", "dataset-add.after-commit:2",
 		"dataset-close.before-commit", "dataset-close.after-commit", "generate.after-commit:2", "verdict.before-commit:2"} {
+		t.Run("at "+point, func(t *testing.T) { growsUnder(t, point, "") })
+	}
+}
+
+// The outputs are merged meanwhile, and the daemon dies where it takes notice of
+// them, makes merges, and settles those whose outputs are merged.
+func TestFailpoint_MergingLosesNoOutput(t *testing.T) {
+	for _, point := range []string{"", "notice.before-commit:3", "notice.after-commit:4", "generate.before-commit:3", "generate.after-commit:3",
+		"verdict.before-commit:4", "verdict.after-commit:5"} {
 		t.Run("at "+point, func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, settings{slots: 4})
-			if err := os.WriteFile(filepath.Join(s.dir, "reco.sh"), []byte(reco), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), finalWithin)
-			defer cancel()
-			s.start(point)
-			type answer struct {
-				id  jjm.GridID
-				err error
-			}
-			grown := make(chan answer, 1)
-			go func() {
-				id, err := growing(ctx, s)
-				grown <- answer{id, err}
-			}()
-			if point != "" {
-				s.died(deadWithin)
-				s.sawFailpoint(point)
-				s.startReady()
-			}
-			got := <-grown
-			if got.err != nil {
-				t.Fatal(got.err)
-			}
-			s.final(got.id)
-			s.checkDataset(got.id)
+			growsUnder(t, point, "[merge]\nconcat = true\noutput = \"out.txt\"\nfiles = 4\n")
 		})
 	}
+}
+
+// growsUnder lets a dataset grow while it is processed and the daemon dies once.
+func growsUnder(t *testing.T, point, more string) {
+	t.Parallel()
+	s := newSite(t, settings{slots: 4})
+	if err := os.WriteFile(filepath.Join(s.dir, "reco.sh"), []byte(reco), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), finalWithin)
+	defer cancel()
+	s.start(point)
+	type answer struct {
+		id  jjm.GridID
+		err error
+	}
+	grown := make(chan answer, 1)
+	go func() {
+		id, err := growing(ctx, s, datasetJob(s, 20)+more)
+		grown <- answer{id, err}
+	}()
+	if point != "" {
+		s.died(deadWithin)
+		s.sawFailpoint(point)
+		s.startReady()
+	}
+	got := <-grown
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	s.final(got.id)
+	s.checkDataset(got.id)
 }
 
 // checkDataset holds the end against what must be.
@@ -134,7 +148,7 @@ func (s *site) checkDataset(id jjm.GridID) {
 	s.t.Helper()
 	s.nothingRuns()
 	st := s.status(id)
-	if st.Lookup.Status != "done" || len(st.Inputs) != 1 || st.Inputs[0].Counts.Finished != 40 || st.Lookup.Counts.GivenBack != 1 {
+	if st.Lookup.Status != "done" || len(st.Inputs) < 1 || st.Inputs[0].Counts.Finished != 40 || st.Lookup.Counts.GivenBack != 1 {
 		s.t.Errorf("%s: %+v, reads %+v", st.Lookup.Status, st.Lookup, st.Inputs)
 	}
 	var want []string

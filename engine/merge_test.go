@@ -1,0 +1,102 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters/adaptertest"
+)
+
+const mergeTwo = "[merge]\nconcat = true\noutput = \"out.dat\"\nfiles = 2\n"
+
+// What the local jobs make is merged while others run, each once; they complete
+// when it is.
+func TestMerge_OutputsAreMergedAndThenTheLocalJobsAreComplete(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(8)+mergeTwo))
+		w.final(time.Hour, id)
+		w.verify(id, done(6))
+		locals := w.locals(id)
+		if locals[4].Step != jjm.StepMerge || locals[5].Step != jjm.StepMerge || locals[0].State != jjm.Completed {
+			t.Errorf("%+v", locals)
+		}
+	})
+}
+
+// A merge that fails is tried again; one that fails for good has the inputs
+// processed again.
+func TestMerge_AFailedMergeIsTriedAgainThenGivenBack(t *testing.T) {
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.N >= 4 && id.N <= 6 {
+			return adaptertest.Play{Keyword: "-", Exit: 3}
+		}
+		return adaptertest.Play{}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(8)+mergeTwo))
+		w.final(6*time.Hour, id)
+		w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: -1})
+		if v := w.proof(id, ""); v.Merge == nil || !v.Merge.Whole() || v.Merge.Files != 4 {
+			t.Errorf("%+v", v.Merge)
+		}
+	})
+}
+
+// A type that makes its work itself merges too, and a restart loses nothing.
+func TestMerge_EventsThroughARestart(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(7)+mergeTwo)
+		w.until(time.Hour, "one waits for merging", func() bool { return w.lookup(id).Counts.Completing > 0 })
+		w.reopen()
+		w.final(time.Hour, id)
+		w.verify(id, done(11))
+		if v := w.proof(id, ""); v.Merge == nil || v.Merge.Files != 7 || !v.Merge.Whole() {
+			t.Errorf("%+v", v.Merge)
+		}
+	})
+}
+
+func TestMerge_KillEndsBothSteps(t *testing.T) {
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\nopen = true\n"+inline(6)+mergeTwo))
+		w.until(time.Hour, "one waits for merging", func() bool {
+			for _, l := range w.locals(id) {
+				if l.IsMerging() {
+					return true
+				}
+			}
+			return false
+		})
+		w.kill(id.String())
+		w.final(time.Hour, id)
+		if l := w.lookup(id); l.Status != "aborted" {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// The last attempt at a merge fails: what its inputs' local jobs read is processed
+// again, by others, and merged.
+func TestMerge_WhatCannotBeMergedIsMadeAgain(t *testing.T) {
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.N == 4 {
+			return adaptertest.Play{Keyword: "-", Exit: 3}
+		}
+		return adaptertest.Play{}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(8)+mergeTwo+"attempts = 1\n"))
+		w.final(6*time.Hour, id)
+		w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: -1})
+		again := 0
+		for _, l := range w.locals(id) {
+			if l.Step == jjm.StepWork && l.Phase == jjm.GivenBack {
+				again++
+			}
+		}
+		if v := w.proof(id, ""); again != 2 || v.Merge == nil || !v.Merge.Whole() || v.Merge.Files != 4 || v.Merge.Dropped != 2 || !v.Whole() {
+			t.Errorf("%d were made again; %+v %+v", again, v.Report, v.Merge)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"fmt"
+
+	"jjm"
+	"jjm/sandbox"
+	"jjm/store"
+)
+
+// mergesOver settles the local jobs whose outputs were in merges that ended: those
+// with everything merged are completed; a merge that failed for good fails them, and
+// where they read files, and nothing else that they made is in a merge, their work
+// is done again (JEDI: unmerged cancelled, inputs retried).
+func (c *change) mergesOver(ended []*jjm.LocalJob) error {
+	settled := map[jjm.LocalID]*jjm.LocalJob{}
+	for _, l := range ended {
+		if l.Step != jjm.StepMerge || l.Phase == jjm.GivenBack {
+			continue
+		}
+		makers, err := c.makers(l)
+		if err != nil {
+			return err
+		}
+		for _, id := range makers {
+			j := c.local(id)
+			if !j.IsMerging() {
+				continue
+			}
+			if err := c.settleMaker(l, j); err != nil {
+				return err
+			}
+			if !j.IsMerging() {
+				settled[id] = j
+			}
+		}
+		if l.State == jjm.Failed { // its outputs are dropped by the next look at what there is to merge
+			l.Phase = jjm.GivenBack
+			if err := c.tx.SaveLocals([]*jjm.LocalJob{l}); err != nil {
+				return err
+			}
+			if err := c.tx.GiveBack([]jjm.LocalID{l.ID}); err != nil {
+				return err
+			}
+		}
+	}
+	return c.saveSettled(settled)
+}
+
+// makers are the local jobs whose outputs a merge read.
+func (c *change) makers(l *jjm.LocalJob) ([]jjm.LocalID, error) {
+	inputs, err := c.e.store.PartInputs(c.ctx, l.ID.Grid, []int32{l.ID.N})
+	if err != nil {
+		return nil, err
+	}
+	in := inputs[l.ID.N].Input
+	if in == nil {
+		return nil, jjm.Errorf(jjm.Internal, "local job %s: what it merges is not known", l.ID)
+	}
+	var ids []jjm.LocalID
+	seen := map[jjm.LocalID]bool{}
+	for _, lfn := range in.Files {
+		if id, ok := maker(l.ID.Grid, lfn); ok && !seen[id] && c.e.local(id) != nil {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// settleMaker decides about one local job whose outputs a merge read.
+func (c *change) settleMaker(l, j *jjm.LocalJob) error {
+	below, err := c.outputsBelow(j)
+	if err != nil {
+		return err
+	}
+	switch {
+	case l.State == jjm.Completed:
+		switch waiting := below[jjm.FileReady] + below[jjm.FileDropped] + below[jjm.FileFailed]; {
+		case below[jjm.FilePicked] > 0: // another merge has some of them
+		case waiting == 0:
+			c.move(j, jjm.Completed, "", "its outputs are merged")
+		case j.Kill:
+			c.move(j, jjm.Killed, jjm.ByPerson, "killed before all that it made was merged")
+		}
+		return nil
+	case j.Kill || c.e.grids[j.ID.Grid].job.Kill:
+		c.move(j, jjm.Killed, jjm.ByPerson, "its merge was killed")
+		return nil
+	}
+	j.Message = fmt.Sprintf("local job %s, which merges what it made, is %s: %s", l.ID, stateWord(l.State, l.Phase), l.Message)
+	c.move(j, jjm.Failed, jjm.ByLimit, j.Message)
+	alone := below[jjm.FilePicked]+below[jjm.FileFinished] == 0
+	if alone && l.State == jjm.Failed && c.e.grids[j.ID.Grid].reads != nil {
+		return c.succeed(j)
+	}
+	return nil
+}
+
+// outputsBelow counts the outputs of a local job by what merging made of them.
+func (c *change) outputsBelow(j *jjm.LocalJob) (store.Below, error) {
+	return c.tx.FilesBelow(j.ID.Grid, jjm.StepMerge, sandbox.AttemptDir(j.AttemptID())+"/")
+}
+
+// saveSettled stores local jobs that merges settled.
+func (c *change) saveSettled(settled map[jjm.LocalID]*jjm.LocalJob) error {
+	var all, reading []*jjm.LocalJob
+	for _, j := range settled {
+		all = append(all, j)
+		if c.e.grids[j.ID.Grid].reads != nil {
+			reading = append(reading, j)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if err := c.tx.SaveLocals(all); err != nil {
+		return err
+	}
+	return c.endInputs(reading)
+}
+
+// killUnmerged ends the local jobs that are to be killed and only waited for their
+// merging, but those that are in a merge: how that ends decides.
+func (c *change) killUnmerged() error {
+	for _, j := range c.unmergedKills {
+		below, err := c.outputsBelow(j)
+		if err != nil {
+			return err
+		}
+		if below[jjm.FilePicked] == 0 {
+			j.Message = "killed before what it made was merged"
+			c.move(j, jjm.Killed, jjm.ByPerson, j.Message)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"jjm"
+	"jjm/cover"
+	"jjm/store"
+	"jjm/wire"
+)
+
+// proveMerge adds to an answer whether every output was merged exactly once.
+func (e *Engine) proveMerge(ctx context.Context, job *jjm.GridJob, v *wire.Verified) error {
+	report, err := e.provedMerge(ctx, job, job.Status.Final())
+	if err != nil {
+		return fmt.Errorf("verify grid job %s: %w", job.ID, err)
+	}
+	v.Merge = &report
+	if v.Verdict == cover.Proven && report.Verdict != cover.Proven {
+		v.Verdict, v.Why = report.Verdict, "merging: "+report.Why
+	}
+	return nil
+}
+
+// provedMerge holds the outputs of the first step against the ledger of the second.
+func (e *Engine) provedMerge(ctx context.Context, job *jjm.GridJob, over bool) (cover.Report, error) {
+	t := &task{grid: job.ID, step: jjm.StepMerge,
+		facts: cover.Facts{Unit: jjm.UnitFile, Made: job.Step.Made, Closed: job.Merging.Closed, Over: over}}
+	t.events = func(*jjm.LocalJob) int64 { return 0 }
+	t.files = stream(func(fn func(cover.File) error) error {
+		return e.store.InputFiles(ctx, job.ID, jjm.StepMerge, func(n int64, state jjm.FileState, _ string, f jjm.File) error {
+			return fn(cover.File{N: n, LFN: f.LFN, State: state})
+		})
+	})
+	t.rows = func(ctx context.Context, fn func(cover.Row) error) error {
+		return e.store.Cover(ctx, job.ID, jjm.StepMerge, func(o store.Owned) error {
+			return fn(cover.Row{File: o.File, Local: o.Local, Released: o.Released != 0})
+		})
+	}
+	return e.prove(ctx, t, nil)
+}

@@ -1,0 +1,82 @@
+package handlers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"jjm"
+	"jjm/internal/strict"
+	"jjm/split"
+)
+
+// concatScript reads the names one a line, so that there may be any number of them, and
+// reports how many files there were only if no byte is missing. A file that is
+// named but not there, or not a plain file, is an error before anything is written.
+const concatScript = `set -eu
+out=$1 want=0 n=0
+while IFS= read -r f; do
+	[ -f "$f" ] || { echo "concat: $f is not a file that this worker sees" >&2; exit 1; }
+	n=$((n + 1))
+done < "$JJM_INPUT_FILES"
+: > "$out"
+while IFS= read -r f; do
+	cat -- "$f" >> "$out"
+	want=$((want + $(wc -c < "$f")))
+done < "$JJM_INPUT_FILES"
+got=$(($(wc -c < "$out")))
+[ "$got" -eq "$want" ] || { echo "concat: $out has $got bytes, and its $n files $want" >&2; exit 1; }
+"$GBS_LOG" INFO "processed=$n files"
+`
+
+// Concat is the command that puts the files of a part one after another.
+func Concat(output string) []string { return []string{"/bin/sh", "-c", concatScript, "concat", output} }
+
+// MergeCutting says how the outputs of a grid job are merged.
+func MergeCutting(m *jjm.Merge) (Cutting, jjm.Problems) {
+	c := Cutting{Splitter: split.ParentlessMergeBySize}
+	var problems jjm.Problems
+	var err error
+	if c.Params, err = split.Defaults(c.Splitter); err != nil {
+		return c, jjm.Problems{{Field: "merge", Text: err.Error()}}
+	}
+	c.Params.MaxMergeFiles, c.Params.MaxMergeSize, c.Params.MaxMergeEvents = int64(m.Files), m.Bytes, m.Events
+	c.Params.MaxWaitTime = int64(m.MaxWait.D().Seconds())
+	c.Params.MinMergeSize = m.Bytes / 2 // a file that does not fit ends a merge that is half full
+	if m.Split != nil && m.Split.By != "" && m.Split.By != c.Splitter {
+		problems = append(problems, jjm.Problem{Field: "merge.split.by", Text: fmt.Sprintf("%.60q: outputs are merged by %s only", m.Split.By, c.Splitter)})
+	} else if m.Split != nil {
+		for _, key := range slices.Sorted(maps.Keys(m.Split.Params)) {
+			if err := split.CheckSettings(c.Splitter, []string{key}); err != nil {
+				problems = append(problems, jjm.Problem{Field: "merge.split.params." + key, Text: err.Error()})
+			}
+		}
+		if len(problems) == 0 {
+			problems = strict.DecodeMap(m.Split.Params, "merge.split.params", &c.Params)
+		}
+	}
+	_, more := mergeTemplate(m)
+	return c, append(problems, more...)
+}
+
+func mergeTemplate(m *jjm.Merge) (CommandTemplate, jjm.Problems) {
+	if m.Concat {
+		return CommandTemplate{}, nil
+	}
+	return ParseCommand("merge.command", m.Command, jjm.UnitFile, "{output}")
+}
+
+// MergeCommand gives the command line of a part of the merge step, whose input is
+// named by the paths of its files.
+func MergeCommand(m *jjm.Merge, job *jjm.LocalJob) (Command, error) {
+	out := Command{Outputs: []string{m.Output}}
+	if m.Concat {
+		out.Argv = Concat(m.Output)
+		return out, nil
+	}
+	t, problems := mergeTemplate(m)
+	values := PartValues(job, 0)
+	values["output"] = []string{m.Output}
+	out.Argv = t.Expand(values)
+	return out, problems.Err()
+}

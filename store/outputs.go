@@ -1,0 +1,31 @@
+package store
+
+import "jjm"
+
+// Below counts the files of a step's master dataset whose names begin with a
+// folder, "a/b/", by what has become of them with that step. Files that it took no
+// notice of yet are ready.
+type Below [jjm.FileDropped + 1]int
+
+// FilesBelow gives the counts for a folder, which must end with a slash.
+func (tx *Tx) FilesBelow(id jjm.GridID, step int, folder string) (b Below, err error) {
+	if n := len(folder); n == 0 || folder[n-1] != '/' {
+		return b, tx.fail(jjm.Errorf(jjm.Internal, "%q is not a folder", folder), "count files of grid job %d", id)
+	}
+	master, err := tx.master(id, step)
+	if err != nil {
+		return b, tx.fail(err, "count files of grid job %d", id)
+	}
+	end := folder[:len(folder)-1] + "0" // the character after the slash
+	a := stepArgs(id, step).int(int64(master)).value(folder).value(end)
+	err = tx.c.query(tx.ctx, `SELECT coalesce(a.state, 0), count(*) FROM files AS f
+		LEFT JOIN input_files AS a ON a.grid = ? AND a.step = ? AND a.file = f.n
+		WHERE f.dataset = ? AND f.lfn >= ? AND f.lfn < ? GROUP BY 1`, a, func(r row) error {
+		b[r.int(0)] = int(r.int(1))
+		return nil
+	})
+	if err != nil {
+		return b, tx.fail(err, "count files of grid job %d", id)
+	}
+	return b, nil
+}
