@@ -21,8 +21,8 @@ func TestConformance_Slurm(t *testing.T) {
 	bed := testbed.Start(t, "slurm")
 	with := func(t testing.TB, bin string) adapters.Adapter {
 		return open(t, shipped(t, "slurm.toml"), func(c *command.Config) {
-			// A partition of 16 cores, which other packages' tests fill too at times: hence the patience.
-			c.Bin, c.Env, c.Queue = bin, bed.Env, "two"
+			// A partition of its own: the suite of adapters/slurm takes its nodes away.
+			c.Bin, c.Env, c.Queue = bin, bed.Env, "four"
 		})
 	}
 	a := with(t, bed.Bin) // for all checks

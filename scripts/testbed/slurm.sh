@@ -1,5 +1,5 @@
 #!/bin/sh
-# A real Slurm of one machine for tests: three nodes, slurmdbd with MariaDB,
+# A real Slurm of one machine for tests: four nodes, slurmdbd with MariaDB,
 # slurmrestd, all on the loopback interface, without systemd. Debian, as root.
 #
 #   slurm.sh up               install, start, return when jobs can run
@@ -21,7 +21,7 @@
 # "up" leaves a bed that tests use at work as it is. One that nobody uses it
 # rids of jobs; if it is not well, of everything.
 #
-# DAEMON is munged, mariadbd, slurmdbd, slurmctld, n1, n2, n3 (the slurmd of
+# DAEMON is munged, mariadbd, slurmdbd, slurmctld, n1 to n4 (the slurmd of
 # that node), rest (JWT over TCP) or rest-unix (the owner's own).
 #
 # A test that breaks things has a bed of its own: another folder and other
@@ -45,7 +45,7 @@ owner=jjmtest
 
 # The ports, from the first one on.
 port_slurmd1=$((port + 1)) port_slurmd3=$((port + 3))
-port_slurmdbd=$((port + 4)) port_sql=$((port + 5)) port_rest=$((port + 6))
+port_slurmdbd=$((port + 4)) port_sql=$((port + 5)) port_rest=$((port + 6)) port_slurmd4=$((port + 7))
 
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH LC_ALL=C SLURM_CONF="$bed/etc/slurm.conf"
@@ -60,7 +60,7 @@ pidfile() {
 	munged) echo "$bed/munge/munged.pid" ;;
 	mariadbd) echo "$bed/sql/mariadbd.pid" ;;
 	slurmctld | slurmdbd) echo "$bed/pid/$1.pid" ;;
-	n1 | n2 | n3) echo "$bed/pid/slurmd.$1.pid" ;;
+	n[1-4]) echo "$bed/pid/slurmd.$1.pid" ;;
 	rest | rest-unix) echo "$bed/rest/$1.pid" ;;
 	*) fail "no daemon $1" ;;
 	esac
@@ -68,7 +68,7 @@ pidfile() {
 
 program() {
 	case $1 in
-	n1 | n2 | n3) echo slurmd ;;
+	n[1-4]) echo slurmd ;;
 	rest | rest-unix) echo slurmrestd ;;
 	*) echo "$1" ;;
 	esac
@@ -92,7 +92,7 @@ gone() { ! pid "$1" >/dev/null; }
 daemons() {
 	echo munged
 	if [ "$accounting" = 1 ]; then echo mariadbd slurmdbd; fi
-	echo slurmctld n1 n2 n3
+	echo slurmctld n1 n2 n3 n4
 	if [ "$rest" = 1 ]; then echo rest rest-unix; fi
 }
 
@@ -151,7 +151,7 @@ start() {
 		quiet slurmctld || fail "slurmctld does not start"
 		within 30 controller_up || fail "slurmctld does not answer"
 		;;
-	n1 | n2 | n3)
+	n[1-4])
 		mkdir -p "$bed/spool/$1"
 		quiet slurmd -N "$1" || fail "slurmd of $1 does not start"
 		;;
@@ -270,10 +270,12 @@ slurm_conf() {
 		PropagateResourceLimits=NONE
 		NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$port_slurmd1 CPUs=64 RealMemory=65536 TmpDisk=10000 Gres=gpu:2 State=UNKNOWN
 		NodeName=n[2-3] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((port + 2))-$port_slurmd3] CPUs=16 RealMemory=16384 TmpDisk=10000 State=UNKNOWN
+		NodeName=n4     NodeHostname=$host NodeAddr=127.0.0.1 Port=$port_slurmd4 CPUs=16 RealMemory=16384 TmpDisk=10000 State=UNKNOWN
 		PartitionName=short  Nodes=n1     MaxTime=01:00:00 DefaultTime=00:10:00 DefMemPerCPU=64 Default=YES
 		PartitionName=long   Nodes=n1     MaxTime=7-00:00:00 DefaultTime=1-00:00:00 DefMemPerCPU=64
 		PartitionName=two    Nodes=n2     MaxTime=01:00:00 DefaultTime=00:10:00 DefMemPerCPU=64
 		PartitionName=three  Nodes=n3     MaxTime=01:00:00 DefaultTime=00:10:00 DefMemPerCPU=64
+		PartitionName=four   Nodes=n4     MaxTime=01:00:00 DefaultTime=00:10:00 DefMemPerCPU=64
 		PartitionName=all    Nodes=n[1-3] MaxTime=01:00:00 DefaultTime=00:10:00 DefMemPerCPU=64
 		PartitionName=closed Nodes=n1     MaxTime=01:00:00 State=DOWN
 		PartitionName=drain  Nodes=n1     MaxTime=01:00:00 State=DRAIN
@@ -407,7 +409,7 @@ up() {
 	commands
 	start munged
 	if [ "$accounting" = 1 ]; then database; fi
-	for d in slurmctld n1 n2 n3; do start "$d"; done
+	for d in slurmctld n1 n2 n3 n4; do start "$d"; done
 	if [ "$rest" = 1 ]; then start rest && start rest-unix; fi
 	if ! within 30 well; then
 		trouble >&2
@@ -445,7 +447,7 @@ down() {
 		cancel_all
 		within 15 no_jobs || :
 	fi
-	for d in rest-unix rest n1 n2 n3 slurmctld slurmdbd mariadbd munged; do end TERM "$d"; done
+	for d in rest-unix rest n1 n2 n3 n4 slurmctld slurmdbd mariadbd munged; do end TERM "$d"; done
 	if [ "${1:-}" = --wipe ]; then wipe; fi
 }
 
