@@ -103,6 +103,16 @@ func (es *endings) alive(id jjm.AttemptID) {
 	}
 }
 
+// revived forgets an end that the batch system took back: a job that it started
+// anew has an end of its own, from which its result has time to arrive.
+func (es *endings) revived(id jjm.AttemptID) {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	if en := es.m[id]; en != nil && en.report.State.Ended() {
+		en.report, en.ended = jjm.Report{}, 0
+	}
+}
+
 // absent notes how an absence is judged so far.
 func (es *endings) absent(id jjm.AttemptID, v plan.AbsenceVerdict) {
 	es.with(id, func(en *ending) {

@@ -237,6 +237,7 @@ func (c *cluster) live(ch *change, r jjm.Report) {
 		c.stranger(id, r)
 		return
 	}
+	c.e.endings.revived(id)
 	l.BatchID = r.ID
 	if r.Host != "" {
 		l.Host = r.Host

@@ -316,6 +316,9 @@ func TestEnding_NeverTwiceNeverLost(t *testing.T) {
 				w.jobs[i].gone = true
 			case "restart": // the batch system starts an ended job anew
 				if !w.running && !w.jobs[i].gone {
+					if i == w.pointed { // its end is forgotten with the next listing
+						w.endAge, w.sawEnded = 0, false
+					}
 					w.jobs[i].state = jjm.BatchQueued
 				}
 			case "ask":
