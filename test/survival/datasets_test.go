@@ -103,8 +103,8 @@ func TestFailpoint_DatasetsLoseNoFile(t *testing.T) {
 // The outputs are merged meanwhile, and the daemon dies where it takes notice of
 // them, makes merges, and settles those whose outputs are merged.
 func TestFailpoint_MergingLosesNoOutput(t *testing.T) {
-	for _, point := range []string{"", "notice.before-commit:3", "notice.after-commit:4", "generate.before-commit:3", "generate.after-commit:3",
-		"verdict.before-commit:4", "verdict.after-commit:5"} {
+	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit:2", "generate.before-commit:2", "generate.after-commit:2",
+		"verdict.before-commit:2", "verdict.after-commit:2"} {
 		t.Run("at "+point, func(t *testing.T) {
 			growsUnder(t, point, "[merge]\nconcat = true\noutput = \"out.txt\"\nfiles = 4\n")
 		})
