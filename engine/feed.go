@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -193,10 +194,7 @@ func (e *Engine) rest(id jjm.GridID, news uint64, left split.Left) {
 	if g == nil || g.reads.news != news {
 		return
 	}
-	g.reads.idle = left.Why
-	if g.reads.idle == "" {
-		g.reads.idle = "its dataset is open, and all files that are there are cut"
-	}
+	g.reads.idle = cmp.Or(left.Why, "its dataset is open, and all files that are there are cut")
 	g.headDirty = true
 	g.version++
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -97,6 +98,16 @@ func TestMerge_WhatCannotBeMergedIsMadeAgain(t *testing.T) {
 		}
 		if v := w.proof(id, ""); again != 2 || v.Merge == nil || !v.Merge.Whole() || v.Merge.Files != 4 || v.Merge.Dropped != 2 || !v.Whole() {
 			t.Errorf("%d were made again; %+v %+v", again, v.Report, v.Merge)
+		}
+	})
+}
+
+// What is to be merged lies in the work area, so workers must see it.
+func TestMerge_IsRefusedWhereWorkersDoNotSeeTheWorkArea(t *testing.T) {
+	inWorld(t, options{sim: adaptertest.SimConfig{NoSharedFS: true, TwoPhase: true}}, func(t *testing.T, w *world) {
+		_, err := w.trySubmit(alice, "", fileJob("", "name = \"raw\"\n"+inline(8)+mergeTwo))
+		if err == nil || !strings.Contains(err.Error(), "merge: workers of cluster") {
+			t.Errorf("error %v, want a problem of merge", err)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -167,10 +168,7 @@ func (e *Engine) restMerge(id jjm.GridID, news uint64, left split.Left) {
 	if g == nil || g.merge.news != news {
 		return
 	}
-	g.merge.idle = left.Why
-	if g.merge.idle == "" {
-		g.merge.idle = "all outputs that are there are being merged"
-	}
+	g.merge.idle = cmp.Or(left.Why, "all outputs that are there are being merged")
 	g.headDirty = true
 	g.version++
 }

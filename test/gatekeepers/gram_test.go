@@ -226,8 +226,10 @@ func (g *gramSite) contactOf(t *testing.T, s wire.Status) string {
 	return "https://localhost:" + contact + "/"
 }
 
-// The job manager is killed while it submits: the next one submits the same job
-// again, and it is the same grid job.
+// The job manager is killed while it submits. The next one submits the same job
+// again, or, as GRAM does at times, only after minutes, which are not waited for:
+// either way it is one grid job, and done. That the same submission twice is one
+// grid job is shown by the first tier.
 func gramManagerKilled(t *testing.T, g *gramSite) {
 	submissions := func() int { return g.submissions("answered") }
 	before := submissions()
@@ -250,6 +252,9 @@ func gramManagerKilled(t *testing.T, g *gramSite) {
 		jobs := g.byName("once")
 		return submissions() >= before+2+others || others >= 5 && len(jobs) > 0 && jobs[0].Lookup.Status == "done"
 	})
+	if submissions() < before+2+others {
+		t.Log("the next job manager did not submit the first job again")
+	}
 	await(t, "it is done", func() bool { jobs := g.byName("once"); return len(jobs) > 0 && jobs[0].Lookup.Status == "done" })
 	if jobs := g.byName("once"); len(jobs) != 1 {
 		t.Errorf("the job that was submitted twice is %d grid jobs", len(jobs))
