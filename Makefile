@@ -44,14 +44,14 @@ demo: build
 # takes what they leave of the processors. One build of the programs serves all;
 # accounts without privileges reach it. At the end come the tables that tests
 # made, of faults and what became of local jobs.
-WAITING = ./test/survival ./test/gatekeepers ./test/advertise ./adapters/condor ./adapters/sge ./adapters/slurm ./adapters/testbed ./test/gatekeeper ./test/identity ./adapters/command ./etc/examples ./adapters/pbs ./engine
+WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/identity ./test/gatekeeper ./adapters/command ./etc/examples ./adapters/pbs ./test/advertise ./engine
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
 test-all: build
 	@$(MAKE) --no-print-directory -j2 nice-lint units
 units:
 	@bin=$$(mktemp -d) && tables=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm* $$bin && { \
-		JJM_BIN=$$bin JJM_TABLES=$$tables $(GO) test -count=1 -timeout 40m -vet=off -p 6 -parallel 24 $(WAITING) ./... ; \
+		JJM_BIN=$$bin JJM_TABLES=$$tables $(GO) test -count=1 -timeout 40m -vet=off -p 7 -parallel 24 $(WAITING) ./... ; \
 		status=$$? ; cat /dev/null $$tables/* ; rm -rf $$bin $$tables ; exit $$status ; }
 nice-lint:
 	@nice $(MAKE) --no-print-directory lint

@@ -53,6 +53,9 @@ type Step struct {
 	// of them.
 	Cluster  string   `json:"cluster,omitempty"`
 	Clusters []string `json:"clusters,omitempty"`
+	// Places are where files of its parts are that not all of the clusters can
+	// read, and which of them can; local jobs name them by number.
+	Places []Place `json:"places,omitempty"`
 	// Splitter, and Why: what Prepare decided about the cutting.
 	Splitter string   `json:"splitter,omitempty"`
 	Why      []string `json:"why,omitempty"`

@@ -30,6 +30,9 @@ type DatasetInput struct {
 	// Program is a command of the owner that prints JSON lines, such as a client
 	// of a catalogue; it is run again while the dataset is open.
 	Program []string `json:"program,omitempty"`
+	// Container is a container of the owner: the files of all of its datasets, looked
+	// at again until these are closed (decision R30).
+	Container string `json:"container,omitempty"`
 }
 
 // Splitting names a splitter and its settings, where a job file and not its

@@ -7,6 +7,10 @@ type LocalJob struct {
 	Part Part    `json:"part"`
 	// Step is the step that it belongs to: StepWork or StepMerge.
 	Step int32 `json:"step,omitempty"`
+	// Place is the place of its files among those of its grid job (Step.Places),
+	// from 1: it only ever goes to a cluster of that place. 0: to any cluster of
+	// the grid job. It is set when the local job is made.
+	Place int32 `json:"place,omitempty"`
 	// Origin is whose work this is, nil if it was nobody's before. It is set when
 	// the local job is made, and not kept in memory.
 	Origin *Successor `json:"origin,omitempty"`
@@ -35,7 +39,8 @@ type LocalJob struct {
 	Started   Time   `json:"started,omitempty"`
 	Ended     Time   `json:"ended,omitempty"`
 	// Exit is the application's exit code of the last ended attempt, 128+n
-	// for signal n, -1 while none has ended.
+	// for signal n, -1 while none has ended; of a part that could not be made the
+	// code of its failure (decision R27).
 	Exit int `json:"exit"`
 	// Message is the verdict's text, for people.
 	Message string `json:"message,omitempty"`

@@ -39,6 +39,49 @@ const (
 	StepMerge = 1
 )
 
+// StepName is what people call a step.
+func StepName(step int32) string {
+	if step == StepMerge {
+		return "merge"
+	}
+	return "process"
+}
+
+// StepCounts are the local jobs of one step of a grid job that has two.
+type StepCounts struct {
+	Step int32
+	// Counts leave out those whose work others do again; GivenBack counts them.
+	Counts    [NumStates]int
+	GivenBack int
+	// Merging of the completing ones have done their work, and wait for their
+	// outputs to be merged.
+	Merging int
+	// Expected is how many of Counts there will be, as far as it is known; Closed
+	// says that no more will be made.
+	Expected int
+	Closed   bool
+}
+
+// Done is how many have done their work.
+func (c StepCounts) Done() int { return c.Counts[Completed] + c.Merging }
+
+// MergeOutlook is how many merges a grid job would make, as far as that can be told
+// before anything ran.
+type MergeOutlook struct {
+	Splitter string `json:"splitter"`
+	// Outputs is how many files would be merged if every local job left what is
+	// declared; 0 = not known.
+	Outputs int64 `json:"outputs,omitempty"`
+	// Least and Most bound the merges then.
+	Least int64 `json:"least,omitempty"`
+	Most  int64 `json:"most,omitempty"`
+	// Estimated is how many they are if each output is as large as estimated; 0 =
+	// there are no estimates.
+	Estimated int64 `json:"estimated,omitempty"`
+	// Text says it for people.
+	Text string `json:"text"`
+}
+
 // MergeStep is how far the merging of a grid job has come.
 type MergeStep struct {
 	Splitter string `json:"splitter"`

@@ -50,6 +50,12 @@ type Spec struct {
 	// Only are the events or rows to process, by number, of those that the type
 	// would make; nil is all. A recovery does what is missing so.
 	Only []Span `json:"only,omitempty"`
+	// OnlyFrom is a list of such ranges, an input of the job, which may be long: a
+	// range a line, FIRST COUNT, and for files FIRST COUNT LFN.
+	OnlyFrom string `json:"only_from,omitempty"`
+	// Recovers is the grid job whose missing work this one does, 0 = none: the two
+	// are verified together.
+	Recovers GridID `json:"recovers,omitempty"`
 	// FirstSerial is the number of the first part, 0 = 1: a recovery goes on after
 	// those of the grid job that it is for, so that no seed comes twice.
 	FirstSerial int64 `json:"first_serial,omitempty"`

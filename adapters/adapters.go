@@ -87,6 +87,9 @@ type Capabilities struct {
 	// SharedFS is true when workers see the work area under the same path. If
 	// not, bulks say what is to be transferred.
 	SharedFS bool
+	// RenewsProxies is true when the batch system, where it carries files, takes a
+	// proxy certificate along and brings newer ones to jobs that run.
+	RenewsProxies bool
 	// Accounting is true when Account can tell the end of jobs that the
 	// listing has forgotten.
 	Accounting bool
@@ -138,6 +141,12 @@ type Transfer struct {
 	// a file named by the job's index in Back, an absolute folder, before the
 	// job counts as ended. A job that was cancelled need not leave it.
 	Out, Back string
+	// Proxy is the absolute path of the proxy certificate that the jobs want, ""
+	// for none, and where the capabilities do not say RenewsProxies. A job finds a
+	// copy of its own, in the folder in which it starts, through X509_USER_PROXY. A
+	// newer one that takes the place of the file takes that of the copy, too, while
+	// the job waits and while it runs.
+	Proxy string
 }
 
 // The variables through which an adapter tells a job who it is. An adapter

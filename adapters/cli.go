@@ -153,6 +153,8 @@ func CheckBulk(b Bulk, c Capabilities) error {
 		return bad("files to transfer, on a cluster whose workers see the work area")
 	case b.Transfer == nil && !filepath.IsAbs(b.Dir):
 		return bad("folder %.200q: want an absolute one", b.Dir)
+	case b.Transfer != nil && b.Transfer.Proxy != "" && !c.RenewsProxies:
+		return bad("a proxy, on a cluster that renews none")
 	case b.Log != "" && !filepath.IsAbs(b.Log):
 		return bad("log %.200q: want an absolute path", b.Log)
 	case c.MaxCores > 0 && b.Request.Cores > c.MaxCores:

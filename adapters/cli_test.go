@@ -115,6 +115,16 @@ func TestCheckBulk_NamesWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestCheckBulk_AProxyGoesWhereItIsRenewed(t *testing.T) {
+	b := adapters.Bulk{Tag: "jabc", N: 2, Argv: []string{"x"}, Transfer: &adapters.Transfer{Proxy: "/p"}}
+	if err := adapters.CheckBulk(b, adapters.Capabilities{RenewsProxies: true}); err != nil {
+		t.Error(err)
+	}
+	if err := adapters.CheckBulk(b, adapters.Capabilities{}); jjm.KindOf(err) != jjm.Invalid {
+		t.Errorf("a cluster that renews none: %v", err)
+	}
+}
+
 func TestHook_AsksRefusesAndFails(t *testing.T) {
 	dir := t.TempDir()
 	b := adapters.Bulk{Tag: "jabc", N: 2, Owner: jjm.Owner{User: "alice"}}

@@ -16,6 +16,7 @@ import (
 	"jjm/engine"
 	"jjm/gate"
 	"jjm/internal/strict"
+	"jjm/plan"
 )
 
 // Config is the whole configuration. Each package owns its part.
@@ -189,6 +190,22 @@ func (c *Config) checkClusters() jjm.Problems {
 		problems = append(problems, c.checkSettings(build, name, i, section)...)
 	}
 	return problems
+}
+
+// Readers are the clusters, in order, with the storages that they read.
+func (c *Config) Readers() []plan.Reader {
+	readers := make([]plan.Reader, len(c.Cluster))
+	for i, section := range c.Cluster {
+		name, _ := section["name"].(string)
+		common := c.clusterDefaults(section)
+		kind, _ := section["kind"].(string)
+		_, _ = adaptersall.Registry()[kind](name, adapters.Env{}, func(into any) error { // it was checked
+			decodeCluster(i, section, &common, into)
+			return errOnlyChecked
+		})
+		readers[i] = plan.Reader{Name: name, Storages: common.Storages}
+	}
+	return readers
 }
 
 // errOnlyChecked stops an adapter's construction once its settings are decoded.

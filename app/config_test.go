@@ -16,6 +16,7 @@ import (
 	"jjm/adapters/local"
 	"jjm/engine"
 	"jjm/internal/needs"
+	"jjm/plan"
 )
 
 var update = flag.Bool("update", false, "write the .want files anew")
@@ -72,6 +73,22 @@ func TestLoad_WithoutAFileTheDefaultsRunTheEmbeddedCluster(t *testing.T) {
 	}
 	if len(c.Cluster) != 1 || c.Cluster[0]["kind"] != "local" {
 		t.Errorf("clusters %v: want the embedded one", c.Cluster)
+	}
+}
+
+// What a cluster can read is a list of names; without one it is all.
+func TestLoad_ClustersReadTheirStorages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jjm.toml")
+	text := "[[cluster]]\nname = \"a\"\nkind = \"local\"\nstorages = [\"here\", \"tape\"]\n[[cluster]]\nname = \"b\"\nkind = \"local\"\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := Load(path, getenv(homeOnly))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []plan.Reader{{Name: "a", Storages: []string{"here", "tape"}}, {Name: "b"}}; !reflect.DeepEqual(c.Readers(), want) {
+		t.Errorf("%+v, want %+v", c.Readers(), want)
 	}
 }
 

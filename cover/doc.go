@@ -14,6 +14,8 @@
 //	doubled     owned by two completed local jobs, whatever the ledger calls them
 //	unaccounted the ledger and the local jobs, or what a local job owned and what
 //	            its application says that it processed, do not agree
+//	short       owned by a completed local job whose application says that it
+//	            processed less: which units it left out nobody knows
 //	left out    owned by nobody, because a setting of the splitter leaves it out
 //	assumed     owned by a completed local job that does not say how much it
 //	            processed: all of it, it is assumed
@@ -24,6 +26,12 @@
 // step whose application reports no count is undecidable, because nothing but its
 // exit code says that it processed what it owned; [Report.Whole] tells that
 // nothing is known against it.
+//
+// # Recoveries
+//
+// Grid jobs that did what was missing may be verified with the one that they
+// recover: their local jobs and rows are added to its own. Only what is owned by
+// local jobs that completed, or still may, is owned then.
 //
 // # What it costs
 //

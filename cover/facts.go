@@ -32,6 +32,13 @@ type Facts struct {
 	Once bool
 	// Keep is how many findings of each kind the report keeps; 0 means 1000.
 	Keep int
+	// Recoveries are, ascending, the numbers of the first local jobs of other grid
+	// jobs, which did what this one did not: they are counted as local jobs of it,
+	// after its own. What failed is then nobody's.
+	Recoveries []int32
+	// Retracted are local jobs that had completed and do not count any more, with
+	// the reason: they are given as failed.
+	Retracted map[int32]string
 }
 
 // Job is a local job. Every one is given, in any order.
@@ -47,6 +54,8 @@ type Job struct {
 	// Processed is what the application of the accepted attempt says; nil = it
 	// says nothing.
 	Processed *jjm.Processed
+	// Merged says that what it made is in a merged file, with what others made.
+	Merged bool
 }
 
 // File is a file of the master dataset. They are given by number, ascending.
@@ -85,6 +94,7 @@ const (
 	Overlap     Kind = "overlap"
 	Doubled     Kind = "doubled"
 	Unaccounted Kind = "unaccounted"
+	Short       Kind = "short"
 )
 
 // Finding is one thing that is not as it must be.
@@ -98,8 +108,10 @@ type Finding struct {
 	Run   uint32 `json:"run,omitempty"`
 	First int64  `json:"first"`
 	Last  int64  `json:"last"`
-	// Locals are the local jobs that it is about.
-	Locals []int32 `json:"locals,omitempty"`
+	// Locals are the local jobs that it is about, Others those of other grid jobs,
+	// such as "18.3".
+	Locals []int32  `json:"locals,omitempty"`
+	Others []string `json:"others,omitempty"`
 	// Why says it for people.
 	Why string `json:"why"`
 }
@@ -176,6 +188,9 @@ type Report struct {
 	Findings []Finding `json:"findings,omitempty"`
 	// Left names the settings that left something out.
 	LeavesOut string `json:"leaves_out,omitempty"`
+	// Recovered are the units, of those proven or assumed, that each of
+	// [Facts.Recoveries] processed.
+	Recovered []int64 `json:"recovered,omitempty"`
 }
 
 // Whole says that nothing is missing, doubled, contradicted or still to come. A

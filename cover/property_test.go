@@ -193,7 +193,7 @@ func (w *world) brute() (r cover.Report) {
 				live = live || !j.State.Final()
 			}
 			if j.State == jjm.Completed {
-				said = said || done == 0 && j.Processed != nil
+				said = said || j.Processed != nil
 				done++
 			}
 		}

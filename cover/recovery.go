@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,17 +12,27 @@ import (
 	"jjm"
 )
 
-// Recovery gathers what is missing, to make the job file that does exactly that.
+// Recovery gathers what is missing, to make the job file that does exactly that. Of
+// local jobs that processed less than they own, nobody knows what they left out:
+// their parts are done anew, and what they made is not to be used.
 type Recovery struct {
 	spec  jjm.Spec
 	id    jjm.GridID
 	made  int
+	nth   int
 	base  string
 	unit  string
+	anew  map[int32]bool
 	spans []jjm.Span
 	files []lostFile
 	// pieces are ranges of events of files, for the splitter of that name.
-	pieces []any
+	pieces []piece
+}
+
+// piece is a range of events of a file, from 0 within it.
+type piece struct {
+	lfn          string
+	first, count int64
 }
 
 // lostFile is what is missing of a file.
@@ -31,25 +42,39 @@ type lostFile struct {
 	lumis []jjm.LumiRange
 }
 
-// The limits of a job file (package jobfile): ranges of "only", and files that
-// stand in it; more go into a list of their own.
+// The limits of what stands in the job file itself, well below those of package
+// jobfile; more goes into lists of their own.
 const (
-	maxOnly   = 10_000
+	maxOnly   = 2_000
 	maxInline = 2_000
 )
 
 // NewRecovery begins a recovery of a grid job that is over: its specification,
-// unit, how many local jobs it made, and the folder in which its relative paths
-// start.
-func NewRecovery(spec jjm.Spec, unit string, id jjm.GridID, made int, base string) *Recovery {
-	return &Recovery{spec: spec, id: id, made: made, base: base, unit: unit}
+// unit, how many local jobs it and the recoveries made that it has already, how
+// many those are, and the folder in which its relative paths start.
+func NewRecovery(spec jjm.Spec, unit string, id jjm.GridID, made, before int, base string) *Recovery {
+	return &Recovery{spec: spec, id: id, made: made, nth: before + 1, base: base, unit: unit, anew: map[int32]bool{}}
 }
 
-// Add takes a finding; those of other kinds than missing change nothing. It is
-// what Verify may be given for each.
+// Written are the texts of a recovery.
+type Written struct {
+	// Job is the job file, as JSON.
+	Job []byte
+	// Files is the list of files that belongs beside it, and Ranges that of ranges;
+	// nil if there is none.
+	Files, Ranges []byte
+	// Anew are the local jobs whose parts are done anew, ascending.
+	Anew []int32
+}
+
+// Add takes a finding; those of other kinds than missing and short change nothing.
+// It is what Verify may be given for each.
 func (r *Recovery) Add(f Finding) error {
-	if f.Kind != Missing {
+	if f.Kind != Missing && f.Kind != Short {
 		return nil
+	}
+	if f.Kind == Short {
+		r.anew[f.Locals[0]] = true
 	}
 	switch r.unit {
 	case jjm.UnitEvent, jjm.UnitRow:
@@ -74,7 +99,7 @@ func (r *Recovery) Add(f Finding) error {
 		if f.Last == Unbounded {
 			count = jjm.ToTheEnd
 		}
-		r.pieces = append(r.pieces, map[string]any{"lfn": f.LFN, "first": f.First, "count": count})
+		r.pieces = append(r.pieces, piece{f.LFN, f.First, count})
 	}
 	return nil
 }
@@ -82,35 +107,65 @@ func (r *Recovery) Add(f Finding) error {
 // Empty says that nothing is missing.
 func (r *Recovery) Empty() bool { return len(r.spans) == 0 && len(r.files) == 0 }
 
-// JobFile gives the job file, as JSON, and the list of files that belongs beside
-// it under the name list, nil if there is none. file gives what is known of a
-// file.
+// name is that of the recovery: others of the same grid job have others.
+func (r *Recovery) name() string {
+	if r.nth > 1 {
+		return fmt.Sprintf("recovery-of-%d-%d", r.id, r.nth)
+	}
+	return fmt.Sprintf("recovery-of-%d", r.id)
+}
+
+// JobFile gives the job file, and the lists that belong beside it under the names
+// files and ranges. file gives what is known of a file.
 //
 // The job file has a request key of its own, made of the grid job's number: a
 // recovery that is submitted twice is one grid job. Its serial numbers go on where
-// those of the grid job ended, so that no seed comes twice. Paths are absolute.
-func (r *Recovery) JobFile(list string, file func(lfn string) (jjm.File, error)) (job, files []byte, err error) {
+// those of the grid job ended, so that no seed comes twice. Paths are absolute, but
+// for the lists.
+func (r *Recovery) JobFile(files, ranges string, file func(lfn string) (jjm.File, error)) (w Written, err error) {
 	spec := r.spec
-	spec.Key, spec.KeyReuse = fmt.Sprintf("recovery-of-%d", r.id), false
+	spec.Key, spec.KeyReuse, spec.Recovers = r.name(), false, r.id
 	spec.FirstSerial = max(spec.FirstSerial, 1) + int64(r.made)
-	r.absolute(&spec)
-	if n := max(len(r.spans), len(r.pieces)); n > maxOnly {
-		return nil, nil, jjm.Errorf(jjm.Conflict, "%d ranges are missing: a job file holds %d: submit the grid job anew", n, maxOnly)
+	spec.Only, spec.OnlyFrom = nil, ""
+	if spec.OutputDataset != "" { // that of the grid job is closed, and names are unique
+		spec.OutputDataset = r.named(spec.OutputDataset)
 	}
+	r.absolute(&spec)
+	w.Anew = slices.Sorted(maps.Keys(r.anew))
 	if r.unit == jjm.UnitEvent || r.unit == jjm.UnitRow {
 		spec.Only = r.spans
-	} else if files, err = r.datasets(&spec, list, file); err != nil {
-		return nil, nil, err
+	} else if w.Files, err = r.datasets(&spec, files, file); err != nil {
+		return w, err
+	}
+	if max(len(r.spans), len(r.pieces)) > maxOnly {
+		spec.Only, spec.OnlyFrom = nil, strings.TrimPrefix(ranges, "./")
+		w.Ranges = r.ranges()
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(&spec); err != nil {
-		return nil, nil, fmt.Errorf("recovery of grid job %s: %w", r.id, err)
+		return w, fmt.Errorf("recovery of grid job %s: %w", r.id, err)
 	}
-	return b.Bytes(), files, nil
+	w.Job = b.Bytes()
+	return w, nil
 }
+
+// ranges lists what is missing, a range a line, as package handlers reads it.
+func (r *Recovery) ranges() []byte {
+	var b bytes.Buffer
+	for _, s := range r.spans {
+		fmt.Fprintln(&b, s.First, s.Count)
+	}
+	for _, p := range r.pieces {
+		fmt.Fprintln(&b, p.first, p.count, p.lfn)
+	}
+	return b.Bytes()
+}
+
+// named gives a dataset of the recovery its name.
+func (r *Recovery) named(dataset string) string { return dataset + "#" + r.name() }
 
 // absolute makes the paths of a specification independent of where its job file
 // lies. They are not cleaned: ".." behind a link is the link's target's.
@@ -135,6 +190,34 @@ func (r *Recovery) absolute(spec *jjm.Spec) {
 	}
 }
 
+// splitting names the pieces to make, unless they stand in a list of their own.
+func (r *Recovery) splitting(before *jjm.Splitting) *jjm.Splitting {
+	s := &jjm.Splitting{By: "Pieces", Params: kept(before)}
+	if len(r.pieces) > maxOnly {
+		return s
+	}
+	pieces := make([]any, len(r.pieces))
+	for i, p := range r.pieces {
+		pieces[i] = map[string]any{"lfn": p.lfn, "first": p.first, "count": p.count}
+	}
+	s.Params["pieces"] = pieces
+	return s
+}
+
+// kept are of the settings that cut the work before those that say where the parts
+// may run, what is read along, and what they need.
+func kept(before *jjm.Splitting) map[string]any {
+	params := map[string]any{}
+	if before != nil {
+		for _, key := range []string{"siteWhitelist", "siteBlacklist", "trustSitelists", "include_parents", "production", "performance"} {
+			if v, set := before.Params[key]; set {
+				params[key] = v
+			}
+		}
+	}
+	return params
+}
+
 // datasets puts a dataset with the missing files in the place of the master, and
 // reads the secondary ones by name: they are there.
 func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (jjm.File, error)) (lines []byte, err error) {
@@ -151,7 +234,7 @@ func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (
 		master.Files = append(master.Files, f)
 	}
 	if r.unit == jjm.UnitRange {
-		spec.Split = &jjm.Splitting{By: "Pieces", Params: map[string]any{"pieces": r.pieces}}
+		spec.Split = r.splitting(spec.Split)
 	}
 	datasets := slices.Clone(spec.Datasets)
 	for i, d := range datasets {
@@ -159,7 +242,7 @@ func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (
 			datasets[i] = jjm.DatasetInput{Name: d.Name, Secondary: true, Attributes: d.Attributes}
 			continue
 		}
-		master.Name = d.Name + fmt.Sprintf("#recovery-of-%d", r.id)
+		master.Name = r.named(d.Name)
 		datasets[i] = master
 	}
 	if spec.Datasets = datasets; len(master.Files) <= maxInline {

@@ -3,6 +3,7 @@ package cover_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,15 +34,16 @@ func TestRecovery_ChoosesExactlyWhatIsMissing(t *testing.T) {
 		if w.facts.Unit != jjm.UnitEvent && w.facts.Unit != jjm.UnitRow {
 			return
 		}
-		r := cover.NewRecovery(jjm.Spec{Type: "x"}, w.facts.Unit, 17, w.facts.Made, "/home/a")
+		r := cover.NewRecovery(jjm.Spec{Type: "x"}, w.facts.Unit, 17, w.facts.Made, 0, "/home/a")
 		report, err := w.verify(r.Add)
 		if err != nil || r.Empty() != (report.Missing == 0) {
 			rt.Fatal(err, r.Empty(), report.Missing)
 		}
-		text, _, err := r.JobFile("l", file)
+		written, err := r.JobFile("l", "r", file)
 		if err != nil {
 			rt.Fatal(err)
 		}
+		text := written.Job
 		var n int64
 		next := int64(0)
 		for _, s := range recovered(t, text).Only {
@@ -59,7 +61,7 @@ func TestRecovery_ChoosesExactlyWhatIsMissing(t *testing.T) {
 func TestRecovery_IsIndependentOfItsFolderAndNeverTheSameSeed(t *testing.T) {
 	spec := jjm.Spec{Type: "script", Key: "k", KeyReuse: true, FirstSerial: 11,
 		Inputs: []jjm.Input{{Path: "a/b"}, {Path: "/abs"}}, Params: map[string]any{"args_file": "../rows", "command": []any{"x"}}}
-	r := cover.NewRecovery(spec, jjm.UnitRow, 17, 40, "/home/a")
+	r := cover.NewRecovery(spec, jjm.UnitRow, 17, 40, 0, "/home/a")
 	for _, n := range []int64{3, 4, 9} {
 		if err := r.Add(cover.Finding{Kind: cover.Missing, First: n, Last: n}); err != nil {
 			t.Fatal(err)
@@ -68,11 +70,12 @@ func TestRecovery_IsIndependentOfItsFolderAndNeverTheSameSeed(t *testing.T) {
 	if err := r.Add(cover.Finding{Kind: cover.Doubled, First: 20, Last: 20}); err != nil {
 		t.Fatal(err)
 	}
-	text, list, err := r.JobFile("l", file)
-	if err != nil || list != nil {
-		t.Fatal(err, list)
+	got, err := r.JobFile("l", "r", file)
+	if err != nil || got.Files != nil || got.Ranges != nil || got.Anew != nil {
+		t.Fatalf("%v %+v", err, got)
 	}
-	want := jjm.Spec{Type: "script", Key: "recovery-of-17", FirstSerial: 51, Only: []jjm.Span{{First: 3, Count: 2}, {First: 9, Count: 1}},
+	text := got.Job
+	want := jjm.Spec{Type: "script", Key: "recovery-of-17", Recovers: 17, FirstSerial: 51, Only: []jjm.Span{{First: 3, Count: 2}, {First: 9, Count: 1}},
 		Inputs: []jjm.Input{{Path: "/home/a/a/b"}, {Path: "/abs"}}, Params: map[string]any{"args_file": "/home/a/../rows", "command": []any{"x"}}}
 	if diff := cmp.Diff(want, recovered(t, text)); diff != "" {
 		t.Error(diff)
@@ -83,43 +86,47 @@ func TestRecovery_IsIndependentOfItsFolderAndNeverTheSameSeed(t *testing.T) {
 }
 
 func TestRecovery_OfADataset(t *testing.T) {
-	spec := jjm.Spec{Type: "reprocess", Datasets: []jjm.DatasetInput{{Name: "pileup", Secondary: true, Attributes: "repeat", From: "x"}, {Name: "raw", Watch: "/data", Open: true}}}
-	r := cover.NewRecovery(spec, jjm.UnitLumi, 17, 4, "")
+	spec := jjm.Spec{Type: "reprocess", OutputDataset: "reco", Datasets: []jjm.DatasetInput{{Name: "pileup", Secondary: true, Attributes: "repeat", From: "x"}, {Name: "raw", Watch: "/data", Open: true}}}
+	r := cover.NewRecovery(spec, jjm.UnitLumi, 17, 4, 2, "")
 	for _, f := range []cover.Finding{{LFN: "a", Run: 1, First: 2, Last: 3}, {LFN: "a", Run: 1, First: 7, Last: 7}, {LFN: "b", Run: 1, First: 1, Last: 9}} {
 		f.Kind = cover.Missing
 		if err := r.Add(f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	text, list, err := r.JobFile("l", file)
-	if err != nil || list != nil {
+	got, err := r.JobFile("l", "r", file)
+	if err != nil || got.Files != nil {
 		t.Fatal(err)
 	}
 	a, _ := file("a")
 	b, _ := file("b")
 	a.Added, b.Added = 0, 0
 	a.Lumis = []jjm.LumiRange{{Run: 1, First: 2, Last: 3}, {Run: 1, First: 7, Last: 7}}
-	want := []jjm.DatasetInput{{Name: "pileup", Secondary: true, Attributes: "repeat"}, {Name: "raw#recovery-of-17", Files: []jjm.File{a, b}}}
-	if diff := cmp.Diff(want, recovered(t, text).Datasets); diff != "" {
+	want := []jjm.DatasetInput{{Name: "pileup", Secondary: true, Attributes: "repeat"}, {Name: "raw#recovery-of-17-3", Files: []jjm.File{a, b}}}
+	spec = recovered(t, got.Job)
+	if diff := cmp.Diff(want, spec.Datasets); diff != "" {
 		t.Error(diff)
+	}
+	if spec.Key != "recovery-of-17-3" || spec.OutputDataset != "reco#recovery-of-17-3" {
+		t.Errorf("the third recovery is not another one than the first: %+v", spec)
 	}
 }
 
 func TestRecovery_RangesOfEventsArePieces(t *testing.T) {
-	spec := jjm.Spec{Type: "reprocess", Split: &jjm.Splitting{By: "EventBased"}, Datasets: []jjm.DatasetInput{{Name: "raw"}}}
-	r := cover.NewRecovery(spec, jjm.UnitRange, 17, 4, "")
+	spec := jjm.Spec{Type: "reprocess", Split: &jjm.Splitting{By: "EventBased", Params: map[string]any{"events_per_job": 10.0, "include_parents": true, "siteBlacklist": []any{"x"}}}, Datasets: []jjm.DatasetInput{{Name: "raw"}}}
+	r := cover.NewRecovery(spec, jjm.UnitRange, 17, 4, 0, "")
 	for _, f := range []cover.Finding{{LFN: "a", First: 50, Last: 59}, {LFN: "a", First: 80, Last: 99}, {LFN: "b", Last: cover.Unbounded}} {
 		f.Kind = cover.Missing
 		if err := r.Add(f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	text, _, err := r.JobFile("l", file)
+	written, err := r.JobFile("l", "r", file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := recovered(t, text)
-	want := &jjm.Splitting{By: "Pieces", Params: map[string]any{"pieces": []any{
+	got := recovered(t, written.Job)
+	want := &jjm.Splitting{By: "Pieces", Params: map[string]any{"include_parents": true, "siteBlacklist": []any{"x"}, "pieces": []any{
 		map[string]any{"lfn": "a", "first": 50.0, "count": 10.0}, map[string]any{"lfn": "a", "first": 80.0, "count": 20.0},
 		map[string]any{"lfn": "b", "first": 0.0, "count": -1.0}}}}
 	if diff := cmp.Diff(want, got.Split); diff != "" || len(got.Datasets[0].Files) != 2 {
@@ -128,29 +135,69 @@ func TestRecovery_RangesOfEventsArePieces(t *testing.T) {
 }
 
 func TestRecovery_ManyFilesStandInAListBeside(t *testing.T) {
-	r := cover.NewRecovery(jjm.Spec{Type: "reprocess", Datasets: []jjm.DatasetInput{{Name: "raw"}}}, jjm.UnitFile, 17, 4, "")
+	r := cover.NewRecovery(jjm.Spec{Type: "reprocess", Datasets: []jjm.DatasetInput{{Name: "raw"}}}, jjm.UnitFile, 17, 4, 0, "")
 	for i := range 3000 {
 		if err := r.Add(cover.Finding{Kind: cover.Missing, LFN: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	text, list, err := r.JobFile("r.json.files.jsonl", file)
-	if err != nil || strings.Count(string(list), "\n") != 3000 || strings.Contains(string(list), "added") {
-		t.Fatal(err, len(list))
+	got, err := r.JobFile("r.json.files.jsonl", "r", file)
+	if err != nil || strings.Count(string(got.Files), "\n") != 3000 || strings.Contains(string(got.Files), "added") {
+		t.Fatal(err, len(got.Files))
 	}
-	if d := recovered(t, text).Datasets[0]; d.From != "r.json.files.jsonl" || d.Files != nil {
+	if d := recovered(t, got.Job).Datasets[0]; d.From != "r.json.files.jsonl" || d.Files != nil {
 		t.Errorf("%+v", d)
 	}
 }
 
-func TestRecovery_RefusesWhatAJobFileCannotSay(t *testing.T) {
-	r := cover.NewRecovery(jjm.Spec{}, jjm.UnitEvent, 17, 4, "")
-	for i := range int64(10_001) {
-		if err := r.Add(cover.Finding{Kind: cover.Missing, First: 2 * i, Last: 2 * i}); err != nil {
-			t.Fatal(err)
+// What a job file cannot hold stands in a list beside it, and nothing of it is lost.
+func TestRecovery_ManyRangesStandInAListBeside(t *testing.T) {
+	for _, unit := range []string{jjm.UnitEvent, jjm.UnitRange} {
+		r := cover.NewRecovery(jjm.Spec{Datasets: []jjm.DatasetInput{{Name: "raw"}}}, unit, 17, 4, 0, "")
+		var want strings.Builder
+		for i := range int64(12_000) {
+			f := cover.Finding{Kind: cover.Missing, First: 2 * i, Last: 2 * i}
+			fmt.Fprintf(&want, "%d 1", 2*i)
+			if unit == jjm.UnitRange {
+				f.LFN = "a b"
+				want.WriteString(" a b")
+			}
+			want.WriteString("\n")
+			if err := r.Add(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := r.JobFile("f", "./r.json.ranges", file)
+		if err != nil || string(got.Ranges) != want.String() {
+			t.Fatal(err, len(got.Ranges), want.Len())
+		}
+		if spec := recovered(t, got.Job); spec.OnlyFrom != "r.json.ranges" || spec.Only != nil || unit == jjm.UnitRange && len(spec.Split.Params) > 0 {
+			t.Errorf("%s: %+v", unit, spec)
 		}
 	}
-	if _, _, err := r.JobFile("l", file); jjm.KindOf(err) != jjm.Conflict {
-		t.Error(err)
+}
+
+// What a local job left out of its part nobody knows: all of it is done anew. What
+// others processed beyond their parts is no part of a recovery.
+func TestRecovery_DoesAnewWhatWasDoneInPart(t *testing.T) {
+	w := &world{facts: cover.Facts{Unit: jjm.UnitEvent, Spans: []jjm.Span{{Count: 40}}, Made: 4, Closed: true, Over: true}}
+	for n, processed := range []int64{10, 7, 12, 9} {
+		w.jobs = append(w.jobs, cover.Job{N: int32(n), State: jjm.Completed, Count: 10, Events: 10, Processed: &jjm.Processed{Count: processed}, Merged: n == 3})
+		w.rows = append(w.rows, cover.Row{First: int64(n) * 10, Last: int64(n)*10 + 9, Local: int32(n)})
+	}
+	r := cover.NewRecovery(jjm.Spec{}, jjm.UnitEvent, 17, 4, 0, "")
+	report, err := w.verify(r.Add)
+	if err != nil || report.Short != 4 || report.Over != 2 || report.Verdict != cover.Overlapping || r.Empty() {
+		t.Fatalf("%v %+v", err, report)
+	}
+	got, err := r.JobFile("f", "r", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]jjm.Span{{First: 10, Count: 10}}, recovered(t, got.Job).Only); diff != "" || !slices.Equal(got.Anew, []int32{1}) {
+		t.Error(diff, got.Anew)
+	}
+	if merged := report.Findings[2]; !slices.Equal(merged.Locals, []int32{3}) || !strings.Contains(merged.Why, "in a merged file") {
+		t.Errorf("%+v", report.Findings)
 	}
 }

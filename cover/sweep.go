@@ -139,12 +139,12 @@ func (s *sweep) judge(w *want, first, last int64) error {
 	for _, r := range s.active {
 		j := s.jobOf(r.Local)
 		state := jjm.State(j.state) - 1
-		if !r.Released {
+		if !r.Released && !s.abandoned(j) {
 			s.holders = append(s.holders, r.Local)
 			live = live || j.state != 0 && !state.Final()
 		}
 		if j.state != 0 && state == jjm.Completed {
-			said = said || j.said && len(s.done) == 0
+			said = said || j.said
 			s.done = append(s.done, r.Local)
 		}
 	}
@@ -156,7 +156,13 @@ func (s *sweep) judge(w *want, first, last int64) error {
 	}
 	rep := &s.v.report
 	open := !s.v.facts.Closed && !s.v.facts.Over
+	if len(s.done) > 0 {
+		s.recovered(n)
+	}
 	switch {
+	case len(s.done) == 1 && s.jobOf(s.done[0]).short:
+		rep.Proven += n
+		return s.v.find(s.finding(Short, w, first, last, s.done, where(s.v.facts.Unit, w, first, last)+": not all of it was processed"))
 	case len(s.done) > 0 && said:
 		rep.Proven += n
 	case len(s.done) > 0:
@@ -172,6 +178,23 @@ func (s *sweep) judge(w *want, first, last int64) error {
 		return s.missing(w, first, last)
 	}
 	return nil
+}
+
+// abandoned says that what a local job owns is free for a recovery: it failed, and
+// will not be tried again.
+func (s *sweep) abandoned(j job) bool {
+	state := jjm.State(j.state) - 1
+	return len(s.v.facts.Recoveries) > 0 && j.state != 0 && state.Final() && state != jjm.Completed
+}
+
+// recovered counts units for the recovery that processed them, if one did.
+func (s *sweep) recovered(units int64) {
+	for i, first := range slices.Backward(s.v.facts.Recoveries) {
+		if s.done[0] >= first {
+			s.v.report.Recovered[i] += units
+			return
+		}
+	}
 }
 
 func (s *sweep) jobOf(n int32) job {
@@ -205,7 +228,9 @@ func (s *sweep) missing(w *want, first, last int64) error {
 	case len(s.active) > 0:
 		why = "given back and not taken again"
 		for _, r := range s.active {
-			locals = append(locals, r.Local)
+			if locals = append(locals, r.Local); !r.Released {
+				why = "its local job is " + s.stateOf(r.Local)
+			}
 		}
 	}
 	if w.givenUp != "" {
@@ -216,6 +241,9 @@ func (s *sweep) missing(w *want, first, last int64) error {
 
 // stateOf words the state of a local job.
 func (s *sweep) stateOf(n int32) string {
+	if why, yes := s.v.facts.Retracted[n]; yes {
+		return "retracted: " + why
+	}
 	if j := s.jobOf(n); j.state > 0 {
 		return (jjm.State(j.state) - 1).String()
 	}

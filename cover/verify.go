@@ -14,6 +14,7 @@ import (
 func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], rows iter.Seq2[Row, error], each func(Finding) error) (Report, error) {
 	v := &verifier{facts: f, each: each, jobs: make([]job, f.Made)}
 	v.report.Unit = f.Unit
+	v.report.Recovered = make([]int64, len(f.Recoveries))
 	if v.facts.Keep == 0 {
 		v.facts.Keep = 1000
 	}
@@ -48,7 +49,7 @@ func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], r
 type job struct {
 	count, owned int64
 	state        uint8 // jjm.State + 1; 0 = it was not given; other
-	said         bool
+	said, short  bool
 }
 
 // other is the state of a local job of another step: it owns nothing here.
@@ -110,16 +111,27 @@ func (v *verifier) job(j *Job) error {
 	}
 	to.said = true
 	diff := j.Processed.Count - owned
+	why := fmt.Sprintf("its application says that it processed %d of %d", j.Processed.Count, owned)
 	switch {
 	case diff == 0:
 		return nil
-	case diff < 0:
-		v.report.Short -= diff
-	default:
+	case diff > 0:
 		v.report.Over += diff
+	case j.Merged:
+		v.report.Short -= diff
+		why += "; what it made is in a merged file, so no recovery can replace it"
+	default:
+		v.report.Short -= diff
+		to.short = true
 	}
-	return v.find(Finding{Kind: Unaccounted, Last: -1, Locals: []int32{j.N}, Why: fmt.Sprintf(
-		"its application says that it processed %d of %d", j.Processed.Count, owned)})
+	return v.find(Finding{Kind: Unaccounted, Last: -1, Locals: []int32{j.N}, Why: why})
+}
+
+// IsShort reports whether a completed local job says that it processed less than it
+// owns, and its part can be done anew.
+func IsShort(unit string, j *Job) bool {
+	owned, known := comparable(unit, j)
+	return j.State == jjm.Completed && known && !j.Merged && j.Processed.Count < owned
 }
 
 // comparable gives what a local job owns in the unit in which its application

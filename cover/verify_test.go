@@ -76,6 +76,46 @@ func TestVerify_Verdicts(t *testing.T) {
 	}
 }
 
+// recoveredPlain is plain, the second local job of which failed, with a recovery that did
+// its part in two.
+func recoveredPlain() *world {
+	w := plain()
+	w.jobs[1].State, w.jobs[1].Processed = jjm.Failed, nil
+	w.facts.Made, w.facts.Recoveries = 4, []int32{2}
+	w.jobs = append(w.jobs, cover.Job{N: 2, State: jjm.Completed, Count: 2, Processed: &jjm.Processed{Count: 2}},
+		cover.Job{N: 3, State: jjm.Completed, Count: 3, Processed: &jjm.Processed{Count: 3}})
+	w.rows = []cover.Row{{First: 1, Last: 5}, {First: 6, Last: 10, Local: 1}, {First: 6, Last: 7, Local: 2}, {First: 8, Last: 10, Local: 3}}
+	return w
+}
+
+func TestVerify_WithARecovery(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		change    func(w *world)
+		verdict   cover.Verdict
+		recovered int64
+		why       string
+	}{
+		{"as it must be", func(*world) {}, cover.Proven, 5, "10 events processed exactly once"},
+		{"part of it runs", func(w *world) { w.jobs[3].State, w.jobs[3].Processed = jjm.Running, nil }, cover.Undecidable, 2, "3 events not done yet"},
+		{"part of it failed", func(w *world) { w.jobs[3].State, w.jobs[3].Processed = jjm.Failed, nil }, cover.Gap, 2, "3 events missing"},
+		{"it does what was done", func(w *world) {
+			w.jobs[1].State, w.jobs[1].Processed = jjm.Completed, &jjm.Processed{Count: 5}
+		}, cover.Overlapping, 0, "5 events owned twice"},
+		{"it does what still runs", func(w *world) { w.jobs[1].State, w.facts.Over = jjm.Running, false }, cover.Overlapping, 5, "5 events owned twice"},
+		{"it does what is no part of it", func(w *world) {
+			w.rows[3].Last, w.jobs[3].Count, w.jobs[3].Processed.Count = 11, 4, 4
+		}, cover.Undecidable, 5, "1 local job does not agree"},
+	} {
+		w := recoveredPlain()
+		c.change(w)
+		r, err := w.verify(nil)
+		if err != nil || r.Verdict != c.verdict || r.Recovered[0] != c.recovered || !strings.Contains(r.Why, c.why) {
+			t.Errorf("%s: %v %+v", c.name, err, r)
+		}
+	}
+}
+
 func TestVerify_FileOfUnknownLength(t *testing.T) {
 	w := &world{
 		facts: cover.Facts{Unit: jjm.UnitRange, Made: 1, Closed: true},

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"jjm"
 	"jjm/adapters"
 	"jjm/handlers"
 	"jjm/jobfile"
+	"jjm/plan"
 	"jjm/split"
 	"jjm/wire"
 )
@@ -46,7 +46,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 		if err != nil {
 			return wire.Submitted{}, err
 		}
-		return e.dryRun(h, spec, site, fit)
+		return e.dryRun(ctx, owner, h, spec, site, fit)
 	}
 	return e.accept(ctx, caller, *spec, req, fit)
 }
@@ -54,6 +54,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 // examine finds the mistakes that only the job type and the site can tell, the
 // handler, and the clusters that would be used.
 func (e *Engine) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) (h handlers.Handler, fit choice, problems jjm.Problems) {
+	fit, more := e.choose(spec)
 	h, err := e.deps.Types.Get(spec.Type)
 	if err != nil {
 		problems = append(problems, jjm.Problem{Field: "type", Text: trimField(err, "type")})
@@ -61,17 +62,16 @@ func (e *Engine) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, s
 		if spec.Result == "" {
 			spec.Result = h.Describe().Result
 		}
-		problems = append(h.Check(spec, site), handlers.Fits(spec.Type, h.Describe(), spec)...)
+		problems = handlers.Examine(h, spec, site)
 		if spec.Merge != nil {
-			_, more := handlers.MergeCutting(spec.Merge)
-			problems = append(problems, more...)
+			problems = append(problems, e.checkMerge(spec, fit.clusters)...)
 		}
 		if len(problems) == 0 {
-			problems = e.checkDatasets(ctx, owner, spec, h, site)
+			problems = e.checkDatasets(ctx, owner, spec, h, site, fit.clusters)
 		}
 	}
 	problems = append(problems, checkInputs(spec, site)...)
-	fit, more := e.choose(spec)
+	problems = append(problems, e.checkRecovers(ctx, owner, spec)...)
 	return h, fit, append(problems, more...)
 }
 
@@ -104,7 +104,7 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 		if err := c.tx.InsertGrid(&job); err != nil {
 			return err
 		}
-		if err := c.makeOutput(&job); err != nil {
+		if err := c.makeOutput(&job, len(fit.clusters)); err != nil {
 			return err
 		}
 		if err := c.keyed(caller.UID, spec.Key, job.ID); err != nil {
@@ -158,38 +158,29 @@ func (e *Engine) holder(c *change, uid int, spec jjm.Spec) (jjm.GridID, bool, er
 type choice struct {
 	// clusters meet the request, best first.
 	clusters []string
-	// left says of each candidate that does not, why.
-	left []string
+	// notes tell what people should know of it: why a candidate is not among them,
+	// and what the chosen ones cannot do.
+	notes []string
 }
 
 // choose gives the candidate clusters that meet the request. It is a problem if
 // none does, or if one is not known.
 func (e *Engine) choose(spec *jjm.Spec) (choice, jjm.Problems) {
-	candidates := spec.Clusters
-	switch {
-	case len(candidates) == 0:
-		candidates = e.names[:1]
-	case len(candidates) == 1 && candidates[0] == jjm.AnyCluster:
-		candidates = e.names
-	}
+	candidates, unknown := plan.Candidates(spec.Clusters, e.names)
 	var fit choice
-	var unknown, unmet jjm.Problems
+	var unmet jjm.Problems
 	for _, name := range candidates {
 		c := e.clusters[name]
-		if c == nil {
-			unknown = append(unknown, jjm.Problem{Field: "clusters",
-				Text: fmt.Sprintf("unknown cluster %.40q: this site has %v", name, e.names)})
-			continue
-		}
 		bad := c.unmet(spec.Request)
 		if spec.Merge != nil && !c.adapter.Capabilities().SharedFS {
 			bad = append(bad, jjm.Problem{Field: "merge", Text: "workers of cluster " + name + " do not see the work area, where what is to be merged is"})
 		}
 		if len(bad) == 0 {
 			fit.clusters = append(fit.clusters, name)
+			fit.notes = append(fit.notes, c.frozen(spec.Credentials)...)
 			continue
 		}
-		fit.left = append(fit.left, fmt.Sprintf("not on %s: %s", name, bad[0]))
+		fit.notes = append(fit.notes, fmt.Sprintf("not on %s: %s", name, bad[0]))
 		unmet = append(unmet, bad...)
 	}
 	if len(fit.clusters) > 0 {
@@ -234,37 +225,6 @@ func unmet(name string, r jjm.Request, caps adapters.Capabilities) jjm.Problems 
 		bad("walltime", "%s is more than cluster %s gives one job: at most %s", r.Walltime, name, caps.MaxWalltime)
 	}
 	return ps
-}
-
-// dryRun explains the decomposition (decision R20).
-func (e *Engine) dryRun(h handlers.Handler, spec *jjm.Spec, site handlers.Site, fit choice) (wire.Submitted, error) {
-	cut, err := h.Split(spec, site)
-	if err != nil {
-		return wire.Submitted{}, err
-	}
-	splitter, err := split.Get(cut.Splitter)
-	if err != nil {
-		return wire.Submitted{}, err
-	}
-	for i := range spec.Datasets {
-		if d := &spec.Datasets[i]; !d.Secondary {
-			cut.Work.Files, cut.Work.Closed = d.Files, !d.Open // as far as the job file lists them
-		}
-	}
-	parts, _, _, err := splitter.Cut(cut.Work, split.Limits{MaxParts: 10}, cut.Params, firstCarry(spec))
-	if err != nil {
-		return wire.Submitted{}, err
-	}
-	plan := &wire.Plan{Type: spec.Type, Cluster: fit.clusters[0], Clusters: fit.clusters,
-		Splitter: cut.Splitter, Jobs: cut.Jobs, Why: slices.Concat(cut.Why, fit.left), Parts: parts}
-	for i, p := range parts {
-		cmd, err := h.Command(spec, &jjm.LocalJob{ID: jjm.LocalID{N: int32(i)}, Part: p})
-		if err != nil {
-			return wire.Submitted{}, err
-		}
-		plan.Commands = append(plan.Commands, cmd.Argv)
-	}
-	return wire.Submitted{Plan: plan}, nil
 }
 
 // firstCarry begins the cutting.

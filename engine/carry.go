@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"jjm"
 	"jjm/adapters"
@@ -19,12 +22,12 @@ func (c *cluster) order(ar *area, b *jjm.Bulk) (adapters.Bulk, error) {
 	if c.adapter.Capabilities().SharedFS {
 		return out, nil
 	}
-	return out, carried(ar, b, &out)
+	return out, c.carried(ar, b, &out)
 }
 
 // carried completes a bulk for workers that do not see the work area: the box,
 // the packages and the wrapper go with it, and a parcel of each job comes back.
-func carried(ar *area, b *jjm.Bulk, out *adapters.Bulk) error {
+func (c *cluster) carried(ar *area, b *jjm.Bulk, out *adapters.Bulk) error {
 	var grids []jjm.GridID
 	for _, m := range b.Members {
 		grids = append(grids, m.Grid)
@@ -36,9 +39,42 @@ func carried(ar *area, b *jjm.Bulk, out *adapters.Bulk) error {
 	out.Argv = []string{"./" + sandbox.WrapperName, "carry", string(b.Tag)}
 	out.Transfer = &adapters.Transfer{
 		In:  append([]string{filepath.Join(ar.bin, sandbox.WrapperName), box.File}, box.Packages...),
-		Out: sandbox.ParcelName, Back: ar.BackDir(b.Tag),
+		Out: sandbox.ParcelName, Back: ar.BackDir(b.Tag), Proxy: c.proxy(b, box),
 	}
 	return nil
+}
+
+// leastProxy is how long a proxy must be good for at a submission: batch systems
+// refuse others (HTCondor's CRED_MIN_TIME_LEFT is 2 minutes).
+const leastProxy = 5 * time.Minute
+
+// proxy is the one that the batch system takes along and renews, "" for none. One
+// that it would refuse is in the box alone, and stays there as it is.
+func (c *cluster) proxy(b *jjm.Bulk, box sandbox.Box) string {
+	grid := b.Members[0].Grid // the only one, see shape, unless the cluster did not renew proxies when the bulk was formed
+	p, ok := box.Proxies[grid]
+	mixed := slices.ContainsFunc(b.Members, func(m jjm.AttemptID) bool { return m.Grid != grid })
+	if !ok || mixed || !c.adapter.Capabilities().RenewsProxies {
+		return ""
+	}
+	if p.End.Before(c.e.now().Add(leastProxy)) {
+		c.e.complain(slog.LevelWarn, "proxy/"+grid.String(), "a proxy that ends within minutes, or is no certificate, is not renewed for jobs that are submitted now",
+			"job", grid, "cluster", c.name, "until", p.End)
+		return ""
+	}
+	return p.File
+}
+
+// frozen says of each kind of credential that a grid job asks for and that does
+// not follow a renewal on this cluster what people should know.
+func (c *cluster) frozen(kinds []string) (notes []string) {
+	caps := c.adapter.Capabilities()
+	for _, kind := range kinds {
+		if !caps.SharedFS && !(kind == jjm.ProxyKind && caps.RenewsProxies) {
+			notes = append(notes, fmt.Sprintf("on %s jobs keep the %s that they were submitted with: workers do not see the work area, where newer ones are put", c.name, kind))
+		}
+	}
+	return notes
 }
 
 // fetch unpacks the parcel of an attempt that is over in a batch system which

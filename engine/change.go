@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 
 	"jjm"
 	"jjm/store"
@@ -26,10 +27,17 @@ type change struct {
 	ended    map[jjm.Tag]int // members of live bulks whose attempts end
 	journal  []jjm.JournalEntry
 	drop     []jjm.GridID
-	orders   func() // makes changed orders or bans visible, if there are any
-	refused  map[jjm.GridID]refusal
-	kills    []jjm.AttemptID // to be looked at once memory shows the wish
-	frees    []jjm.AttemptID // to be released in their batch systems
+	orders   func()                         // makes changed orders or bans visible, if there are any
+	refused  map[jjm.GridID]map[spot]string // clusters that will never take local jobs of a place, and why
+	kills    []jjm.AttemptID                // to be looked at once memory shows the wish
+	frees    []jjm.AttemptID                // to be released in their batch systems
+	// orphans end because what they made is not merged without what others failed
+	// to make.
+	orphans map[jjm.LocalID]bool
+	// withdrawn are those that no batch system had, ended for what they read.
+	withdrawn map[jjm.LocalID]bool
+	// retracted are those that had completed, and whose work others do again.
+	retracted []*jjm.LocalJob
 	// unmergedKills are to be killed and wait for their merging.
 	unmergedKills []*jjm.LocalJob
 	then          []func() error    // further changes of the store, after the local jobs'
@@ -288,12 +296,12 @@ func (c *change) apply() {
 	for _, id := range c.drop {
 		delete(e.grids, id)
 	}
-	for id, r := range c.refused {
+	for id, spots := range c.refused {
 		if g := e.grids[id]; g != nil {
 			if g.refused == nil {
-				g.refused = map[string]string{}
+				g.refused = map[spot]string{}
 			}
-			g.refused[r.cluster] = r.why
+			maps.Copy(g.refused, spots)
 		}
 	}
 	if c.orders != nil {
@@ -301,9 +309,6 @@ func (c *change) apply() {
 	}
 	e.tellReaders(c.news, c.marked)
 }
-
-// refusal is why a cluster will never take the local jobs of a grid job.
-type refusal struct{ cluster, why string }
 
 // adopt takes a bulk into memory.
 func (e *Engine) adopt(b jjm.Bulk) {

@@ -21,7 +21,6 @@ type cluster struct {
 	adapter adapters.Adapter
 
 	submitKick, watchKick, controlKick chan struct{}
-	resultKick                         chan struct{}
 	// ready is closed once the batch system was probed for the first time, or
 	// cannot be.
 	ready  chan struct{}
@@ -42,7 +41,8 @@ type cluster struct {
 	badSince time.Time
 	lastGood time.Time
 	back     time.Time     // when it last gave a listing after it had given none
-	took     time.Duration // of the last round of listings, as far as it was answered
+	took     time.Duration // what a round of listings takes, as far as they are answered (plan.Took)
+	lastTook time.Duration // of the last round, -1 before the first
 	// long is what has been unknown for too long.
 	long    long
 	busy    deadline                    // a submission was not taken: no work that can go elsewhere
@@ -74,7 +74,7 @@ func (d deadline) left(now time.Time) time.Duration {
 func newCluster(e *Engine, c Cluster) *cluster {
 	return &cluster{
 		e: e, name: c.Adapter.Name(), kind: c.Kind, config: c.Config, adapter: c.Adapter,
-		submitKick: make(chan struct{}, 1), watchKick: make(chan struct{}, 1), resultKick: make(chan struct{}, 1),
+		submitKick: make(chan struct{}, 1), watchKick: make(chan struct{}, 1),
 		controlKick: make(chan struct{}, 1),
 		ready:       make(chan struct{}),
 		missing:     map[jjm.AttemptID]plan.Absence{},
@@ -84,6 +84,7 @@ func newCluster(e *Engine, c Cluster) *cluster {
 		cancels:     map[jjm.AttemptID]time.Time{},
 		releases:    map[jjm.AttemptID]time.Time{},
 		retryAt:     map[jjm.Tag]deadline{},
+		lastTook:    -1,
 		strays:      strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
 	}
 }

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+
 	"jjm"
 	"jjm/adapters/idealize"
 	"jjm/plan"
@@ -27,6 +29,9 @@ type ClusterConfig struct {
 	// bound but the cluster's.
 	MaxPendingPerUser int `toml:"max_pending_per_user"`
 	MaxRunningPerUser int `toml:"max_running_per_user"`
+	// Storages are the names of those that the workers here can read files from,
+	// as files of datasets tell their locations; nil = all of them.
+	Storages []string `toml:"storages"`
 	// Hold are rules about what this cluster holds; Config.Hold come after them.
 	Hold []plan.HoldRule `toml:"hold"`
 	// Config are the settings of the idealizer around the adapter; the engine
@@ -58,5 +63,25 @@ func (c ClusterConfig) Check() jjm.Problems {
 	if c.PollMax != 0 && c.PollMax < c.Poll {
 		ps = append(ps, jjm.Problem{Field: "poll_max", Text: "want at least poll"})
 	}
-	return append(ps, checkHolds("hold", c.Hold)...)
+	return append(append(ps, c.checkStorages()...), checkHolds("hold", c.Hold)...)
+}
+
+// checkStorages finds storages that no file can name.
+func (c ClusterConfig) checkStorages() (ps jjm.Problems) {
+	if c.Storages != nil && len(c.Storages) == 0 {
+		return jjm.Problems{{Field: "storages", Text: "names none: name at least one, or leave it out where all can be read"}}
+	}
+	seen := map[string]bool{}
+	for i, name := range c.Storages {
+		bad := func(text string) {
+			ps = append(ps, jjm.Problem{Field: fmt.Sprintf("storages[%d]", i), Text: text})
+		}
+		if f := (jjm.File{LFN: "f", Locations: []string{name}}); len(f.Problems()) > 0 {
+			bad(fmt.Sprintf("%.60q: want the name of a storage, as files tell it in locations", name))
+		} else if seen[name] {
+			bad(fmt.Sprintf("%.60q is there twice", name))
+		}
+		seen[name] = true
+	}
+	return ps
 }

@@ -21,7 +21,7 @@ type ideal interface {
 // view is how people see the cluster, but for the jobs. The memory lock is held.
 func (c *cluster) view() wire.Cluster {
 	caps, polling := c.caps(), c.polling()
-	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots, Limits: c.limits(caps),
+	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots, Storages: c.config.Storages, Limits: c.limits(caps),
 		Trouble: append(c.outage(), c.doubts(0)...)}
 	c.mu.Lock()
 	w.Healthy, w.Cause, w.LastSeen = c.cause == "", c.cause, jjm.At(c.lastGood)

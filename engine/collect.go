@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,8 +138,19 @@ var errEnough = errors.New("enough")
 func (e *Engine) tarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts, counted func()) iter.Seq2[sandbox.TarEntry, error] {
 	return func(yield func(sandbox.TarEntry, error) bool) {
 		facts.Recorded, facts.Lost, job.Usage = 0, 0, nil
-		err := e.store.ResultsOf(ctx, job.ID, func(l jjm.LocalJob, ev *jjm.Evidence) error {
+		retracted, err := e.store.Retracted(ctx, job.ID)
+		if err != nil {
+			yield(sandbox.TarEntry{}, err)
+			return
+		}
+		err = e.store.ResultsOf(ctx, job.ID, func(l jjm.LocalJob, ev *jjm.Evidence) error {
 			addUsage(job, &l, ev)
+			if report, err := e.createFailed(ctx, stem(job), &l); err != nil || report != nil && !yield(*report, nil) {
+				return cmp.Or(err, errEnough)
+			}
+			if _, lost := retracted[l.ID.N]; lost {
+				ev = withoutOutputs(ev)
+			}
 			for _, entry := range localEntries(stem(job), &l, leaveOut(job, &l, ev)) {
 				if l.State == jjm.Completed && entry.SHA256 != "" {
 					facts.Recorded++
@@ -162,7 +174,15 @@ func (e *Engine) tarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.G
 
 // leaveOut gives the evidence of a local job without the outputs that were merged.
 func leaveOut(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence {
-	if ev == nil || ev.Result == nil || !merged(job, l) {
+	if !merged(job, l) {
+		return ev
+	}
+	return withoutOutputs(ev)
+}
+
+// withoutOutputs gives evidence that tells of no outputs.
+func withoutOutputs(ev *jjm.Evidence) *jjm.Evidence {
+	if ev == nil || ev.Result == nil {
 		return ev
 	}
 	less, result := *ev, *ev.Result
@@ -247,7 +267,7 @@ func (e *Engine) ownEntries(ctx context.Context, job *jjm.GridJob, yield func(sa
 	g.job = *job
 	head := e.head(&g)
 	e.mem.RUnlock()
-	if err := e.fillInputs(ctx, &head); err != nil {
+	if err := e.fillHead(ctx, &head); err != nil {
 		return err
 	}
 	for file, err := range e.deps.Records.Files(head) {

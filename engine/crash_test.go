@@ -34,6 +34,7 @@ type scenario struct {
 	deeds  []deed
 	wants  map[string]want // by request key
 	spool  bool            // gatekeepers leave something in the spool
+	places bool            // on the clusters that read different storages
 	// also are further checks of the end.
 	also func(*stage)
 	// only names the failpoints that matter here, nil for all: "hold".
@@ -42,7 +43,11 @@ type scenario struct {
 
 // options are those of the scenario's world.
 func (sc scenario) options(c *crasher) options {
-	return options{sim: sc.sim, play: sc.play, hold: sc.hold, config: sc.config, spool: sc.spool, crash: c}
+	o := options{sim: sc.sim, play: sc.play, hold: sc.hold, config: sc.config, spool: sc.spool, crash: c}
+	if sc.places {
+		o = reading(o)
+	}
+	return o
 }
 
 // concerns reports whether the scenario is to be played with a crash at a
@@ -278,6 +283,37 @@ func scenarios() map[string]scenario {
 			wants: map[string]want{"a": ends(jjm.Finished, 3, nil)},
 			only:  []string{"dataset-mark"},
 		},
+		"a dataset that loses a file while its local job waits": {
+			sim: adaptertest.SimConfig{Life: 10 * time.Minute, Slots: 1}, config: func(c *engineConfig) { c.MaxPending = 1 },
+			deeds: []deed{
+				{0, submitAs("a", fileJob("", "name = \"raw\"\n"+inline(8)))},
+				{time.Minute, markFile("raw", lfn(6))},
+			},
+			wants: map[string]want{"a": ends(jjm.Finished, 5, nil)},
+			also: func(s *stage) {
+				if owners := s.owners(s.ids["a"]); owners[lfn(6)] != nil || !slices.Equal(owners[lfn(7)], []int32{4}) {
+					s.t.Errorf("%v", owners)
+				}
+			},
+			only: []string{"dataset-mark", "withdraw"},
+		},
+		"a dataset whose outputs are lost": {
+			play: func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+				return adaptertest.Play{Life: time.Duration(1+10*(id.N%2)) * time.Minute}
+			},
+			deeds: []deed{
+				{0, submitAs("a", fileJob("", "name = \"raw\"\n"+inline(4)))},
+				{5 * time.Minute, func(s *stage) error {
+					_, err := s.retract(alice, s.ids["a"], false, "", "filetest.1.0.out.dat")
+					if k := jjm.KindOf(err); k == jjm.Conflict { // it was done before the engine died
+						return nil
+					}
+					return err
+				}},
+			},
+			wants: map[string]want{"a": ends(jjm.Done, 3, nil)},
+			only:  []string{"retract"},
+		},
 		"outputs that are merged, and a merge that fails": {
 			play: func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 				if id.N == 1 || id.N == 5 {
@@ -293,6 +329,24 @@ func scenarios() map[string]scenario {
 				}
 			},
 			only: []string{"notice", "generate", "prepare", "verdict"},
+		},
+		"clusters that read different storages": {
+			places: true, sim: adaptertest.SimConfig{MaxBulk: 2, Slots: 1}, play: failsOnce,
+			faults: []adaptertest.Fault{adaptertest.SayBusy, adaptertest.LoseReply, adaptertest.Accept, adaptertest.Refuse},
+			config: func(c *engineConfig) { c.Backoff = 0 },
+			deeds: []deed{
+				{0, submitAs("a", fileJob("clusters = \"any\"\n", "name = \"raw\"\n"+at(4, "ab", "b", "x")))},
+				{70 * time.Second, orderTo("pause", 10*time.Minute)},
+				{2 * time.Minute, submitAs("b", fileJob("clusters = \"any\"\n", "name = \"more\"\n"+at(4, "ab", "b", "a")))},
+			},
+			wants: map[string]want{"a": ends(jjm.Finished, -1, map[int32]jjm.State{4: jjm.Failed, 5: jjm.Failed}), "b": {status: jjm.Done, gram: jjm.GRAMDone, jobs: -1}},
+			also: func(s *stage) {
+				s.verifyPlaces(s.ids["a"], s.ids["b"])
+				if v := s.proof(s.ids["a"], ""); v.Missing != 4 {
+					s.t.Errorf("%+v", v)
+				}
+			},
+			only: []string{"prepare", "generate", "submit", "acknowledge", "verdict", "refuse"},
 		},
 		"a refused bulk": {
 			sim: adaptertest.SimConfig{MaxBulk: 2}, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},

@@ -108,29 +108,61 @@ func (e *Engine) keyLives(owner jjm.Owner, key string, but jjm.GridID) bool {
 
 // Renew gives the jobs of a grid job newer credentials, in the place of those
 // that they have. It tells which kinds were newer.
-func (e *Engine) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) ([]string, error) {
+func (e *Engine) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal, error) {
 	job, err := e.find(ctx, caller, id)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = renewable(caller, &job, given)
 	}
+	if err != nil {
+		return wire.Renewal{}, err
+	}
+	kinds, err := e.putCredentials(job.Owner, &job.Spec, given)
+	return wire.Renewal{Kinds: kinds, NotReached: e.notReached(id, kinds)}, err
+}
+
+// notReached tells of the jobs that are in a batch system now and that newer
+// credentials do not reach.
+func (e *Engine) notReached(id jjm.GridID, kinds []string) (notes []string) {
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	g := e.grids[id]
+	if g == nil || len(kinds) == 0 {
+		return nil
+	}
+	there := map[string]bool{}
+	for i := range g.locals {
+		if s := g.locals[i].State; s == jjm.Submitting || s == jjm.Submitted || s == jjm.Running {
+			there[g.locals[i].Cluster] = true
+		}
+	}
+	for _, name := range e.names {
+		if there[name] {
+			notes = append(notes, e.clusters[name].frozen(kinds)...)
+		}
+	}
+	return notes
+}
+
+// renewable says why a caller may not give a grid job credentials.
+func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) error {
 	switch {
 	case job.Status.Final():
-		return nil, jjm.Errorf(jjm.Conflict, "grid job %s is %s: its credentials are not needed any more", id, job.Status)
+		return jjm.Errorf(jjm.Conflict, "grid job %s is %s: its credentials are not needed any more", job.ID, job.Status)
 	case len(job.Spec.Credentials) == 0:
-		return nil, jjm.Errorf(jjm.Conflict, "the jobs of grid job %s did not ask for credentials", id)
+		return jjm.Errorf(jjm.Conflict, "the jobs of grid job %s did not ask for credentials", job.ID)
 	}
 	if ps := jjm.CheckCredentials(given); len(ps) > 0 {
-		return nil, ps.Err()
+		return ps.Err()
 	}
 	if o := job.Origin; o != nil && o.Subject != "" && caller.UID != job.Owner.UID {
 		// Who acts for others hands on what is theirs.
 		for _, c := range given {
 			if subject, _, _ := sandbox.Whose(c); subject != "" && !sameName(subject, o.Subject) {
-				return nil, jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s is one of %s", id, o.Subject, c.Kind, subject)
+				return jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s is one of %s", job.ID, o.Subject, c.Kind, subject)
 			}
 		}
 	}
-	return e.putCredentials(job.Owner, &job.Spec, given)
+	return nil
 }
 
 // sameName compares distinguished names, whose attributes have several short names

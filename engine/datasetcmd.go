@@ -25,7 +25,7 @@ func (e *Engine) Dataset(ctx context.Context, caller wire.Caller, d wire.Dataset
 		if err := e.mayAdd(caller); err != nil {
 			return out, err
 		}
-		out.Added, err = e.addFiles(ctx, uid, d.Name, d.Files)
+		out.Added, err = e.addFilesIn(ctx, uid, jjm.Dataset{Name: d.Name, Container: d.Container}, d.Files)
 	case wire.DatasetMark:
 		err = e.mark(ctx, caller, uid, d, &out)
 	case wire.DatasetClose:
@@ -72,11 +72,18 @@ func (e *Engine) showDatasets(ctx context.Context, caller wire.Caller, uid int, 
 	}
 	out := make([]wire.DatasetState, 0, len(all))
 	for _, s := range all {
-		state := wire.DatasetState{Name: s.Name, UID: s.UID, Created: s.Created, Closed: s.Closed, Files: s.Files, Events: s.Events, Bytes: s.Bytes}
+		state := wire.DatasetState{Name: s.Name, Container: s.Container, UID: s.UID, Created: s.Created, Closed: s.Closed, Files: s.Files, Events: s.Events, Bytes: s.Bytes}
 		if d.Name != "" && d.Do == wire.DatasetShow {
 			var err error
 			if state.Readers, err = e.readersOf(ctx, s.ID); err != nil {
 				return nil, err
+			}
+			origins, err := e.store.Origins(ctx, s.ID)
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range origins {
+				state.Origins = append(state.Origins, wire.DatasetOrigin{Name: o.Name, Files: o.Files})
 			}
 		}
 		out = append(out, state)

@@ -8,13 +8,15 @@ import (
 
 	"jjm"
 	"jjm/handlers"
+	"jjm/plan"
 	"jjm/split"
 	"jjm/store"
 )
 
 // checkDatasets finds what is wrong with what a job file reads, once its type has
-// found no fault with it. What would not be carried out is refused.
-func (e *Engine) checkDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site) jjm.Problems {
+// found no fault with it. What would not be carried out is refused. It may use these
+// clusters.
+func (e *Engine) checkDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site, clusters []string) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
@@ -29,8 +31,16 @@ func (e *Engine) checkDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.S
 		}
 		switch d := &spec.Datasets[i]; {
 		case len(d.Files) == 0 && d.From == "" && !fromOutside(d):
-			if _, err := e.store.DatasetNamed(ctx, owner.UID, d.Name); jjm.KindOf(err) == jjm.Gone {
+			have, err := e.store.DatasetNamed(ctx, owner.UID, d.Name)
+			if jjm.KindOf(err) == jjm.Gone {
 				bad(field+"name", "%s has no dataset %s: list its files, or make it with \"jjm dataset add\"", owner.User, d.Name)
+			}
+			if have.Head() {
+				bad(field+"name", "%s is a container: say container = %q, and name a dataset for the files of all that are in it", d.Name, d.Name)
+			}
+		case d.Container != "":
+			if err := e.checkContainer(ctx, owner.UID, d); err != nil {
+				bad(field+"container", "%v", err)
 			}
 		case fromOutside(d):
 			if err := e.mayLook(owner); err != nil {
@@ -45,39 +55,26 @@ func (e *Engine) checkDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.S
 	if len(ps) > 0 {
 		return ps
 	}
-	cut, err := h.Split(spec, site)
+	cut, err := handlers.SplitBy(h, spec, site)
 	if err != nil {
 		bad("split", "%v", err)
 		return ps
 	}
 	if cut.Splitter == split.WMBSMergeBySize {
-		bad("split.by", "%s needs to know the local jobs that made the files, which this daemon does not tell it yet: use %s", cut.Splitter, split.ParentlessMergeBySize)
-		return ps
+		if ps = e.checkFamily(ctx, owner, spec, site); len(ps) > 0 {
+			return ps
+		}
 	}
-	if ps = notCarriedOut(cut); len(ps) > 0 {
+	if ps = plan.CheckSiteLists("split.params", &cut.Params, e.names, clusters); len(ps) > 0 {
 		return ps
 	}
 	return tooMany(spec, cut, site)
 }
 
-// notCarriedOut refuses settings of splitters that this daemon has no means for.
-func notCarriedOut(cut handlers.Cutting) (ps jjm.Problems) {
-	p := &cut.Params
-	for _, s := range []struct {
-		key string
-		set bool
-		why string
-	}{
-		{"siteWhitelist", len(p.SiteWhitelist) > 0, "name the clusters with the key cluster of the job file"},
-		{"siteBlacklist", len(p.SiteBlacklist) > 0, "name the clusters with the key cluster of the job file"},
-		{"trustSitelists", p.TrustSitelists, "all clusters of this site are taken to read all files already"},
-		{"include_parents", p.IncludeParents, "which files a file was made from is not looked up yet: list the parents as a secondary dataset"},
-	} {
-		if s.set {
-			ps = append(ps, jjm.Problem{Field: "split.params." + s.key, Text: "this daemon does not heed it: " + s.why})
-		}
-	}
-	return ps
+// checkMerge finds what is wrong with how the outputs are merged.
+func (e *Engine) checkMerge(spec *jjm.Spec, clusters []string) jjm.Problems {
+	cut, ps := handlers.MergeCutting(spec)
+	return append(ps, plan.CheckSiteLists("merge.split.params", &cut.Params, e.names, clusters)...)
 }
 
 // tooMany refuses, with their number, more local jobs than the site allows, as far
@@ -153,25 +150,59 @@ func broken(err error) error {
 
 // addFiles adds files to a dataset of an account, which is made if need be.
 func (e *Engine) addFiles(ctx context.Context, uid int, name string, files []jjm.File) (added int, err error) {
+	return e.addFilesIn(ctx, uid, jjm.Dataset{Name: name}, files)
+}
+
+// addFilesIn is addFiles for a dataset that is in a container, or in none.
+func (e *Engine) addFilesIn(ctx context.Context, uid int, d jjm.Dataset, files []jjm.File) (added int, err error) {
 	err = e.change(ctx, "dataset-add", func(c *change) error {
-		id, _, err := c.tx.PutDataset(uid, jjm.Dataset{Name: name})
+		id, made, err := c.tx.PutDataset(uid, d)
 		if err != nil {
+			return err
+		}
+		if err := c.placed(uid, d, made); err != nil {
 			return err
 		}
 		if added, err = c.tx.AddFiles(id, files); err != nil || added == 0 {
 			return err
 		}
 		c.news = append(c.news, id)
-		have, err := c.tx.FilesIn(id)
-		if most := e.conf().MaxFiles; err == nil && have > int64(most) {
-			err = jjm.Errorf(jjm.Invalid, "dataset %s would have %d files; this site allows %d (engine.max_files): make several of it", name, have, most)
-		}
-		return err
+		return c.roomFor(id, d.Name)
 	})
 	if err != nil {
 		return 0, err
 	}
 	return added, nil
+}
+
+// placed refuses to put a dataset that is there into a container, or files into what
+// stands for one.
+func (c *change) placed(uid int, d jjm.Dataset, made bool) error {
+	have, err := c.e.store.DatasetNamed(c.ctx, uid, d.Name)
+	switch {
+	case d.Container != "" && d.Container == d.Name:
+		return jjm.Errorf(jjm.Invalid, "container %s: it cannot have the name of its dataset", d.Container)
+	case made:
+		return nil
+	case err != nil:
+		return err
+	case have.Head():
+		return jjm.Errorf(jjm.Conflict, "%s is a container, which a grid job fills: files are in its datasets", d.Name)
+	case d.Container != "" && have.Container == "":
+		return jjm.Errorf(jjm.Conflict, "dataset %s is in no container, and stays so: the container is said when a dataset is made", d.Name)
+	case d.Container != "" && have.Container != d.Container:
+		return jjm.Errorf(jjm.Conflict, "dataset %s is in container %s, and stays there", d.Name, have.Container)
+	}
+	return nil
+}
+
+// roomFor refuses more files in a dataset than the site allows.
+func (c *change) roomFor(id store.DatasetID, name string) error {
+	have, err := c.tx.FilesIn(id)
+	if most := c.e.conf().MaxFiles; err == nil && have > int64(most) {
+		err = jjm.Errorf(jjm.Invalid, "dataset %s would have %d files; this site allows %d (engine.max_files): make several of it", name, have, most)
+	}
+	return err
 }
 
 // brought says that the job file itself lists files of a dataset.

@@ -235,8 +235,7 @@ func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 		"type = \"script\"\n[[datasets]]\n" + raw + inline(1) + "[params]\ncommand = [\"true\"]\n":                           "datasets",
 		"type = \"script\"\n[split]\nby = \"FileBased\"\n[params]\ncommand = [\"true\"]\n":                                   "split",
 		fileJob("", raw+inline(5)+"\n[split]\nby = \"EventBased\"\nparams = {events_per_job = 1}\n"):                         "split",
-		fileJob("", raw+inline(1)+"\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, siteWhitelist = [\"here\"]}"): "split.params.siteWhitelist",
-		fileJob("", raw+inline(1)+"\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, include_parents = true}"):     "split.params.include_parents",
+		fileJob("", raw+inline(1)+"\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, siteWhitelist = [\"here\"]}"): "split.params.siteWhitelist[0]",
 		fileJob("", raw+inline(1)+"\n[split]\nby = \"NoSuch\"\n"):                                                            "split",
 		fileJob("", raw+"files = [{lfn = \"a\"}]\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 0}"):                "split",
 	} {

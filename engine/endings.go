@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -80,18 +78,18 @@ func (es *endings) result(r *jjm.Result, now jjm.Time) {
 	})
 }
 
-// withoutReport gives the bulks with results whose end the batch system has not
-// told yet.
-func (es *endings) withoutReport() []jjm.Tag {
+// withoutReport counts, for each bulk, the results whose end the batch system has
+// not told yet.
+func (es *endings) withoutReport() map[jjm.Tag]int {
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	tags := map[jjm.Tag]bool{}
+	tags := map[jjm.Tag]int{}
 	for _, en := range es.m {
 		if en.result != nil && !en.report.State.Ended() {
-			tags[en.result.Tag] = true
+			tags[en.result.Tag]++
 		}
 	}
-	return slices.Collect(maps.Keys(tags))
+	return tags
 }
 
 // alive forgets an absence.

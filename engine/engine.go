@@ -104,12 +104,13 @@ type Engine struct {
 	grids    map[jjm.GridID]*grid
 	bulks    map[jjm.Tag]*bulk
 	clusters map[string]*cluster
-	names    []string       // of clusters, in order
-	places   map[string]int // of clusters in names
-	orders   []jjm.Order
-	bans     []jjm.Ban
-	uses     map[jjm.Tag]int
-	unused   []unusedBulk // whose folders are to be removed
+	names    []string // of clusters, in order
+	// positions are those of clusters in names.
+	positions map[string]int
+	orders    []jjm.Order
+	bans      []jjm.Ban
+	uses      map[jjm.Tag]int
+	unused    []unusedBulk // whose folders are to be removed
 
 	partials  atomic.Uint64 // tars made of unfinished grid jobs, for their names
 	work      *keyed[jjm.GridID]
@@ -144,7 +145,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 		pubKick:   make(chan struct{}, 1),
 		harvKick:  make(chan struct{}, 1),
 		orderKick: make(chan struct{}, 1),
-		places:    map[string]int{},
+		positions: map[string]int{},
 	}
 	e.cfg.Store(&cfg)
 	e.work = newKeyed(cfg.Workers, e.stepGrid)
@@ -153,7 +154,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	for _, c := range deps.Clusters {
 		name := c.Adapter.Name()
 		e.clusters[name] = newCluster(e, c)
-		e.places[name] = len(e.names)
+		e.positions[name] = len(e.names)
 		e.names = append(e.names, name)
 	}
 	if err := e.load(ctx); err != nil {

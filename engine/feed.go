@@ -21,8 +21,12 @@ type reads struct {
 	// news counts what came to be known that may let more be cut. It and idle are
 	// guarded by the engine's memory lock.
 	news uint64
-	// marked counts the news by which files may not be cut any more; guarded as news.
+	// marked counts the news by which files may not be cut any more, or again;
+	// guarded as news.
 	marked uint64
+	// withdrawn is marked when local jobs that wait to be submitted last gave back
+	// what they own of marked files, plus 1; 0 = not since the start.
+	withdrawn uint64
 	// idle says why nothing can be cut now, "" if it was not found out yet, or
 	// something new is known.
 	idle string
@@ -41,6 +45,8 @@ type reads struct {
 type feed struct {
 	cutting *split.Cutting
 	numbers []int64 // in the master dataset, of the files
+	// drops are files that nothing will be made of, to be stored with the next cut.
+	drops []store.Drop
 	// made and carry are the step's that the cutting goes on from: another change
 	// of them ends it.
 	made  int
@@ -150,7 +156,7 @@ func (e *Engine) feed(ctx context.Context, job *jjm.GridJob, cut *cutting) error
 		return jjm.Errorf(jjm.Invalid, "grid job %s would make more than the %d local jobs that this site allows (engine.max_local_jobs): make larger parts", job.ID, most)
 	}
 	over := !left.More && left.Waiting == 0 && f.complete
-	if len(parts) == 0 && !left.More && !over && len(left.Done)+len(left.Dropped) == 0 && bytes.Equal(text, f.carry) {
+	if len(parts) == 0 && !left.More && !over && len(left.Done)+len(left.Dropped)+len(f.drops) == 0 && bytes.Equal(text, f.carry) {
 		e.rest(job.ID, f.news, left) // nothing to store
 		return nil
 	}
@@ -188,13 +194,18 @@ func (e *Engine) feed(ctx context.Context, job *jjm.GridJob, cut *cutting) error
 
 // rest notes that nothing can be cut until something new is known.
 func (e *Engine) rest(id jjm.GridID, news uint64, left split.Left) {
+	e.idle(id, func(g *grid) *reads { return g.reads }, news, cmp.Or(left.Why, "its dataset is open, and all files that are there are cut"))
+}
+
+// idle notes why one of the two steps makes no local jobs now, unless there is news.
+func (e *Engine) idle(id jjm.GridID, of func(*grid) *reads, news uint64, why string) {
 	e.mem.Lock()
 	defer e.mem.Unlock()
 	g := e.grids[id]
-	if g == nil || g.reads.news != news {
+	if g == nil || of(g).news != news {
 		return
 	}
-	g.reads.idle = cmp.Or(left.Why, "its dataset is open, and all files that are there are cut")
+	of(g).idle = why
 	g.headDirty = true
 	g.version++
 }
@@ -208,13 +219,15 @@ func (f *feed) leave(tx *store.Tx, g *jjm.GridJob, left split.Left, over bool) e
 	if err := tx.CutFiles(g.ID, 0, done); err != nil {
 		return err
 	}
-	drops := make([]store.Drop, len(left.Dropped))
-	for i, d := range left.Dropped {
-		drops[i] = store.Drop{File: f.numbers[d.File], State: jjm.FileDropped, Why: d.Why}
+	drops := f.drops
+	for _, d := range left.Dropped {
+		drop := store.Drop{File: f.numbers[d.File], State: jjm.FileDropped, Why: d.Why}
 		if d.Failed {
-			drops[i].State = jjm.FileFailed
+			drop.State = jjm.FileFailed
 		}
+		drops = append(drops, drop)
 	}
+	f.drops = nil
 	if err := tx.DropFiles(g.ID, 0, drops); err != nil || !over {
 		return err
 	}
@@ -241,7 +254,7 @@ func (e *Engine) startFeed(ctx context.Context, job *jjm.GridJob, cut *cutting) 
 			return nil, err
 		}
 	}
-	work, err := e.workOf(ctx, job, f)
+	work, err := e.workOf(ctx, job, cut, f)
 	if err != nil {
 		return nil, err
 	}
@@ -252,10 +265,11 @@ func (e *Engine) startFeed(ctx context.Context, job *jjm.GridJob, cut *cutting) 
 			return nil, jjm.Errorf(jjm.Internal, "carry: %w", err)
 		}
 	}
+	params := locate(&work, e.readers(job.Step.Clusters), cut.Params)
 	if err := e.countFirst(job, cut, work); err != nil {
 		return nil, err
 	}
-	f.cutting, err = cut.splitter.Start(work, cut.Params, carry)
+	f.cutting, err = cut.splitter.Start(work, params, carry)
 	return f, err
 }
 
@@ -292,7 +306,7 @@ func (e *Engine) knowInputs(ctx context.Context, id jjm.GridID, f *feed) error {
 }
 
 // workOf reads the files that can be cut, and those that come along.
-func (e *Engine) workOf(ctx context.Context, job *jjm.GridJob, f *feed) (split.Work, error) {
+func (e *Engine) workOf(ctx context.Context, job *jjm.GridJob, cut *cutting, f *feed) (split.Work, error) {
 	work := split.Work{Closed: f.complete, Now: jjm.At(e.now())}
 	err := e.store.Available(ctx, job.ID, 0, func(n int64, file jjm.File) error {
 		work.Files = append(work.Files, file)
@@ -312,6 +326,16 @@ func (e *Engine) workOf(ctx context.Context, job *jjm.GridJob, f *feed) (split.W
 		return work, err
 	}
 	for _, in := range inputs {
+		if in.Master && job.Step.Splitter == split.WMBSMergeBySize {
+			if err := e.tellOf(ctx, job, in.Name, &work, f); err != nil {
+				return work, err
+			}
+		}
+		if in.Master && in.Step == jjm.StepWork && cut.Params.IncludeParents {
+			if work.Ancestors, err = e.ancestors(ctx, in.Dataset, work.Files); err != nil {
+				return work, err
+			}
+		}
 		if in.Master {
 			continue
 		}

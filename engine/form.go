@@ -42,27 +42,46 @@ func (c *cluster) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
 	return b, c.fill(b, shares, now), nil
 }
 
-// demand lists the grid jobs with something ready that may come here, oldest
-// first.
-func (c *cluster) demand(now jjm.Time) []jjm.GridID {
-	var ids []jjm.GridID
+// placed is what a grid job has of one place.
+type placed struct {
+	grid  jjm.GridID
+	place int32
+}
+
+// demand lists the grid jobs with something ready that may come here, by place,
+// oldest first.
+func (c *cluster) demand(now jjm.Time) []placed {
+	var all []placed
 	for _, id := range slices.Sorted(maps.Keys(c.e.grids)) {
 		g := c.e.grids[id]
 		if !c.serves(g, now) || c.waits(g.job.Owner) > 0 {
 			continue
 		}
 		g.due(now)
-		if g.trim(now) > 0 {
-			ids = append(ids, id)
+		for place := range int32(len(g.ready)) {
+			if g.trim(place, now) > 0 && slices.Contains(c.e.candidates(g, place), c.name) {
+				all = append(all, placed{id, place})
+			}
 		}
 	}
-	return ids
+	return all
 }
 
 // shape is what the members of a bulk have in common.
 type shape struct {
 	owner   jjm.Owner
 	request jjm.Request
+	// proxy is the grid job whose proxy the batch system takes along.
+	proxy jjm.GridID
+}
+
+// shapeOf gives the shape of a grid job's members here.
+func (c *cluster) shapeOf(job *jjm.GridJob) shape {
+	s := shape{owner: job.Owner, request: job.Spec.Request}
+	if caps := c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies && slices.Contains(job.Spec.Credentials, jjm.ProxyKind) {
+		s.proxy = job.ID
+	}
+	return s
 }
 
 // shares says how many members of which grid jobs the next bulk has: what falls
@@ -71,16 +90,16 @@ type shape struct {
 // None while the cluster has no room.
 func (c *cluster) shares(now jjm.Time) []plan.Budget {
 	e := c.e
-	here := e.places[c.name]
-	ids := c.demand(now) // first: it also takes note of what has become due
+	here := e.positions[c.name]
+	all := c.demand(now) // first: it also takes note of what has become due
 	site, roomOf := e.standing(now)
-	if len(ids) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
+	if len(all) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
 		return nil
 	}
 	var wants []plan.Want
-	for _, id := range ids {
-		g := e.grids[id]
-		wants = append(wants, e.want(g, here, roomOf(g.job.Owner)))
+	for _, p := range all {
+		g := e.grids[p.grid]
+		wants = append(wants, e.want(g, p.place, here, roomOf(g.job.Owner)))
 	}
 	demands := plan.Share(here, site, wants)
 	return c.alike(demands, plan.Site(demands, site[here].Room))
@@ -88,13 +107,10 @@ func (c *cluster) shares(now jjm.Time) []plan.Budget {
 
 // alike gives of the budgets those of the shape that has most, cut to one bulk.
 func (c *cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
-	shapeOf := func(id jjm.GridID) shape {
-		g := c.e.grids[id]
-		return shape{g.job.Owner, g.job.Spec.Request}
-	}
-	held := map[jjm.GridID]int{}
+	shapeOf := func(id jjm.GridID) shape { return c.shapeOf(&c.e.grids[id].job) }
+	held := map[placed]plan.Demand{}
 	for _, d := range demands {
-		held[d.Grid] = d.InBatch
+		held[placed{d.Grid, d.Place}] = d
 	}
 	sums := map[shape]int{}
 	var most shape
@@ -107,7 +123,9 @@ func (c *cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Bud
 	var alike []plan.Demand
 	for _, b := range budgets {
 		if shapeOf(b.Grid) == most {
-			alike = append(alike, plan.Demand{Grid: b.Grid, Ready: b.Jobs, InBatch: held[b.Grid]})
+			d := held[placed{b.Grid, b.Place}]
+			d.Ready = b.Jobs
+			alike = append(alike, d)
 		}
 	}
 	return plan.Site(alike, max(c.caps().MaxBulk, 1))
@@ -118,9 +136,10 @@ func (c *cluster) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.Lo
 	var members []jjm.LocalJob
 	for _, budget := range shares {
 		g := c.e.grids[budget.Grid]
-		for n := 0; n < budget.Jobs && g.trim(now) > 0; n++ {
-			l := g.locals[g.ready[0]]
-			g.ready = g.ready[1:]
+		for n := 0; n < budget.Jobs && g.trim(budget.Place, now) > 0; n++ {
+			q := g.ready.of(budget.Place)
+			l := g.locals[q[0]]
+			g.ready.set(budget.Place, q[1:])
 			b.Members = append(b.Members, l.AttemptID())
 			members = append(members, l)
 		}
@@ -139,7 +158,7 @@ func (c *cluster) giveBack(b *jjm.Bulk) {
 	defer c.e.mem.Unlock()
 	for _, m := range b.Members {
 		if g := c.e.grids[m.Grid]; g != nil {
-			g.ready = append(g.ready, m.N)
+			g.ready.push(g.locals[m.N].Place, m.N)
 		}
 	}
 }

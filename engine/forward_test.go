@@ -45,3 +45,31 @@ func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
 		}
 	})
 }
+
+// Where jobs of hours end all the time, the batch system is listed once an interval
+// all the same: that few results are told a few seconds later.
+func TestPolling_FewResultsOfManyJobsBringNoListingForward(t *testing.T) {
+	var p *polled
+	clusters := func(w *world) []engine.Cluster {
+		p = w.add("farm")
+		return []engine.Cluster{{Kind: "sim", Adapter: p}}
+	}
+	const jobs, seconds = 2000, 120
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		return adaptertest.Play{Life: time.Minute + time.Duration(id.N)*time.Second}
+	}
+	look := func(c *engineConfig) { c.Harvest = jjm.Duration(time.Second) }
+	inWorld(t, options{clusters: clusters, play: play, config: look}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(jobs))
+		w.running(id, jobs)
+		w.pass(2 * time.Minute)
+		lists, over := p.lists.Load(), w.lookup(id).Counts.Completed
+		w.pass(seconds * time.Second)
+		if n := p.lists.Load() - lists; n > seconds/10+1 {
+			t.Errorf("%d listings in %d s: want one in 10 s", n, seconds)
+		}
+		if n := w.lookup(id).Counts.Completed - over; n < seconds-20 {
+			t.Errorf("%d local jobs were told to be over in %d s, in which as many ended", n, seconds)
+		}
+	})
+}

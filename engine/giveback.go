@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"jjm"
 	"jjm/plan"
@@ -52,30 +53,51 @@ func (c *change) succeed(l *jjm.LocalJob) error {
 	if l.Step == jjm.StepMerge {
 		result, attempts = jjm.ResultExit, live.Spec.Merge.Attempts
 	}
+	withdrawn := c.withdrawn[l.ID]
 	again := plan.GiveBack(plan.GiveBackFacts{State: l.State, Phase: l.Phase, Result: result,
-		Kill: l.Kill || live.Kill, Before: before, Attempts: attempts})
+		Kill: l.Kill || live.Kill, Orphan: c.orphans[l.ID], Before: before, Attempts: attempts, Withdrawn: withdrawn})
 	if !again {
 		return nil
 	}
 	part, err := c.stillReadable(l, in.Input)
-	if err != nil || part.Count == 0 { // nothing of it can be done
+	if err != nil {
 		return err
 	}
-	g := c.grid(l.ID.Grid)
-	part, err = anew(g, l, part)
-	if err != nil {
-		return fmt.Errorf("local job %s: %w", l.ID, err)
+	if part.Count == 0 { // nothing of it can be done
+		if withdrawn {
+			l.Phase = jjm.GivenBack
+		}
+		return nil
 	}
-	next := jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(g.Step.Made)}, Step: l.Step, Part: part, Exit: -1,
-		Origin: &jjm.Successor{Local: l.ID.N, Before: int32(before + 1)}}
+	if !withdrawn {
+		before++
+	}
+	next, err := c.replace(l, part, before)
+	if err != nil {
+		return err
+	}
+	c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N, To: string(jjm.GivenBack), Source: c.name,
+		Cause: fmt.Sprintf("local job %s does its work again: number %d of at most %d", next, before+1, attempts)})
+	return nil
+}
+
+// replace makes a new local job that does the part of one whose work is given back;
+// before is how many had it before.
+func (c *change) replace(l *jjm.LocalJob, part jjm.Part, before int) (jjm.LocalID, error) {
+	g := c.grid(l.ID.Grid)
+	part, err := anew(g, l, part)
+	if err != nil {
+		return jjm.LocalID{}, fmt.Errorf("local job %s: %w", l.ID, err)
+	}
+	next := jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(g.Step.Made)}, Step: l.Step, Place: l.Place, Part: part, Exit: -1,
+		Origin: &jjm.Successor{Local: l.ID.N, Before: int32(before)}}
 	g.Step.Made++
 	g.Step.Expected++
 	c.inserted = append(c.inserted, next)
 	l.Phase = jjm.GivenBack
-	c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: g.ID, First: l.ID.N, Last: l.ID.N, To: string(jjm.GivenBack), Source: c.name,
-		Cause: fmt.Sprintf("local job %s does its work again: number %d of at most %d", next.ID, before+2, attempts)}, jjm.JournalEntry{Time: c.now, Grid: g.ID, First: next.ID.N, Last: next.ID.N, To: jjm.New.String(),
+	c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: g.ID, First: next.ID.N, Last: next.ID.N, To: jjm.New.String(),
 		Source: c.name, Cause: fmt.Sprintf("does the work of local job %s again", l.ID)})
-	return nil
+	return next.ID, nil
 }
 
 // stillReadable gives the part of a local job without the files that were marked
@@ -86,7 +108,7 @@ func (c *change) stillReadable(l *jjm.LocalJob, in *jjm.PartInput) (jjm.Part, er
 	if l.Step == jjm.StepMerge {
 		return part, nil
 	}
-	gone, err := c.e.store.Unreadable(c.ctx, l.ID.Grid, in.Files)
+	gone, err := c.tx.Unreadable(l.ID.Grid, in.Files)
 	if err != nil || len(gone) == 0 {
 		return part, err
 	}
@@ -148,14 +170,19 @@ func seedOffset(spec *jjm.Spec) int64 {
 
 // endInputs stores what has become of the files of local jobs that are over.
 func (c *change) endInputs(ended []*jjm.LocalJob) error {
-	if len(ended) == 0 {
+	if len(ended)+len(c.retracted) == 0 {
 		return nil
 	}
 	if err := c.tx.EndInputs(ended); err != nil {
 		return err
 	}
+	for _, l := range c.retracted {
+		if err := c.tx.RetractInputs(l); err != nil {
+			return err
+		}
+	}
 	var back []jjm.LocalID
-	for _, l := range ended {
+	for _, l := range slices.Concat(ended, c.retracted) {
 		if l.Phase == jjm.GivenBack {
 			back = append(back, l.ID)
 		}

@@ -22,7 +22,10 @@ func (e *Engine) stepGrid(ctx context.Context, id jjm.GridID) time.Duration {
 			return e.retire(ctx, id)
 		}
 		act := plan.Grid(facts)
-		err := e.carryOut(ctx, id, act)
+		err := e.withdraw(ctx, id)
+		if err == nil {
+			err = e.carryOut(ctx, id, act)
+		}
 		e.showTrouble(ctx, id, err)
 		if err != nil {
 			return e.gridTrouble(ctx, id, act, err)

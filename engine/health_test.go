@@ -21,7 +21,7 @@ import (
 type polled struct {
 	sim    *adaptertest.Sim
 	w      *world
-	slow   time.Duration // of a listing
+	slow   atomic.Int64 // nanoseconds of a listing
 	frozen atomic.Bool
 	lists  atomic.Int32 // begun
 }
@@ -67,7 +67,7 @@ func (p *polled) List(ctx context.Context, o jjm.Owner, since time.Time) (adapte
 	if err := p.asked(ctx, jjm.Busy); err != nil {
 		return adapters.Listing{}, err
 	}
-	wait(ctx, p.slow)
+	wait(ctx, time.Duration(p.slow.Load()))
 	return p.sim.List(ctx, o, since)
 }
 
@@ -219,7 +219,7 @@ func TestPolling_SlowListingsComeLessOften(t *testing.T) {
 	var slow *polled
 	clusters := func(w *world) []engine.Cluster {
 		slow = w.add("slow")
-		slow.slow = 6 * time.Second
+		slow.slow.Store(int64(6 * time.Second))
 		return []engine.Cluster{{Kind: "sim", Adapter: slow}}
 	}
 	long := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play { return adaptertest.Play{Life: 2 * time.Hour} }
@@ -234,6 +234,32 @@ func TestPolling_SlowListingsComeLessOften(t *testing.T) {
 		}
 		if c := w.site("slow"); c.Listing.D() != 6*time.Second || c.Interval.D() != time.Minute {
 			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// A listing that was held up once, and answered then, makes no later one rarer.
+func TestPolling_OneSlowListingIsNoSlowCluster(t *testing.T) {
+	var p *polled
+	clusters := func(w *world) []engine.Cluster {
+		p = w.add("held-up")
+		return []engine.Cluster{{Kind: "sim", Adapter: p}}
+	}
+	long := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play { return adaptertest.Play{Life: 2 * time.Hour} }
+	inWorld(t, options{clusters: clusters, play: long}, func(t *testing.T, w *world) {
+		w.running(w.submit(alice, mc(2)), 2)
+		w.pass(30 * time.Second)
+		well, before := w.site("held-up").Interval, p.lists.Load()
+		p.slow.Store(int64(9 * time.Second))
+		for p.lists.Load() == before {
+			w.pass(time.Second)
+		}
+		p.slow.Store(0)
+		w.pass(9 * time.Second) // that one is answered
+		held := p.lists.Load()
+		w.pass(11 * time.Second)
+		if c := w.site("held-up"); c.Interval != well || p.lists.Load() == held {
+			t.Errorf("the interval was %v, and is %v; %d listings in 11 s", well, c.Interval, p.lists.Load()-held)
 		}
 	})
 }

@@ -28,10 +28,14 @@ func (e *Engine) load(ctx context.Context) error {
 		}
 		if g != nil && g.job.Status.Final() {
 			g.count(&l, 1)
+			g.tallyStep(&l, 1)
 			return nil // on its way to the history: its other aggregates are in its row
 		}
 		if g == nil || int(l.ID.N) != len(g.locals) {
 			return jjm.Errorf(jjm.Internal, "local job %s is out of sequence in the store", l.ID)
+		}
+		if int(l.Place) > len(g.job.Step.Places) {
+			return jjm.Errorf(jjm.Internal, "local job %s is at place %d of %d in the store", l.ID, l.Place, len(g.job.Step.Places))
 		}
 		g.put(l)
 		return nil

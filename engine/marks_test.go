@@ -7,15 +7,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"jjm"
 	"jjm/adapters/adaptertest"
 	"jjm/cover"
+	"jjm/engine"
 	"jjm/wire"
 )
 
 // mark marks files of alice's dataset raw.
 func (w *world) mark(c wire.Caller, dry bool, state string, lfns ...string) (wire.Datasets, error) {
 	return w.engine.Dataset(context.Background(), c, wire.Dataset{Do: wire.DatasetMark, Name: "raw", UID: &alice.UID, LFNs: lfns, State: state, Reason: "disk 7 is gone", DryRun: dry})
+}
+
+// oneByOne lets one local job at a time into the batch system.
+func oneByOne() map[string]engine.ClusterConfig {
+	return map[string]engine.ClusterConfig{"sim": {MaxRunning: 1}}
 }
 
 // A local job that owns a file which is lost goes on: if it completes, the file was
@@ -70,6 +78,154 @@ func TestMarks_AFileIsLostWhileALocalJobOwnsIt(t *testing.T) {
 			t.Errorf("the history does not say who marked what, and why: %+v %v", history, err)
 		}
 		w.verifyAfterReopening(id)
+	})
+}
+
+// A local job that waits to be submitted and owns a file that is lost gives its
+// files back: another does the rest of them, though it was the last that might try.
+// What a batch system has goes on.
+func TestMarks_WhatWaitsToBeSubmittedGivesTheFileBack(t *testing.T) {
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne(), config: func(c *engineConfig) { c.MaxAttempts = 1 }}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(6)))
+		w.until(time.Hour, "one runs", func() bool { return w.lookup(id).Counts.Running == 1 && w.lookup(id).Counts.New == 2 })
+		got, err := w.mark(alice, false, "lost", lfn(0), lfn(2), lfn(4), lfn(5))
+		w.must(err)
+		first, second, third := jjm.LocalID{Grid: id}, jjm.LocalID{Grid: id, N: 1}, jjm.LocalID{Grid: id, N: 2}
+		for i, want := range []wire.MarkedFile{
+			{LFN: lfn(0), State: "lost", Locals: []string{first.String()}}, {LFN: lfn(2), State: "lost", Back: []string{second.String()}},
+			{LFN: lfn(4), State: "lost", Back: []string{third.String()}}, {LFN: lfn(5), State: "lost", Back: []string{third.String()}},
+		} {
+			if diff := cmp.Diff(want, got.Marked[i]); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		}
+		w.final(12*time.Hour, id)
+		owners := w.owners(id)
+		for i, want := range [][]int32{{0}, {0}, nil, {3}, nil, nil} {
+			if !slices.Equal(owners[lfn(i)], want) {
+				t.Errorf("%s is owned by %v, want %v", lfn(i), owners[lfn(i)], want)
+			}
+		}
+		locals := w.locals(id)
+		for n, want := range []jjm.Phase{"", jjm.GivenBack, jjm.GivenBack, ""} {
+			if locals[n].Phase != want || n > 0 && n < 3 && locals[n].Submitted != 0 {
+				t.Errorf("local job %s is %s/%s", locals[n].ID, locals[n].State, locals[n].Phase)
+			}
+		}
+		if l := w.lookup(id); l.Status != "finished" || l.Counts.Completed != 2 || l.Counts.Failed != 0 || l.Counts.GivenBack != 2 {
+			t.Errorf("%+v", l)
+		}
+		if v := w.proof(id, ""); v.Missing != 3 || v.Assumed != 3 || v.Doubled+v.Overlap != 0 {
+			t.Errorf("%+v", v)
+		}
+		w.verifyAfterReopening(id)
+	})
+}
+
+// A mark that was made while the daemon could not act on it, or just before it died,
+// is acted on by the next.
+func TestMarks_ARestartForgetsNoMark(t *testing.T) {
+	crash := &crasher{}
+	inWorld(t, options{crash: crash, sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne()}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(4)))
+		w.until(time.Hour, "one runs", func() bool { return w.lookup(id).Counts.Running == 1 && w.lookup(id).Counts.New == 1 })
+		crash.arm("dataset-mark.after-commit")
+		if _, err := w.mark(alice, false, "lost", lfn(2)); err == nil {
+			t.Fatal("the engine did not die")
+		}
+		w.reopen()
+		w.final(12*time.Hour, id)
+		if owners := w.owners(id); owners[lfn(2)] != nil || !slices.Equal(owners[lfn(3)], []int32{2}) {
+			t.Errorf("%v", owners)
+		}
+	})
+}
+
+// A mark that is taken back lets those process the file whose cutting goes on, and
+// says who does without it.
+func TestMarks_AMarkThatIsTakenBack(t *testing.T) {
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.Grid == 1 && id.N == 0 {
+			return adaptertest.Play{Keyword: "-", Exit: 3}
+		}
+		return adaptertest.Play{}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		job := fileJob("", "name = \"raw\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 1}\n")
+		add := func(from, to int) {
+			var files []jjm.File
+			for i := from; i < to; i++ {
+				files = append(files, jjm.File{LFN: lfn(i), Events: 100})
+			}
+			_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files})
+			w.must(err)
+		}
+		add(0, 3)
+		_, err := w.mark(alice, false, "missing", lfn(1))
+		w.must(err)
+		a := w.submit(alice, job)
+		w.until(time.Hour, "two are completed", func() bool { return w.lookup(a).Counts.Completed == 2 })
+		if l := w.lookup(a); l.Counts.GivenBack != 1 {
+			t.Fatalf("%+v", l)
+		}
+		_, err = w.mark(bob, false, "ready", lfn(1))
+		if jjm.KindOf(err) != jjm.Denied {
+			t.Errorf("bob takes back a mark of alice's: %v", err)
+		}
+		for _, dry := range []bool{true, false} {
+			got, err := w.mark(alice, dry, "ready", lfn(0), lfn(1))
+			w.must(err)
+			want := []wire.MarkedFile{{LFN: lfn(0), State: "ready", Before: true}, {LFN: lfn(1), State: "ready", Again: []jjm.GridID{a}}}
+			if diff := cmp.Diff(want, got.Marked); diff != "" {
+				t.Errorf("dry run %v (-want +got)\n%s", dry, diff)
+			}
+		}
+		w.until(time.Hour, "three are completed", func() bool { return w.lookup(a).Counts.Completed == 3 })
+		w.closeDataset(alice, "raw")
+		w.final(time.Hour, a)
+		w.verify(a, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: 4})
+		if v := w.proof(a, ""); !v.Whole() || v.Assumed != 3 {
+			t.Errorf("%+v", v)
+		}
+		history, err := w.engine.History(context.Background(), alice, jjm.Ref{Grid: a}, 0)
+		told := slices.ContainsFunc(history, func(e jjm.JournalEntry) bool {
+			return e.Actor == alice.User && strings.Contains(e.To, "1 files of dataset raw can be read again: disk 7 is gone")
+		})
+		if err != nil || !told {
+			t.Errorf("the history does not say who took the mark back: %+v %v", history, err)
+		}
+	})
+}
+
+// Taking a mark back does not reach what is over, and says so.
+func TestMarks_WhatIsOverDoesWithoutTheFile(t *testing.T) {
+	inWorld(t, options{play: func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play { return adaptertest.Play{Life: time.Hour} }}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(4)))
+		w.until(time.Hour, "both run", func() bool { return w.lookup(id).Counts.Running == 2 })
+		_, err := w.mark(alice, false, "lost", lfn(0))
+		w.must(err)
+		got, err := w.mark(alice, false, "ready", lfn(0))
+		w.must(err)
+		if diff := cmp.Diff([]wire.MarkedFile{{LFN: lfn(0), State: "ready"}}, got.Marked); diff != "" { // its local job has it still
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		w.final(4*time.Hour, id)
+		w.verify(id, done(2))
+		_, err = w.mark(alice, false, "lost", lfn(1))
+		w.must(err)
+		second := w.submit(alice, fileJob("", "name = \"raw\"\n"))
+		w.final(4*time.Hour, second)
+		if l := w.lookup(second); l.Status != "finished" {
+			t.Fatalf("%+v", l)
+		}
+		got, err = w.mark(alice, false, "ready", lfn(1))
+		w.must(err)
+		if diff := cmp.Diff([]wire.MarkedFile{{LFN: lfn(1), State: "ready", Without: []jjm.GridID{second}}}, got.Marked); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if v := w.proof(second, "r.json"); v.Missing != 1 || !strings.Contains(v.Recovery, lfn(1)) {
+			t.Errorf("%+v", v)
+		}
 	})
 }
 
@@ -163,6 +319,113 @@ func TestMarks_AreForOwnersAndOfFilesThatAreThere(t *testing.T) {
 		got, err := w.mark(admin, false, "lost", "a")
 		if err != nil || got.Marked[0].Before {
 			t.Errorf("one of two that was refused stays unmarked: %+v %v", got, err)
+		}
+	})
+}
+
+// Ganga's splitter makes groups of files and cuts each by events. A file that is lost
+// before leaves the groups whole without it; one that is lost while they wait takes
+// nothing but its own events out of the parts; and the recovery is of these alone.
+func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
+	o := options{sim: adaptertest.SimConfig{Life: time.Minute}}
+	inWorld(t, o, func(t *testing.T, w *world) {
+		w.must(w.put("raw", "", 0, 8))
+		_, err := w.mark(alice, false, "broken", lfn(1))
+		w.must(err)
+		_, err = w.engine.Order(context.Background(), admin, &wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: "sim", Reason: "a test"})
+		w.must(err)
+		w.closeDataset(alice, "raw")
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n\n[split]\nby = \"LHCbDataSplitter\"\nparams = {file_bunch_size = 3, event_bunch_size = 150}\n"))
+		w.until(time.Hour, "all are made", func() bool { return w.lookup(id).Counts.New == 5 })
+		owners := w.owners(id)
+		for i, want := range [][]int32{{0}, nil, {0, 1}, {1}, {2}, {2, 3}, {3}, {4}} { // 300 events of 0, 2 and 3; of 4, 5 and 6; 7
+			if got := slices.Sorted(slices.Values(owners[lfn(i)])); !slices.Equal(got, want) {
+				t.Errorf("%s is owned by %v, want %v", lfn(i), got, want)
+			}
+		}
+		got, err := w.mark(alice, false, "lost", lfn(5), lfn(7))
+		w.must(err)
+		if !slices.Equal(got.Marked[0].Back, []string{"1.2", "1.3"}) || !slices.Equal(got.Marked[1].Back, []string{"1.4"}) {
+			t.Errorf("%+v", got.Marked)
+		}
+		w.until(time.Hour, "the others are made", func() bool { return w.lookup(id).Counts.Total == 7 })
+		_, err = w.engine.Order(context.Background(), admin, &wire.Order{Verb: jjm.OrderResume, Kind: jjm.OrderCluster, Name: "sim"})
+		w.must(err)
+		w.final(2*time.Hour, id)
+		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 7})
+		owners = w.owners(id)
+		if !slices.Equal(owners[lfn(4)], []int32{5}) || !slices.Equal(owners[lfn(6)], []int32{6}) || owners[lfn(5)] != nil || owners[lfn(7)] != nil {
+			t.Errorf("%v", owners)
+		}
+		back, err := w.mark(alice, false, "ready", lfn(1), lfn(5), lfn(7))
+		w.must(err)
+		for _, m := range back.Marked {
+			if !slices.Equal(m.Without, []jjm.GridID{id}) || m.Again != nil {
+				t.Errorf("%+v", m)
+			}
+		}
+		v := w.proof(id, "r.json")
+		if v.Missing != 300 || v.Assumed != 500 || v.Doubled+v.Overlap != 0 {
+			t.Errorf("%+v", v)
+		}
+		s, err := w.trySubmit(alice, "", v.Recovery)
+		w.must(err)
+		w.final(2*time.Hour, s.ID)
+		if v := w.proof(id, ""); !v.Whole() || v.Assumed != 800 {
+			t.Errorf("%+v", v)
+		}
+	})
+}
+
+// A mark that is taken back in the middle of a cutting does not confuse where that
+// goes on: it is refused until the cutting has come to its end.
+func TestMarks_AreNotTakenBackInTheMiddleOfACutting(t *testing.T) {
+	const events = 4000
+	crash := &crasher{}
+	inWorld(t, options{crash: crash}, func(t *testing.T, w *world) {
+		var files []jjm.File
+		for i := range 3 {
+			files = append(files, jjm.File{LFN: lfn(i), Events: events, Size: 1000})
+		}
+		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files})
+		w.must(err)
+		_, err = w.mark(alice, false, "lost", lfn(0))
+		w.must(err)
+		_, err = w.engine.Order(context.Background(), admin, &wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: "sim", Reason: "a test"})
+		w.must(err)
+		answer := make(chan error, 1)
+		crash.mu.Lock()
+		cuts := 0
+		crash.on = func(point string) {
+			if point != "generate.after-commit" {
+				return
+			}
+			if cuts++; cuts == 1 { // the third file is begun
+				go func() {
+					_, err := w.mark(alice, false, "ready", lfn(0))
+					answer <- err
+				}()
+			}
+		}
+		crash.mu.Unlock()
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n\n[split]\nby = \"JEDI\"\nparams = {records = {events_per_job = 1, real_events = true}, task = {rule = \"NE=1\"}}\n"))
+		err = <-answer
+		if err != nil && jjm.KindOf(err) != jjm.Busy {
+			t.Fatalf("%v", err)
+		}
+		w.until(time.Hour, "two files are cut", func() bool { return w.lookup(id).Counts.Total >= 2*events })
+		if err != nil {
+			_, err = w.mark(alice, false, "ready", lfn(0))
+			w.must(err)
+		}
+		w.until(time.Hour, "all files are cut", func() bool { return w.lookup(id).Counts.Total == 3*events })
+		for i := range 3 {
+			if n := len(w.owners(id)[lfn(i)]); n != events {
+				t.Errorf("%s is owned in %d pieces", lfn(i), n)
+			}
+		}
+		if l := w.lookup(id); l.Status != "pending" {
+			t.Errorf("%+v", l)
 		}
 	})
 }

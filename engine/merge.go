@@ -9,7 +9,6 @@ import (
 	"jjm"
 	"jjm/handlers"
 	"jjm/sandbox"
-	"jjm/split"
 	"jjm/store"
 )
 
@@ -34,7 +33,11 @@ func (c *change) openMerge(g *jjm.GridJob) error {
 	if err != nil {
 		return err
 	}
-	g.Merging = &jjm.MergeStep{Splitter: split.ParentlessMergeBySize}
+	cut, problems := handlers.MergeCutting(&g.Spec)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	g.Merging = &jjm.MergeStep{Splitter: cut.Splitter}
 	return c.tx.OpenInputs(g.ID, jjm.StepMerge, []store.Reads{{Dataset: id, Master: true}})
 }
 
@@ -116,29 +119,55 @@ func (e *Engine) mergeAssignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Ass
 		RetryArgs: l.RetryArgs, Part: part, Merge: true}, nil
 }
 
-// origins are the files that what a merge read was made from, each once.
-func (c *change) origins(l *jjm.LocalJob) ([]string, error) {
-	makers, err := c.makers(l)
-	if err != nil || c.e.grids[l.ID.Grid].reads == nil {
-		return nil, err
+// origin is what outputs were made of: the files that were read in the first step,
+// each once, and the sections of them that were processed, where the work was cut
+// into sections.
+type origin struct {
+	parents []string
+	lumis   []jjm.LumiRange
+	// first is where in its file the work of a local job of events begins.
+	first int64
+}
+
+// originOf gives what a local job's outputs were made of.
+func (c *change) originOf(l *jjm.LocalJob) (o origin, err error) {
+	if c.e.grids[l.ID.Grid].reads == nil {
+		return o, nil
 	}
-	numbers := make([]int32, len(makers))
-	for i, id := range makers {
-		numbers[i] = id.N
+	numbers := []int32{l.ID.N}
+	if l.Step == jjm.StepMerge {
+		makers, err := c.makers(l)
+		if err != nil {
+			return o, err
+		}
+		numbers = numbers[:0]
+		for _, id := range makers {
+			numbers = append(numbers, id.N)
+		}
 	}
 	inputs, err := c.e.store.PartInputs(c.ctx, l.ID.Grid, numbers)
 	if err != nil {
-		return nil, err
+		return o, err
 	}
-	var files []string
 	seen := map[string]bool{}
 	for _, n := range numbers {
-		for _, lfn := range inputs[n].Input.Files {
+		in := inputs[n].Input
+		if in == nil {
+			return o, jjm.Errorf(jjm.Internal, "local job %s.%d: what it reads is not known", l.ID.Grid, n)
+		}
+		for _, lfn := range in.Files {
 			if !seen[lfn] {
 				seen[lfn] = true
-				files = append(files, lfn)
+				o.parents = append(o.parents, lfn)
 			}
 		}
+		if len(in.Events) > 0 {
+			o.first = in.Events[0].First
+		}
+		for _, r := range in.Lumis {
+			o.lumis = append(o.lumis, r.LumiRange)
+		}
 	}
-	return files, nil
+	o.lumis = jjm.JoinLumis(o.lumis)
+	return o, nil
 }

@@ -97,6 +97,22 @@ func (c *change) settleMaker(l, j *jjm.LocalJob) error {
 	return nil
 }
 
+// orphan ends a local job whose outputs will not be merged, for another one that read
+// the same file failed for good (WMCore: they are failed when the fileset closes). It
+// has no successor: that would be an orphan too.
+func (c *change) orphan(id jjm.LocalID, why string) {
+	if live := c.e.local(id); live == nil || !live.IsMerging() || c.orphans[id] {
+		return
+	}
+	if c.orphans == nil {
+		c.orphans = map[jjm.LocalID]bool{}
+	}
+	c.orphans[id] = true
+	j := c.local(id)
+	j.Message = "what it made is not merged: " + why
+	c.move(j, jjm.Failed, jjm.ByLimit, j.Message)
+}
+
 // outputsBelow counts the outputs of a local job by what merging made of them.
 func (c *change) outputsBelow(j *jjm.LocalJob) (store.Below, error) {
 	return c.tx.FilesBelow(j.ID.Grid, jjm.StepMerge, sandbox.AttemptDir(j.AttemptID())+"/")

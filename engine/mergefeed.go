@@ -9,14 +9,16 @@ import (
 
 	"jjm"
 	"jjm/handlers"
+	"jjm/plan"
 	"jjm/split"
 	"jjm/store"
 )
 
-// mergeFeed is what can be merged now.
+// mergeFeed is what can be merged now; its drops are what nobody waits for any
+// more.
 type mergeFeed struct {
 	feed
-	drops []store.Drop // what nobody waits for any more
+	lfns []string // as numbers
 }
 
 // feedMerge makes local jobs that merge what the first step made so far.
@@ -46,6 +48,11 @@ func (e *Engine) feedMerge(ctx context.Context, job *jjm.GridJob) error {
 		stored = true
 		g := c.grid(job.ID)
 		c.insertMerges(g, parts, text, over)
+		for _, d := range left.Dropped {
+			if id, ok := maker(job.ID, f.lfns[d.File]); ok && d.Failed {
+				c.orphan(id, d.Why)
+			}
+		}
 		c.then = append(c.then, func() error { return f.leaveMerge(c.tx, g, left) })
 		return nil
 	})
@@ -85,6 +92,7 @@ func (c *change) insertMerges(g *jjm.GridJob, parts []jjm.Part, carry []byte, ov
 	if len(parts) == 0 {
 		return
 	}
+	bind(g, c.inserted)
 	g.Step.Made += len(parts)
 	g.Step.Expected = max(g.Step.Expected+len(parts), g.Step.Made)
 	c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: g.ID, First: first, Last: first + int32(len(parts)) - 1,
@@ -127,13 +135,16 @@ func (e *Engine) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed, 
 			f.drops = append(f.drops, store.Drop{File: n, State: jjm.FileDropped, Why: "its local job is over without it"})
 			return nil
 		}
-		// The golden splitter wants a section and a place: in order of arrival, here.
-		at := uint32(n) + 1
-		file.Lumis, file.Locations = []jjm.LumiRange{{Run: 1, First: at, Last: at}}, []string{"work-area"}
+		if job.Merging.Splitter == split.ParentlessMergeBySize {
+			file = handlers.Mergeable(file, n) // in order of arrival
+		}
 		work.Files = append(work.Files, file)
-		f.numbers = append(f.numbers, n)
+		f.numbers, f.lfns = append(f.numbers, n), append(f.lfns, file.LFN)
 		return nil
 	})
+	if err == nil && job.Merging.Splitter == split.WMBSMergeBySize {
+		err = e.tell(ctx, family{job.ID, mergeReady}, &work, f.numbers)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +153,7 @@ func (e *Engine) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed, 
 
 // pack lets the splitter put files together.
 func (f *mergeFeed) pack(job *jjm.GridJob, work split.Work) error {
-	cut, problems := handlers.MergeCutting(job.Spec.Merge)
+	cut, problems := handlers.MergeCutting(&job.Spec)
 	if err := problems.Err(); err != nil {
 		return err
 	}
@@ -156,19 +167,16 @@ func (f *mergeFeed) pack(job *jjm.GridJob, work split.Work) error {
 			return jjm.Errorf(jjm.Internal, "carry: %w", err)
 		}
 	}
-	f.cutting, err = sp.Start(work, cut.Params, carry)
+	readers := make([]plan.Reader, len(job.Step.Clusters)) // all see the work area
+	for i, name := range job.Step.Clusters {
+		readers[i].Name = name
+	}
+	params := locate(&work, readers, cut.Params)
+	f.cutting, err = sp.Start(work, params, carry)
 	return err
 }
 
 // restMerge notes that nothing can be merged until something new is known.
 func (e *Engine) restMerge(id jjm.GridID, news uint64, left split.Left) {
-	e.mem.Lock()
-	defer e.mem.Unlock()
-	g := e.grids[id]
-	if g == nil || g.merge.news != news {
-		return
-	}
-	g.merge.idle = cmp.Or(left.Why, "all outputs that are there are being merged")
-	g.headDirty = true
-	g.version++
+	e.idle(id, func(g *grid) *reads { return g.merge }, news, cmp.Or(left.Why, "all outputs that are there are being merged"))
 }

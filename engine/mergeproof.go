@@ -28,15 +28,39 @@ func (e *Engine) provedMerge(ctx context.Context, job *jjm.GridJob, over bool) (
 	t := &task{grid: job.ID, step: jjm.StepMerge,
 		facts: cover.Facts{Unit: jjm.UnitFile, Made: job.Step.Made, Closed: job.Merging.Closed, Over: over}}
 	t.events = func(*jjm.LocalJob) int64 { return 0 }
+	t.merged = func(*jjm.LocalJob) bool { return false }
+	lost, err := e.lostUnmerged(ctx, job.ID)
+	if err != nil {
+		return cover.Report{}, err
+	}
 	t.files = stream(func(fn func(cover.File) error) error {
 		return e.store.InputFiles(ctx, job.ID, jjm.StepMerge, func(n int64, state jjm.FileState, _ string, f jjm.File) error {
+			if lost[n] {
+				state = jjm.FileDropped
+			}
 			return fn(cover.File{N: n, LFN: f.LFN, State: state})
 		})
 	})
 	t.rows = func(ctx context.Context, fn func(cover.Row) error) error {
 		return e.store.Cover(ctx, job.ID, jjm.StepMerge, func(o store.Owned) error {
-			return fn(cover.Row{File: o.File, Local: o.Local, Released: o.Released != 0})
+			return fn(cover.Row{File: o.File, Local: o.Local, Released: o.Released != 0 || lost[o.File]})
 		})
 	}
 	return e.prove(ctx, t, nil)
+}
+
+// lostUnmerged gives, by number, the files to be merged whose makers were retracted:
+// nobody misses them in a merged file.
+func (e *Engine) lostUnmerged(ctx context.Context, id jjm.GridID) (map[int64]bool, error) {
+	retracted, err := e.store.Retracted(ctx, id)
+	if err != nil || len(retracted) == 0 {
+		return nil, err
+	}
+	lost := map[int64]bool{}
+	return lost, e.store.InputFiles(ctx, id, jjm.StepMerge, func(n int64, _ jjm.FileState, _ string, f jjm.File) error {
+		if l, ok := maker(id, f.LFN); ok {
+			_, lost[n] = retracted[l.N]
+		}
+		return nil
+	})
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"container/heap"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -19,15 +18,20 @@ type grid struct {
 	counts [jjm.NumStates]int // of those whose work was not given back
 	// givenBack counts the others.
 	givenBack int
+	// bySteps counts all of them step by step.
+	bySteps [jjm.StepMerge + 1]tallied
 	// on counts by cluster those that are or were in a bulk.
 	on map[string]*tally
-	// refused are clusters that will never take its local jobs, and why; after
-	// a restart they are asked once more.
-	refused map[string]string
-	// ready are local jobs to submit, in order; waiting those whose time has
-	// not come. Both may hold entries that no longer apply.
-	ready   []int32
+	// refused are clusters that will never take its local jobs of a place, and
+	// why; after a restart they are asked once more.
+	refused map[spot]string
+	// ready are local jobs to submit, by their place, in order; waiting those whose
+	// time has not come. Both may hold entries that no longer apply.
+	ready   queues
 	waiting waitHeap
+	// unsentAt counts by place those that no batch system has got yet, or that wait
+	// for their next attempt.
+	unsentAt counter
 	// retrying counts the local jobs between two attempts.
 	retrying int
 	// held counts the local jobs that are held, by whomever.
@@ -113,6 +117,7 @@ func (g *grid) put(l jjm.LocalJob) {
 		g.count(&g.locals[n], -1)
 		g.asked -= asked(&g.locals[n])
 		g.retrying -= retrying(&g.locals[n])
+		g.unsentAt.add(g.locals[n].Place, -unsent(&g.locals[n]))
 		g.held -= holding(&g.locals[n])
 		g.release(g.locals[n].Tag)
 		l.Progress = keepProgress(g.locals[n], l)
@@ -128,6 +133,7 @@ func (g *grid) put(l jjm.LocalJob) {
 	g.count(&l, 1)
 	g.asked += asked(&l)
 	g.retrying += retrying(&l)
+	g.unsentAt.add(l.Place, unsent(&l))
 	g.held += holding(&l)
 	if l.Tag != "" {
 		g.uses[l.Tag]++
@@ -139,21 +145,12 @@ func (g *grid) put(l jjm.LocalJob) {
 	g.ran = g.ran || l.Started != 0 || tried
 	switch {
 	case l.State == jjm.New && !l.Kill && l.Step == jjm.StepMerge: // before all others (JEDI: priority 5000)
-		g.ready = slices.Insert(g.ready, 0, l.ID.N)
+		g.ready.pushFront(l.Place, l.ID.N)
 	case l.State == jjm.New && !l.Kill:
-		g.ready = append(g.ready, l.ID.N)
+		g.ready.push(l.Place, l.ID.N)
 	case l.State == jjm.Submitting && l.Phase == jjm.RetryWait && !l.Kill:
 		heap.Push(&g.waiting, waiting{l.NotBefore, l.ID.N})
 	}
-}
-
-// tally counts a local job by its state, by d.
-func (g *grid) tally(l *jjm.LocalJob, d int) {
-	if l.Phase == jjm.GivenBack {
-		g.givenBack += d
-		return
-	}
-	g.counts[l.State] += d
 }
 
 // stage counts a local job by where it stands between the steps, by d.
@@ -223,7 +220,7 @@ func keepWaits(old, l jjm.LocalJob) *jjm.Waiting {
 func (g *grid) due(now jjm.Time) {
 	for len(g.waiting) > 0 && g.waiting[0].at <= now {
 		w := heap.Pop(&g.waiting).(waiting)
-		g.ready = append(g.ready, w.n)
+		g.ready.push(g.locals[w.n].Place, w.n)
 	}
 }
 
@@ -237,16 +234,15 @@ func (g *grid) eligible(n int32, now jjm.Time) bool {
 		l.State == jjm.Submitting && l.Phase == jjm.RetryWait && l.NotBefore <= now
 }
 
-// trim drops what is no longer eligible from the front of ready and gives its
-// length; entries behind the front may still be stale.
-func (g *grid) trim(now jjm.Time) int {
-	for len(g.ready) > 0 && !g.eligible(g.ready[0], now) {
-		g.ready = g.ready[1:]
+// trim drops what is no longer eligible from the front of what is ready of a place
+// and gives its length; entries behind the front may still be stale.
+func (g *grid) trim(place int32, now jjm.Time) int {
+	q := g.ready.of(place)
+	for len(q) > 0 && !g.eligible(q[0], now) {
+		q = q[1:]
 	}
-	if len(g.ready) == 0 {
-		g.ready = nil
-	}
-	return len(g.ready)
+	g.ready.set(place, q)
+	return len(q)
 }
 
 type waiting struct {

@@ -136,12 +136,15 @@ func (c *cluster) refused(ctx context.Context, tag jjm.Tag, why string) error {
 		if b == nil {
 			return nil
 		}
-		ch.refused = map[jjm.GridID]refusal{}
+		ch.refused = map[jjm.GridID]map[spot]string{}
 		text := "refused by " + c.name + ": " + why
 		c.takeBack(ch, b, text, func(l *jjm.LocalJob, g *grid) bool {
-			others := slices.ContainsFunc(c.e.candidates(g), func(name string) bool { return name != c.name })
+			others := slices.ContainsFunc(c.e.candidates(g, l.Place), func(name string) bool { return name != c.name })
+			if others && ch.refused[g.job.ID] == nil {
+				ch.refused[g.job.ID] = map[spot]string{}
+			}
 			if others {
-				ch.refused[g.job.ID] = refusal{c.name, why}
+				ch.refused[g.job.ID][spot{l.Place, c.name}] = why
 			}
 			return others
 		})
@@ -219,7 +222,7 @@ func (c *cluster) movable(b *jjm.Bulk, now jjm.Time) bool {
 		if l == nil || l.Kill {
 			continue
 		}
-		if !c.elsewhere(c.e.grids[m.Grid], now) {
+		if !c.elsewhere(c.e.grids[m.Grid], l.Place, now) {
 			return false
 		}
 		movable = true

@@ -28,10 +28,15 @@ func (e *Engine) prepare(ctx context.Context, id jjm.GridID) error {
 	if len(fit.clusters) == 0 {
 		return problems.Err()
 	}
+	if job.Spec.Merge != nil {
+		if ps := e.checkMerge(&job.Spec, fit.clusters); len(ps) > 0 { // the site may have changed since
+			return ps.Err()
+		}
+	}
 	if err := e.pack(ctx, &job, h, site); err != nil {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
 	}
-	cut, err := h.Split(&job.Spec, site)
+	cut, err := handlers.SplitBy(h, &job.Spec, site)
 	if err != nil {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
 	}
@@ -51,7 +56,7 @@ func (e *Engine) prepare(ctx context.Context, id jjm.GridID) error {
 			return err
 		}
 		g.Step.Prepared, g.Step.Cluster, g.Step.Clusters = true, fit.clusters[0], fit.clusters
-		g.Step.Splitter, g.Step.Why, g.Step.Expected = cut.Splitter, slices.Concat(cut.Why, fit.left), cut.Jobs
+		g.Step.Splitter, g.Step.Why, g.Step.Expected = cut.Splitter, slices.Concat(cut.Why, fit.notes), cut.Jobs
 		if !g.Kill { // a kill came meanwhile: it stays aborting
 			c.status(g, jjm.Defined, fmt.Sprintf("%s on %s", howMany(&job.Spec, cut.Jobs), strings.Join(fit.clusters, ", ")), "")
 		}
@@ -89,9 +94,13 @@ func (e *Engine) pack(ctx context.Context, job *jjm.GridJob, h handlers.Handler,
 	})
 }
 
-// inputs are the job file's and those that the type adds.
+// inputs are the job file's, the list of ranges that it names, and those that the
+// type adds.
 func (e *Engine) inputs(job *jjm.GridJob, h handlers.Handler, site handlers.Site) ([]jjm.Input, error) {
 	inputs := job.Spec.Inputs
+	if from := job.Spec.OnlyFrom; from != "" && !slices.ContainsFunc(inputs, func(in jjm.Input) bool { return in.Path == from }) {
+		inputs = append(inputs[:len(inputs):len(inputs)], jjm.Input{Path: from, Name: filepath.Base(from)})
+	}
 	p, ok := h.(handlers.Preparer)
 	if !ok {
 		return inputs, nil
@@ -187,16 +196,11 @@ func (c *change) insert(g *jjm.GridJob, parts []jjm.Part) {
 	for i, p := range parts {
 		c.inserted[i] = jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: first + int32(i)}, Part: p, Exit: -1}
 	}
+	bind(g, c.inserted)
 	c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: g.ID,
 		First: first, Last: first + int32(len(parts)) - 1, To: jjm.New.String(), Source: c.name,
 		Cause: fmt.Sprintf("cut by %s: %ss %d to %d", g.Step.Splitter, parts[0].Unit, parts[0].First, parts[len(parts)-1].Last())})
-	for i := range c.inserted {
-		if why := c.inserted[i].Part.Failure(); why != nil {
-			l := &c.inserted[i]
-			l.Ended, l.Message = c.now, fmt.Sprintf("never submitted: %s (code %d)", why.Reason, why.Code)
-			c.move(l, jjm.Failed, jjm.CreateFailed, l.Message)
-		}
-	}
+	c.bar(c.inserted)
 }
 
 // packedSite opens inputs as they were packed: the job file's folder may have
@@ -248,7 +252,7 @@ func (e *Engine) cuttingOf(job *jjm.GridJob) (*cutting, error) {
 	if err != nil {
 		return nil, err
 	}
-	cut, err := h.Split(&job.Spec, site)
+	cut, err := handlers.SplitBy(h, &job.Spec, site)
 	if err != nil {
 		return nil, err
 	}

@@ -92,3 +92,24 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 	t.file = func(lfn string) (jjm.File, error) { return s.InputFile(ctx, job.ID, lfn) }
 	return nil
 }
+
+// fileToRecover is what a recovery says of a file. Its dataset is a new one, that
+// lists the file, so that the files to read along must be its parents.
+func (e *Engine) fileToRecover(ctx context.Context, id jjm.GridID, lfn string) (jjm.File, error) {
+	f, err := e.store.InputFile(ctx, id, lfn)
+	if err != nil {
+		return f, err
+	}
+	inputs, err := e.store.Inputs(ctx, id)
+	for _, in := range inputs {
+		if !in.Master || in.Step != jjm.StepWork {
+			continue
+		}
+		from, err := e.ancestors(ctx, in.Dataset, []jjm.File{f})
+		if parents, known := from[lfn]; known {
+			f.Parents = parents
+		}
+		return f, err
+	}
+	return f, err
+}

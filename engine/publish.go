@@ -82,7 +82,7 @@ func (e *Engine) publishNow(ctx context.Context, id jjm.GridID) {
 	if !ok {
 		return
 	}
-	err := e.fillInputs(ctx, &head)
+	err := e.fillHead(ctx, &head)
 	if err == nil {
 		err = e.deps.Records.Publish(ctx, head, e.shards(id, shards))
 	}
@@ -109,8 +109,14 @@ func (e *Engine) publishNow(ctx context.Context, id jjm.GridID) {
 	e.mem.Unlock()
 }
 
-// fillInputs adds to a record what the grid job reads, as it is stored.
-func (e *Engine) fillInputs(ctx context.Context, h *xmldb.Head) error {
+// fillHead adds to a record what the grid job reads, as it is stored, and the steps
+// if memory does not tell.
+func (e *Engine) fillHead(ctx context.Context, h *xmldb.Head) (err error) {
+	if h.Steps == nil {
+		if h.Steps, err = e.stepsOf(ctx, &h.Grid); err != nil {
+			return err
+		}
+	}
 	inputs, err := e.inputsOf(ctx, &h.Grid)
 	for _, in := range inputs {
 		h.Inputs = append(h.Inputs, xmldb.Input{Name: in.Dataset, Master: in.Master, Open: in.Open, Counts: in.Counts})
@@ -160,6 +166,7 @@ func (e *Engine) shards(id jjm.GridID, numbers []int) iter.Seq[xmldb.Shard] {
 				from := min(n*shardSize, len(g.locals))
 				to := min(from+shardSize, len(g.locals))
 				rows = slices.Clone(g.locals[from:to])
+				showPlaces(g, rows, jjm.At(e.now()))
 			}
 			e.mem.RUnlock()
 			if len(rows) > 0 && !yield(xmldb.Shard{N: n, Jobs: rows}) {
@@ -175,7 +182,7 @@ func (e *Engine) head(g *grid) xmldb.Head {
 	h := xmldb.Head{
 		Grid: g.job, Counts: v.counts, Jobs: v.total, ClusterJobs: g.clusterJobs(),
 		GRAM: v.gram, GRAMCode: v.code, Message: v.message, Master: v.master, Exit: v.exit,
-		Tar: e.tarPath(&g.job), Written: jjm.At(e.now()),
+		Tar: e.tarPath(&g.job), Written: jjm.At(e.now()), Steps: g.steps(),
 	}
 	if !g.job.Status.Final() {
 		h.Phases = phases(g)
@@ -212,7 +219,8 @@ func (e *Engine) view(g *grid) view {
 		v.message += "; " + g.trouble
 	}
 	if sent := g.job.Step.Closed && g.unsent() == 0; !sent && !g.job.Kill && !g.job.Status.Final() && g.job.Status != jjm.Pending {
-		if why := e.waitsFor(g, jjm.At(e.now())); why != "" {
+		reasons, _ := e.waits(g, jjm.At(e.now()))
+		for _, why := range reasons {
 			v.message += "; " + why
 		}
 	}

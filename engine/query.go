@@ -137,9 +137,13 @@ func (e *Engine) status(ctx context.Context, caller wire.Caller, ref jjm.Ref) (w
 	s := e.statusOf(g)
 	if live && ref.Locals {
 		s.Locals = pick(g.locals, ref)
+		showPlaces(g, s.Locals, jjm.At(e.now()))
 	}
 	e.mem.RUnlock()
 	if s.Inputs, err = e.inputsOf(ctx, &job); err != nil {
+		return wire.Status{}, err
+	}
+	if err := e.showSteps(ctx, &job, &s); err != nil {
 		return wire.Status{}, err
 	}
 	if len(s.ClusterJobs) == 0 && job.Status.Final() {
@@ -188,7 +192,7 @@ func (e *Engine) statusOf(g *grid) wire.Status {
 		Lookup: e.answer(g), Name: g.job.Spec.Name, Type: g.job.Spec.Type,
 		Owner: g.job.Owner.User, Key: g.job.Spec.Key, Origin: g.job.Origin, Cluster: g.job.Step.Cluster,
 		Clusters: g.job.Step.Clusters, ClusterJobs: clusterJobs(&g.job, g.clusterJobs()), Accepted: g.job.Accepted, Ended: g.job.Ended, Why: g.job.Step.Why,
-		Record: e.recordPath(g.job.ID), Trouble: e.troubleOf(g), Holds: holds(g),
+		Record: e.recordPath(g.job.ID), Trouble: e.troubleOf(g), Holds: holds(g), Steps: wireSteps(&g.job, g.steps()),
 	}
 	if g.job.Spec.Key != "" {
 		s.Handle = jjm.HandleOf(g.job.Owner.UID, g.job.Spec.Key)
@@ -241,8 +245,12 @@ func (e *Engine) List(ctx context.Context, caller wire.Caller, l wire.List) ([]w
 		if g == nil {
 			g = newGrid(job)
 		}
-		out = append(out, e.statusOf(g))
+		s := e.statusOf(g)
 		e.mem.RUnlock()
+		if err := e.showSteps(ctx, &job, &s); err != nil {
+			return nil, err
+		}
+		out = append(out, s)
 	}
 	return out, nil
 }
@@ -408,9 +416,7 @@ func (e *Engine) Clusters(context.Context) []wire.Cluster {
 			if g.job.Status.Final() {
 				continue
 			}
-			if slices.Contains(g.job.Step.Clusters, name) {
-				w.Waiting += g.unsent()
-			}
+			w.Waiting += g.unsentFor(name)
 			if t := g.on[name]; t != nil {
 				w.Waiting += t.counts[jjm.Submitting] - t.retrying
 				w.Queued += t.counts[jjm.Submitted]

@@ -107,9 +107,6 @@ func (e *Engine) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 			}
 		default:
 			e.postpone(id, step)
-			if c := e.clusterOf(l.Tag); c != nil && en.result != nil {
-				kick(c.resultKick)
-			}
 			return judgement{}, false, nil
 		}
 	}

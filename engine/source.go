@@ -21,7 +21,7 @@ import (
 )
 
 // source names a dataset of a grid job whose files come from outside again and
-// again: a watched folder, or a program.
+// again: a watched folder, a program, or the datasets of a container.
 type source struct {
 	grid jjm.GridID
 	i    int // in Spec.Datasets
@@ -37,7 +37,9 @@ const (
 )
 
 // fromOutside reports whether the files of a dataset are looked for again.
-func fromOutside(d *jjm.DatasetInput) bool { return d.Watch != "" || len(d.Program) > 0 }
+func fromOutside(d *jjm.DatasetInput) bool {
+	return d.Watch != "" || len(d.Program) > 0 || d.Container != ""
+}
 
 // mayLook refuses sources that would be looked at with other rights than the
 // owner's.
@@ -70,8 +72,12 @@ func (e *Engine) lookAt(ctx context.Context, s source) time.Duration {
 		e.sourceTrouble(s, nil)
 		return 0
 	}
-	waiting := 0
-	if err == nil {
+	waiting, whole := 0, len(d.Program) > 0
+	switch {
+	case err != nil:
+	case d.Container != "":
+		whole, err = e.takeContainer(ctx, &job, d)
+	default:
 		waiting, err = e.takeFrom(ctx, &job, d)
 	}
 	if ctx.Err() != nil {
@@ -81,8 +87,12 @@ func (e *Engine) lookAt(ctx context.Context, s source) time.Duration {
 	if err != nil {
 		e.complain(slog.LevelWarn, fmt.Sprintf("source/%s/%d", s.grid, s.i), "source of a dataset, trying again", "job", s.grid, "dataset", d.Name, "error", err)
 	}
-	if err == nil && len(d.Program) > 0 && !d.Open {
-		_, err = e.closeDataset(ctx, job.Owner.UID, d.Name, "its program has listed all of it")
+	if err == nil && whole && !d.Open {
+		why := "its program has listed all of it"
+		if d.Container != "" {
+			why = "all datasets of container " + d.Container + " are closed"
+		}
+		_, err = e.closeDataset(ctx, job.Owner.UID, d.Name, why)
 		if err == nil {
 			return 0
 		}
@@ -212,8 +222,8 @@ func (e *Engine) runSource(ctx context.Context, job *jjm.GridJob, argv []string)
 	return out.Stdout, nil
 }
 
-// addList adds the files of a list to a dataset. It is read twice, for a list with
-// a mistake adds nothing.
+// addList adds the files of a list to a dataset. It is read twice, a line at a time,
+// for a list with a mistake, or with more files than a dataset may have, adds nothing.
 func (e *Engine) addList(ctx context.Context, uid int, dataset, name string, open func() (io.ReadCloser, error)) error {
 	var batch []jjm.File
 	flush := func() error {
@@ -221,8 +231,14 @@ func (e *Engine) addList(ctx context.Context, uid int, dataset, name string, ope
 		batch = batch[:0]
 		return err
 	}
+	n, most := 0, e.conf().MaxFiles
 	for _, fn := range []func(jjm.File) error{
-		func(jjm.File) error { return ctx.Err() },
+		func(jjm.File) error {
+			if n++; n > most {
+				return jjm.Errorf(jjm.Invalid, "%s has more than the %d files that this site allows in a dataset (engine.max_files): make several of it", name, most)
+			}
+			return ctx.Err()
+		},
 		func(f jjm.File) error {
 			if batch = append(batch, f); len(batch) < addChunk {
 				return nil

@@ -1,11 +1,14 @@
 package engine_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -151,4 +154,77 @@ func await(t *testing.T, w *world, what string, cond func() bool) {
 			t.Fatalf("not within a minute: %s", what)
 		}
 	}
+}
+
+// writeList writes a list of n files.
+func (w *world) writeList(name string, n int) {
+	w.t.Helper()
+	f, err := os.Create(filepath.Join(w.dir, name))
+	w.must(err)
+	out := bufio.NewWriter(f)
+	for i := range n {
+		fmt.Fprintf(out, "{\"lfn\": \"/data/with/a/name/that/is/not/so/short/%07d.root\", \"size\": 1000, \"events\": 10}\n", i)
+	}
+	w.must(errors.Join(out.Flush(), f.Close()))
+}
+
+// A list with more files than a dataset may have adds none of them, says so, and is
+// never held in memory.
+func TestSource_AListWithTooManyFilesAddsNone(t *testing.T) {
+	const most, lines = 100_000, 400_000
+	inWorld(t, options{config: func(c *engineConfig) { c.MaxFiles = most }}, func(t *testing.T, w *world) {
+		w.writeList("list.jsonl", lines)
+		var before, peak runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		id := w.submit(alice, fileJob("", "name = \"raw\"\nfrom = \"list.jsonl\"\n"))
+		w.final(time.Hour, id)
+		runtime.GC()
+		runtime.ReadMemStats(&peak)
+		if l := w.lookup(id); l.Status != "broken" || !strings.Contains(l.Message, "list.jsonl has more than the 100000 files that this site allows in a dataset (engine.max_files)") {
+			t.Errorf("%+v", l)
+		}
+		if _, err := w.store.DatasetNamed(context.Background(), alice.UID, "raw"); jjm.KindOf(err) != jjm.Gone {
+			t.Errorf("something of it was added: %v", err)
+		}
+		if grew := int64(peak.Sys) - int64(before.Sys); grew > 64<<20 {
+			t.Errorf("it took %d MB of memory", grew>>20)
+		}
+	})
+}
+
+// A daemon that stops, or dies, in the middle of a long list goes on with it; the
+// files are there once, and all of them are processed.
+func TestSource_ALongListSurvivesStopAndDeath(t *testing.T) {
+	const lines = 23_000 // five transactions
+	crash := &crasher{}
+	inWorld(t, options{crash: crash}, func(t *testing.T, w *world) {
+		w.writeList("list.jsonl", lines)
+		crash.point, crash.nth = "dataset-add.after-commit", 2
+		id := w.submit(alice, fileJob("", "name = \"raw\"\nfrom = \"list.jsonl\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 5000}\n"))
+		w.until(time.Hour, "it died", crash.isDead)
+		adds := 0
+		stopped := make(chan struct{})
+		crash.mu.Lock()
+		crash.on = func(point string) {
+			if point == "dataset-add.after-commit" {
+				if adds++; adds == 3 {
+					w.stop() // in the middle of preparing
+					close(stopped)
+				}
+			}
+		}
+		crash.mu.Unlock()
+		w.reopen()
+		<-stopped
+		w.reopen()
+		w.final(2*time.Hour, id)
+		w.verify(id, done(5))
+		if d := w.dataset("raw"); d.Files != lines || d.Closed == 0 {
+			t.Errorf("%+v", d)
+		}
+		if in := w.input(id); in.Finished != lines || in.EventsUsed != 10*lines {
+			t.Errorf("%+v", in)
+		}
+	})
 }

@@ -15,6 +15,8 @@ type tally struct {
 	counts [jjm.NumStates]int
 	// retrying are those of them between two attempts.
 	retrying int
+	// at counts by place those that are in the batch system or about to be.
+	at counter
 }
 
 // load is how many of them are in the batch system or about to be.
@@ -26,6 +28,14 @@ func (t *tally) load() plan.Load {
 		Pending: t.counts[jjm.Submitted] + t.counts[jjm.Submitting] - t.retrying,
 		Running: t.counts[jjm.Running] + t.counts[jjm.Completing],
 	}
+}
+
+// of is how many local jobs of a place are in the batch system or about to be.
+func (t *tally) of(place int32) int {
+	if t == nil {
+		return 0
+	}
+	return t.at.of(place)
 }
 
 // count adds a local job to its cluster's tally, or takes it off.
@@ -43,6 +53,7 @@ func (g *grid) count(l *jjm.LocalJob, by int) {
 	}
 	t.counts[l.State] += by
 	t.retrying += by * retrying(l)
+	t.at.add(l.Place, by*inBatch(l))
 }
 
 // unsent counts the local jobs that no batch system has got yet, or that wait
@@ -61,26 +72,14 @@ func (g *grid) clusterJobs() []jjm.ClusterJob {
 	return out
 }
 
-// candidates are the clusters that local jobs of g may go to: those of its step
-// that this site still has and that did not refuse them.
-func (e *Engine) candidates(g *grid) []string {
-	out := make([]string, 0, len(g.job.Step.Clusters))
-	for _, name := range g.job.Step.Clusters {
-		if _, refused := g.refused[name]; e.clusters[name] != nil && !refused {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// serves reports whether local jobs of a grid job may be submitted here.
+// serves reports whether local jobs of a grid job may be submitted here, as far as
+// their place lets them.
 func (c *cluster) serves(g *grid, now jjm.Time) bool {
 	if g.job.Kill || g.job.Status == jjm.Paused || !slices.Contains(g.job.Step.Clusters, c.name) {
 		return false
 	}
 	_, halted := c.e.halted(g, now)
-	_, refused := g.refused[c.name]
-	return !halted && !refused
+	return !halted
 }
 
 // rank is how much reason there is to send work here. A lock of the engine is
@@ -122,31 +121,6 @@ func (c *cluster) wasBusy() bool {
 	return c.busy.left(c.e.now()) > 0
 }
 
-// waitsFor says why no cluster takes the local jobs of g now, "" if one does. A
-// lock of the engine is held.
-func (e *Engine) waitsFor(g *grid, now jjm.Time) string {
-	if o, halted := e.halted(g, now); halted {
-		return o.String()
-	}
-	if len(g.job.Step.Clusters) == 0 {
-		return ""
-	}
-	var why []string
-	for _, name := range e.candidates(g) {
-		if o, paused := e.ordered(jjm.OrderPause, jjm.OrderCluster, name, now); paused {
-			why = append(why, o.String())
-		} else if !e.clusters[name].healthy() {
-			why = append(why, fmt.Sprintf("cluster %s does not answer", name))
-		} else {
-			return ""
-		}
-	}
-	if len(why) == 0 {
-		return fmt.Sprintf("this site has none of its clusters any more: %s", strings.Join(g.job.Step.Clusters, ", "))
-	}
-	return strings.Join(why, "; ")
-}
-
 // loads are what each cluster of the site has, in all and of each owner.
 type loads struct {
 	all    []plan.Load
@@ -163,7 +137,7 @@ func (e *Engine) loads() loads {
 			ls.owners[g.job.Owner] = of
 		}
 		for name, t := range g.on {
-			if at, known := e.places[name]; known {
+			if at, known := e.positions[name]; known {
 				l := t.load()
 				ls.all[at], of[at] = ls.all[at].Plus(l), of[at].Plus(l)
 			}
@@ -223,17 +197,18 @@ func (e *Engine) standing(now jjm.Time) (site []plan.Candidate, roomOf func(jjm.
 	}
 }
 
-// want is what a grid job with something ready wants of the cluster at place
-// here.
-func (e *Engine) want(g *grid, here int, rooms []int) plan.Want {
+// want is what a grid job with something ready of a place wants of the cluster at
+// position here.
+func (e *Engine) want(g *grid, place int32, here int, rooms []int) plan.Want {
+	have := g.on[e.names[here]]
 	w := plan.Want{
-		Demand: plan.Demand{Grid: g.job.ID, Ready: len(g.ready), InBatch: sum(g.on[e.names[here]].load())},
+		Demand: plan.Demand{Grid: g.job.ID, Place: place, Ready: len(g.ready.of(place)), InBatch: have.of(place), Others: sum(have.load()) - have.of(place)},
 		Owner:  fmt.Sprint(g.job.Owner.UID, " ", g.job.Owner.User),
 	}
-	for _, name := range e.candidates(g) {
-		at := e.places[name]
+	for _, name := range e.candidates(g, place) {
+		at := e.positions[name]
 		w.Among, w.Rooms = append(w.Among, at), append(w.Rooms, rooms[at])
-		w.At = append(w.At, sum(g.on[name].load()))
+		w.At = append(w.At, g.on[name].of(place))
 	}
 	return w
 }
@@ -260,13 +235,13 @@ func (c *cluster) halted(b *jjm.Bulk) bool {
 }
 
 // elsewhere reports whether a cluster better than this one, which is in trouble
-// or takes nothing now, would take the local jobs of g. A lock of the engine is
-// held.
-func (c *cluster) elsewhere(g *grid, now jjm.Time) bool {
+// or takes nothing now, would take the local jobs of g of a place. A lock of the
+// engine is held.
+func (c *cluster) elsewhere(g *grid, place int32, now jjm.Time) bool {
 	if _, halted := c.e.halted(g, now); halted {
 		return false
 	}
-	return slices.ContainsFunc(c.e.candidates(g), func(name string) bool {
+	return slices.ContainsFunc(c.e.candidates(g, place), func(name string) bool {
 		return name != c.name && c.e.clusters[name].rank(now) < plan.Troubled
 	})
 }

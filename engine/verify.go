@@ -15,8 +15,8 @@ import (
 )
 
 // Verify holds what a grid job had to do against the cover ledger and the ends of
-// its local jobs; recovery, where not "", is the name of the job file to make for
-// what is missing.
+// its local jobs, and of those of its recoveries; recovery, where not "", is the name
+// of the job file to make for what is missing.
 func (e *Engine) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified, error) {
 	job, err := e.find(ctx, caller, id)
 	if err != nil {
@@ -25,25 +25,30 @@ func (e *Engine) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, 
 	if recovery != "" && !job.Status.Final() {
 		return wire.Verified{}, jjm.Errorf(jjm.Conflict, "grid job %s is %s: what is missing is known once it is over", id, job.Status)
 	}
-	t, err := e.task(ctx, &job)
+	v := wire.Verified{ID: id}
+	t, recoveries, err := e.joinedTask(ctx, caller, &job)
 	if err != nil {
-		return wire.Verified{}, fmt.Errorf("verify grid job %s: %w", id, err)
+		return v, fmt.Errorf("verify grid job %s: %w", id, err)
 	}
-	r := cover.NewRecovery(job.Spec, t.facts.Unit, id, job.Step.Made, job.BaseDir)
+	v.Recoveries = recoveries
+	r := cover.NewRecovery(job.Spec, t.facts.Unit, id, t.made(), len(v.Recoveries), job.BaseDir)
 	each := r.Add
 	if recovery == "" {
 		each = nil
 	}
-	report, err := e.prove(ctx, t, each)
-	v := wire.Verified{ID: id, Report: report}
+	v.Report, err = e.prove(ctx, t, each)
+	if err == nil {
+		tellRecoveries(t, &v)
+	}
 	if err == nil && job.Merging != nil {
 		err = e.proveMerge(ctx, &job, &v)
 	}
 	if err != nil || recovery == "" || r.Empty() {
 		return v, err
 	}
-	text, files, err := r.JobFile(wire.FilesOf(recovery), t.file)
-	v.Recovery, v.RecoveryFiles = string(text), string(files)
+	w, err := r.JobFile(wire.FilesOf(recovery), wire.RangesOf(recovery), t.file)
+	v.Recovery, v.RecoveryFiles, v.RecoveryRanges = string(w.Job), string(w.Files), string(w.Ranges)
+	v.Anew = t.names(w.Anew)
 	return v, err
 }
 
@@ -60,29 +65,49 @@ type task struct {
 	events func(l *jjm.LocalJob) int64
 	// file gives what is known of a file, for a recovery.
 	file func(lfn string) (jjm.File, error)
+	// merged reports whether what a completed local job made is in a merged file.
+	merged func(l *jjm.LocalJob) bool
+	// retracted are the local jobs that completed and do not count, with the reason.
+	retracted map[int32]string
+	// joined are the recoveries that are verified with it, nil = none.
+	joined *joined
 }
 
 // prove verifies a task; each is told every finding.
 func (e *Engine) prove(ctx context.Context, t *task, each func(cover.Finding) error) (cover.Report, error) {
-	made := int32(t.facts.Made)
-	// What is made meanwhile is not looked at.
-	jobs := stream(func(fn func(cover.Job) error) error {
-		return e.store.ResultsOf(ctx, t.grid, func(l jjm.LocalJob, ev *jjm.Evidence) error {
-			if l.ID.N >= made {
-				return nil
-			}
-			return fn(cover.Job{N: l.ID.N, Other: int(l.Step) != t.step, State: l.State, Count: l.Part.Count, Events: t.events(&l), Processed: processed(&l, ev)})
-		})
+	jobs := func(fn func(cover.Job) error) error { return e.jobsOf(ctx, t, fn) }
+	rows := func(fn func(cover.Row) error) error { return t.rowsOf(ctx, fn) }
+	facts := t.facts
+	if t.joined != nil {
+		jobs, rows = t.joined.with(&facts, jobs, rows)
+	}
+	return cover.Verify(facts, stream(jobs), t.files, stream(rows), each)
+}
+
+// jobsOf calls back with the local jobs of a task. What is made meanwhile is not
+// looked at.
+func (e *Engine) jobsOf(ctx context.Context, t *task, fn func(cover.Job) error) error {
+	return e.store.ResultsOf(ctx, t.grid, func(l jjm.LocalJob, ev *jjm.Evidence) error {
+		if int(l.ID.N) >= t.facts.Made {
+			return nil
+		}
+		j := cover.Job{N: l.ID.N, Other: int(l.Step) != t.step, State: l.State, Count: l.Part.Count, Events: t.events(&l),
+			Processed: processed(&l, ev), Merged: t.merged(&l)}
+		if _, lost := t.retracted[l.ID.N]; lost {
+			j.State, j.Processed = jjm.Failed, nil
+		}
+		return fn(j)
 	})
-	rows := stream(func(fn func(cover.Row) error) error {
-		return t.rows(ctx, func(r cover.Row) error {
-			if r.Local >= made {
-				return nil
-			}
-			return fn(r)
-		})
+}
+
+// rowsOf calls back with the ledger of a task, for the local jobs that jobsOf gives.
+func (t *task) rowsOf(ctx context.Context, fn func(cover.Row) error) error {
+	return t.rows(ctx, func(r cover.Row) error {
+		if int(r.Local) >= t.facts.Made {
+			return nil
+		}
+		return fn(r)
 	})
-	return cover.Verify(t.facts, jobs, t.files, rows, each)
 }
 
 // processed is what the application of a completed local job says that it
@@ -129,7 +154,7 @@ func (e *Engine) task(ctx context.Context, job *jjm.GridJob) (*task, error) {
 			site = packed
 		}
 	}
-	cut, err := h.Split(&job.Spec, site)
+	cut, err := handlers.SplitBy(h, &job.Spec, site)
 	if err != nil {
 		return nil, err
 	}
@@ -149,11 +174,19 @@ func (e *Engine) taskBy(ctx context.Context, job *jjm.GridJob, cut *handlers.Cut
 		})
 	}
 	t.events = func(l *jjm.LocalJob) int64 { return cover.EventsOf(&l.Part, nil) }
+	t.merged = func(l *jjm.LocalJob) bool { return merged(job, l) }
 	t.file = func(lfn string) (jjm.File, error) {
 		return jjm.File{}, jjm.Errorf(jjm.Internal, "grid job %s reads no files: %s", job.ID, lfn)
 	}
 	if len(job.Spec.Datasets) > 0 {
 		err = t.readFiles(ctx, e.store, job, cut)
+		if cut.Params.IncludeParents {
+			t.file = func(lfn string) (jjm.File, error) { return e.fileToRecover(ctx, job.ID, lfn) }
+		}
+	}
+	if err == nil {
+		t.retracted, err = e.store.Retracted(ctx, job.ID)
+		t.facts.Retracted = t.retracted
 	}
 	return t, err
 }

@@ -15,37 +15,43 @@ import (
 // watchLoop lists the cluster once an interval, which adapts to how long listings
 // take, and sooner when something asks for it.
 func (c *cluster) watchLoop(ctx context.Context) {
-	hint := c.hints()
 	for ctx.Err() == nil {
-		select {
-		case <-c.resultKick: // this listing tells of it
-		default:
-		}
 		if err := c.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
 			c.e.complain(slog.LevelError, "listing/"+c.name, "listing could not be applied, trying again", "cluster", c.name, "error", err)
 		}
 		c.warnUnknown()
-		every, soon, result := c.interval()
-		if c.e.resultsWait(c) {
-			every = result
-		}
-		t := time.NewTimer(every)
+		c.rest(ctx)
+	}
+}
+
+// rest lasts until the next listing is due.
+func (c *cluster) rest(ctx context.Context) {
+	every, soon, result := c.interval()
+	due, look := time.NewTimer(every), time.NewTicker(result)
+	defer due.Stop()
+	defer look.Stop()
+	for {
 		select {
 		case <-ctx.Done():
-		case <-t.C:
+			return
+		case <-due.C:
+			return
 		case <-c.watchKick:
 			pause(ctx, soon)
-		case <-hint:
+			return
+		case <-c.hints():
 			pause(ctx, soon)
-		case <-c.resultKick:
-			pause(ctx, result)
+			return
+		case <-look.C:
+			if c.resultsWait() {
+				return
+			}
 		}
-		t.Stop()
 	}
 }
 
 // interval says when to list again: by itself, when something asks for it, and
-// when a result waits for it. That is less urgent: where jobs end all the time
+// when results wait for it. Those are less urgent: where jobs end all the time
 // there would be no rest.
 func (c *cluster) interval() (every, soon, result time.Duration) {
 	p := c.polling()
@@ -55,14 +61,26 @@ func (c *cluster) interval() (every, soon, result time.Duration) {
 	return p.Every(took), p.Soon(took), p.AfterResult(took)
 }
 
-// resultsWait reports whether results wait for the last word of a cluster.
-func (e *Engine) resultsWait(c *cluster) bool {
-	for _, tag := range e.endings.withoutReport() {
-		if e.clusterOf(tag) == c {
-			return true
+// resultsWait reports whether enough results wait for the last word of this
+// cluster.
+func (c *cluster) resultsWait() bool {
+	waiting := 0
+	for tag, results := range c.e.endings.withoutReport() {
+		if c.e.clusterOf(tag) == c {
+			waiting += results
 		}
 	}
-	return false
+	return waiting > 0 && plan.Worth(waiting, c.inBatch())
+}
+
+// inBatch counts the local jobs that the batch system has, or is about to get.
+func (c *cluster) inBatch() (n int) {
+	c.e.mem.RLock()
+	defer c.e.mem.RUnlock()
+	for _, g := range c.e.grids {
+		n += sum(g.on[c.name].load())
+	}
+	return n
 }
 
 // watchOnce makes one listing per account and applies it. Trouble changes
@@ -70,6 +88,7 @@ func (e *Engine) resultsWait(c *cluster) bool {
 func (c *cluster) watchOnce(ctx context.Context) error {
 	c.cycle++
 	var took time.Duration
+	before := c.lastTook // which this loop alone sets
 	accounts := c.accounts()
 	c.unwatched(accounts)
 	for _, account := range accounts {
@@ -88,7 +107,7 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 		}
 		took += max(c.e.now().Sub(began), 0)
 		if err == nil { // else it is a deadline's length, and says nothing of what a listing costs
-			c.listed(took)
+			c.listed(before, took)
 		}
 		c.health(err)
 		if err != nil {
@@ -106,10 +125,11 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 	return nil
 }
 
-// listed notes how long the listings of this round took that were answered.
-func (c *cluster) listed(took time.Duration) {
+// listed notes how long the listings of this round took that were answered, after
+// one that took so long before.
+func (c *cluster) listed(before, took time.Duration) {
 	c.mu.Lock()
-	c.took = took
+	c.took, c.lastTook = plan.Took(before, took), took
 	c.mu.Unlock()
 }
 

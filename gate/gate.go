@@ -6,8 +6,9 @@
 // answer in the time without progress to receive it; connections are counted,
 // in all and per user; what requests and answers hold in memory is taken from
 // one budget; a panic in one request ends that request. A client that goes
-// away cancels its request. Who the caller is comes from the kernel
-// (SO_PEERCRED, unix(7)), never from the request.
+// away cancels its request; what it gave up while the daemon hung is not begun.
+// Who the caller is comes from the kernel (SO_PEERCRED, unix(7)), never from the
+// request.
 //
 // It leaves to the [Service] behind it what the verbs mean and who may do
 // what.
@@ -76,6 +77,10 @@ type Service interface {
 	// With the name of a file it makes the job file of a recovery, if something is
 	// missing; that is a Conflict while the grid job is not over.
 	Verify(ctx context.Context, c Caller, id jjm.GridID, recovery string) (wire.Verified, error)
+	// Retract says of outputs of a grid job that they are lost, so that they are
+	// made again. It is Gone if there is no such output, and a Conflict if what
+	// made them has not completed, or cannot be done again as it stands.
+	Retract(ctx context.Context, c Caller, id jjm.GridID, w wire.Retract) (wire.Retracted, error)
 	// JobTypes documents the job types of this site.
 	JobTypes() []wire.JobType
 	// Clusters gives the state of the batch systems.
@@ -87,8 +92,8 @@ type Service interface {
 	// force. To give one is Denied to who is no administrator.
 	Order(ctx context.Context, c Caller, o *wire.Order) ([]jjm.Order, error)
 	// Renew gives the jobs of a grid job newer credentials, and tells of which
-	// kinds they were newer.
-	Renew(ctx context.Context, c Caller, id jjm.GridID, given []jjm.Credential) ([]string, error)
+	// kinds they were newer, and which jobs they do not reach.
+	Renew(ctx context.Context, c Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal, error)
 	// Advertised tells what the site tells brokers of itself, and where it stands.
 	// With now set it is sent first, which is Denied to who is no administrator.
 	Advertised(ctx context.Context, c Caller, now bool) (wire.Advertised, error)

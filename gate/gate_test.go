@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +43,7 @@ func dial(t *testing.T, socket string) raw {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	u := c.(*net.UnixConn)
@@ -249,8 +250,48 @@ func TestGate_ClientThatGoesAwayCancelsItsRequest(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("ctx ended with %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the request was not cancelled")
+	}
+}
+
+// A daemon that was frozen finds requests of clients that have long gone on.
+func TestGate_WhatAClientGaveUpIsNotDone(t *testing.T) {
+	f := gatetest.New()
+	verbs := make(chan string, 2)
+	f.Hook = func(_ context.Context, verb string) error {
+		verbs <- verb
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "jjm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	socket := filepath.Join(dir, "s")
+	l, err := gate.Listen(socket, gate.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, there := dial(t, socket), dial(t, socket)
+	gone.say(t, `{"verb":"kill","refs":["1"]}`+"\n")
+	_ = gone.Close()
+	there.say(t, `{"verb":"list"}`+"\n")
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- gate.New(f, gate.Config{}, discard()).Serve(ctx, l) }()
+	if a := there.answer(t); !a.OK {
+		t.Errorf("answer %+v", a.Error)
+	}
+	stop()
+	if err := <-over; err != nil { // all sessions are over
+		t.Error(err)
+	}
+	close(verbs)
+	for verb := range verbs {
+		if verb != "list" {
+			t.Errorf("the daemon did the %s of a client that had gone", verb)
+		}
 	}
 }
 

@@ -137,6 +137,12 @@ func (s *Server) serveConn(ctx, hard context.Context, conn *net.UnixConn) {
 		c.refuse("", err)
 		return
 	}
+	// A client that gave up while the daemon hung went another way: what it asked
+	// for then would come after what it asked for since.
+	if hungUp(conn) {
+		s.log.Debug("gate: request", "verb", req.Verb, "uid", c.caller.UID, "error", errClientGone())
+		return
+	}
 	reqCtx, cancel := context.WithCancelCause(hard)
 	watched := make(chan struct{})
 	go func() { defer close(watched); watchClient(reqCtx, conn, cancel) }()

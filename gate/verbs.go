@@ -73,7 +73,7 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 		killed, err := c.kill(ctx, req)
 		return wire.Answer{Kill: killed}, err
 	}
-	refs, err := c.refs(ctx, req, slices.Contains([]string{wire.VerbRecord, wire.VerbLog, wire.VerbRenew, wire.VerbVerify}, req.Verb))
+	refs, err := c.refs(ctx, req, slices.Contains([]string{wire.VerbRecord, wire.VerbLog, wire.VerbRenew, wire.VerbVerify, wire.VerbRetract}, req.Verb))
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -99,11 +99,17 @@ func (c *session) askAbout(ctx context.Context, req *wire.Request, refs []jjm.Re
 		}
 		a.History, err = c.service.History(ctx, c.caller, ref, req.Limit)
 	case wire.VerbRenew:
-		a.Renewed, err = c.service.Renew(ctx, c.caller, refs[0].Grid, req.Credentials)
+		var r wire.Renewal
+		r, err = c.service.Renew(ctx, c.caller, refs[0].Grid, req.Credentials)
+		a.Renewed, a.NotReached = r.Kinds, r.NotReached
 	case wire.VerbVerify:
 		var v wire.Verified
 		v, err = c.service.Verify(ctx, c.caller, refs[0].Grid, req.Recovery)
 		a.Verify = &v
+	case wire.VerbRetract:
+		var r wire.Retracted
+		r, err = c.service.Retract(ctx, c.caller, refs[0].Grid, *req.Retract)
+		a.Retracted = &r
 	case wire.VerbLog:
 		a.Log, err = c.service.Log(ctx, c.caller, refs[0].Grid)
 	default:

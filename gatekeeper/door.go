@@ -50,14 +50,23 @@ type Door struct {
 const DefaultDeadline = 600 * time.Millisecond
 
 // Open finds the door of the daemon at a place; $JJM_SPOOL names the spool if
-// it is not in the daemon's state folder.
+// it is not in the daemon's state folder, and $JJM_DEADLINE is the deadline ("5s").
 func Open(p client.Place) *Door {
 	box := filepath.Join(p.StateDir(), "spool")
 	if dir := p.Getenv("JJM_SPOOL"); dir != "" && p.State == "" {
 		box = dir
 	}
 	return &Door{Socket: p.SocketPath(), Records: p.RecordsDir(), Spool: box,
-		Deadline: DefaultDeadline, UID: os.Geteuid(), Now: time.Now}
+		Deadline: deadlineOf(p.Getenv("JJM_DEADLINE")), UID: os.Geteuid(), Now: time.Now}
+}
+
+// deadlineOf reads a deadline. A gatekeeper gets its answer whatever its
+// environment says: what is no duration above 0 counts as not set.
+func deadlineOf(text string) time.Duration {
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return d
+	}
+	return DefaultDeadline
 }
 
 // Job is what a gatekeeper hands over.

@@ -11,6 +11,7 @@ import (
 
 	"jjm"
 	"jjm/gate"
+	"jjm/gate/client"
 	"jjm/gate/gatetest"
 	"jjm/wire"
 )
@@ -151,5 +152,17 @@ func TestDoor_RefusesWhatNoDaemonWouldTake(t *testing.T) {
 	file := Job{Name: "j.toml", Text: "type = \"script\"\nkey = \"mine\"\n", BaseDir: "/"}
 	if r, err := s.Submit(t.Context(), file); err != nil || r.Handle != jjm.HandleOf(s.UID, "mine") {
 		t.Errorf("the job file's own key: %+v, %v", r, err)
+	}
+}
+
+// An odd deadline in the environment keeps no gatekeeper from its answer.
+func TestOpen_TheDeadlineIsThatOfTheEnvironment(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": DefaultDeadline, "2s": 2 * time.Second, "soon": DefaultDeadline, "-1s": DefaultDeadline, "5": DefaultDeadline} {
+		d := Open(client.Place{State: "/s", Getenv: func(name string) string {
+			return map[string]string{"JJM_DEADLINE": text}[name]
+		}})
+		if d.Deadline != want {
+			t.Errorf("%q: %v, want %v", text, d.Deadline, want)
+		}
 	}
 }

@@ -4,7 +4,8 @@ import "jjm"
 
 // inputValues adds what a part reads of files: files, and file, the first of
 // them; first_event, events and last_event as its mask has them, events -1 where
-// there is no end; lumis as jjm.PartInput.LumiText writes them; the seed, if one was drawn.
+// there is no end; lumis as jjm.PartInput.LumiText writes them; parents, the files
+// to read along, where include_parents asks for them; the seed, if one was drawn.
 func inputValues(v Values, in *jjm.PartInput) {
 	v["files"] = in.Files
 	v["file"] = in.Files[:min(1, len(in.Files))]
@@ -15,6 +16,10 @@ func inputValues(v Values, in *jjm.PartInput) {
 	}
 	v["first_event"], v["events"], v["last_event"] = num(events.First), num(events.Count), num(last)
 	v["lumis"] = []string{in.LumiText()}
+	v["parents"] = nil
+	if in.More != nil {
+		v["parents"] = in.More.Parents
+	}
 	if in.More != nil && in.More.Seed != 0 {
 		v["seed"] = num(in.More.Seed)
 	}

@@ -33,19 +33,23 @@ got=$(($(wc -c < "$out")))
 func Concat(output string) []string { return []string{"/bin/sh", "-c", concatScript, "concat", output} }
 
 // MergeCutting says how the outputs of a grid job are merged.
-func MergeCutting(m *jjm.Merge) (Cutting, jjm.Problems) {
+func MergeCutting(spec *jjm.Spec) (Cutting, jjm.Problems) {
+	m := spec.Merge
 	c := Cutting{Splitter: split.ParentlessMergeBySize}
-	var problems jjm.Problems
+	problems := c.mergeBy(spec)
+	if len(problems) > 0 {
+		return c, problems
+	}
 	var err error
 	if c.Params, err = split.Defaults(c.Splitter); err != nil {
 		return c, jjm.Problems{{Field: "merge", Text: err.Error()}}
 	}
-	c.Params.MaxMergeFiles, c.Params.MaxMergeSize, c.Params.MaxMergeEvents = int64(m.Files), m.Bytes, m.Events
-	c.Params.MaxWaitTime = int64(m.MaxWait.D().Seconds())
+	c.Params.MaxMergeSize, c.Params.MaxMergeEvents = m.Bytes, m.Events
+	if c.Splitter == split.ParentlessMergeBySize {
+		c.Params.MaxMergeFiles, c.Params.MaxWaitTime = int64(m.Files), int64(m.MaxWait.D().Seconds())
+	}
 	c.Params.MinMergeSize = m.Bytes / 2 // a file that does not fit ends a merge that is half full
-	if m.Split != nil && m.Split.By != "" && m.Split.By != c.Splitter {
-		problems = append(problems, jjm.Problem{Field: "merge.split.by", Text: fmt.Sprintf("%.60q: outputs are merged by %s only", m.Split.By, c.Splitter)})
-	} else if m.Split != nil {
+	if m.Split != nil {
 		for _, key := range slices.Sorted(maps.Keys(m.Split.Params)) {
 			if err := split.CheckSettings(c.Splitter, []string{key}); err != nil {
 				problems = append(problems, jjm.Problem{Field: "merge.split.params." + key, Text: err.Error()})
@@ -57,6 +61,32 @@ func MergeCutting(m *jjm.Merge) (Cutting, jjm.Problems) {
 	}
 	_, more := mergeTemplate(m)
 	return c, append(problems, more...)
+}
+
+// mergeBy chooses the splitter.
+func (c *Cutting) mergeBy(spec *jjm.Spec) (problems jjm.Problems) {
+	m := spec.Merge
+	bad := func(field, format string, args ...any) {
+		problems = append(problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case m.Split == nil || m.Split.By == "" || m.Split.By == split.ParentlessMergeBySize:
+		return nil
+	case m.Split.By != split.WMBSMergeBySize:
+		bad("merge.split.by", "%.60q: outputs are merged by %s or %s", m.Split.By, split.ParentlessMergeBySize, split.WMBSMergeBySize)
+		return problems
+	}
+	c.Splitter = split.WMBSMergeBySize
+	if len(spec.Datasets) == 0 {
+		bad("merge.split.by", "%s keeps together what was made of one file, and this job reads none: use %s", c.Splitter, split.ParentlessMergeBySize)
+	}
+	if m.Files != jjm.MergeFiles {
+		bad("merge.files", "%s does not heed it: what was made of one file is merged together, however much it is: leave it out", c.Splitter)
+	}
+	if m.MaxWait != jjm.MergeWait {
+		bad("merge.max_wait", "%s does not heed it: it waits until all that was made of one file is there: leave it out", c.Splitter)
+	}
+	return problems
 }
 
 func mergeTemplate(m *jjm.Merge) (CommandTemplate, jjm.Problems) {

@@ -34,8 +34,9 @@ func PartValues(job *jjm.LocalJob, seedOffset int64) Values {
 func num(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
 
 // CommandTemplate is a command line with placeholders such as {first_event}.
-// A brace is written {{. {args}, the words of a row, and {files}, the names of
-// files, must be words of their own: they become as many words as there are.
+// A brace is written {{. {args}, the words of a row, and {files} and {parents},
+// the names of files, must be words of their own: they become as many words as
+// there are.
 type CommandTemplate struct {
 	words  [][]piece
 	append []string
@@ -54,7 +55,7 @@ func placeholders(unit string) (known, appended []string) {
 	case jjm.UnitRow:
 		return append(known, "{row}", "{args}"), []string{"args"}
 	}
-	return append(known, "{files}", "{file}", "{first_event}", "{events}", "{last_event}", "{lumis}"), []string{"files"}
+	return append(known, "{files}", "{file}", "{first_event}", "{events}", "{last_event}", "{lumis}", "{parents}"), []string{"files"}
 }
 
 // ParseCommand reads the words of a command whose parts are of a unit, UnitFile
@@ -85,7 +86,7 @@ func ParseCommand(field string, words []string, unit string, more ...string) (Co
 }
 
 // many says that a placeholder becomes several words.
-func many(name string) bool { return name == "args" || name == "files" }
+func many(name string) bool { return name == "args" || name == "files" || name == "parents" }
 
 // parseWord cuts a word at its placeholders.
 func parseWord(word string, known []string) ([]piece, error) {

@@ -92,6 +92,26 @@ func FuzzParseCommand(f *testing.F) {
 	})
 }
 
+func TestCommand_ParentsAreSoManyWords(t *testing.T) {
+	c, problems := ParseCommand("command", []string{"reco", "{file}", "--also", "{parents}"}, jjm.UnitFile)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for _, parents := range [][]string{nil, {"p"}, {"p", "q r"}} {
+		in := &jjm.PartInput{Files: []string{"a"}}
+		if parents != nil {
+			in.More = &jjm.PartMore{Parents: parents}
+		}
+		got := c.Expand(PartValues(&jjm.LocalJob{Part: jjm.Part{Unit: jjm.UnitFile, Count: 1, Input: in}}, 0))
+		if diff := cmp.Diff(append([]string{"reco", "a", "--also"}, parents...), got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if _, problems := ParseCommand("command", []string{"x", "in={parents}"}, jjm.UnitFile); len(problems) != 1 {
+		t.Error(problems)
+	}
+}
+
 func TestReadRows_SplitsLinesIntoWords(t *testing.T) {
 	text := "a b\tc\n\n  # a comment\n\"two words\" \"\" x\"y z\"w\r\n\"quote \\\" and \\\\\"\nlast"
 	got, err := siteWith(text).ReadRows("rows.txt", 100)

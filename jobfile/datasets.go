@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 
@@ -78,12 +79,7 @@ func (c *checker) dataset(field string, d *jjm.DatasetInput) {
 	}
 	if d.From != "" {
 		sources = append(sources, "from")
-		switch {
-		case len(d.From) > maxPath:
-			c.problem(field+".from", "%d bytes are too long: at most %d", len(d.From), maxPath)
-		case strings.Contains(d.From, "://"):
-			c.problem(field+".from", "%.40q is a URL: want a local file, or a program that prints the files", d.From)
-		}
+		c.listed(field+".from", d.From)
 	}
 	if d.Watch != "" {
 		sources = append(sources, "watch")
@@ -95,8 +91,24 @@ func (c *checker) dataset(field string, d *jjm.DatasetInput) {
 		sources = append(sources, "program")
 		c.program(field+".program", d.Program)
 	}
+	if d.Container != "" {
+		sources = append(sources, "container")
+		if wrong := jjm.CheckDatasetName(d.Container); wrong != "" {
+			c.problem(field+".container", "%s", wrong)
+		}
+	}
 	if len(sources) > 1 {
 		c.problem(field+"."+sources[1], "give only one of %s", strings.Join(sources, ", "))
+	}
+}
+
+// listed checks the name of a list.
+func (c *checker) listed(field, name string) {
+	switch {
+	case len(name) > maxPath:
+		c.problem(field, "%d bytes are too long: at most %d", len(name), maxPath)
+	case strings.Contains(name, "://"):
+		c.problem(field, "%.40q is a URL: want a local file", name)
 	}
 }
 
@@ -147,6 +159,20 @@ func (c *checker) splitting(s *jjm.Splitting) {
 
 // recovery checks what a recovery says.
 func (c *checker) recovery(s *jjm.Spec) {
+	if s.OnlyFrom != "" {
+		c.listed("only_from", s.OnlyFrom)
+		if s.Only != nil {
+			c.problem("only_from", "give only one of only, only_from")
+		}
+		for i, in := range s.Inputs { // it is packed with them
+			if in.Name == path.Base(s.OnlyFrom) && in.Path != s.OnlyFrom {
+				c.problem(fmt.Sprintf("inputs[%d].name", i), "%.40q is also the name of the list of only_from: give one of them another name", in.Name)
+			}
+		}
+	}
+	if s.Recovers < 0 || s.Recovers > maxNumber {
+		c.problem("recovers", "%d is no grid job: want its number, such as 17", int64(s.Recovers))
+	}
 	if len(s.Only) > maxSpans {
 		c.problem("only", "%d ranges are too many: at most %d", len(s.Only), maxSpans)
 		return

@@ -18,6 +18,8 @@
 //	site.go       fair shares of a cluster's room
 //	room.go       how much more a cluster may take
 //	spread.go     which of several clusters gets how many local jobs
+//	sites.go      which clusters a job file names, and which can read its files
+//	place.go      the places of files of a grid job, and their clusters
 //	views.go      what gatekeepers and Ganga users are told
 //
 // Three rules hold throughout. Unknown never changes anything. An attempt is

@@ -20,11 +20,14 @@ func TestGiveBack_FilesAreProcessedAgainUnlessThatIsHopeless(t *testing.T) {
 		{"FAILED in the log file", func(f *GiveBackFacts) { f.Phase = jjm.ByApp }, false},
 		{"second attempt", func(f *GiveBackFacts) { f.Before = 1 }, true},
 		{"last attempt", func(f *GiveBackFacts) { f.Before = 2 }, false},
+		{"withdrawn is no attempt", func(f *GiveBackFacts) { f.Phase, f.Before, f.Withdrawn = jjm.BySystem, 2, true }, true},
+		{"withdrawn, and the grid job to be killed", func(f *GiveBackFacts) { f.Withdrawn, f.Kill = true, true }, false},
 		{"one attempt allowed", func(f *GiveBackFacts) { f.Attempts = 1 }, false},
 		{"completed", func(f *GiveBackFacts) { f.State = jjm.Completed }, false},
 		{"held", func(f *GiveBackFacts) { f.State = jjm.Held }, false},
 		{"killed by a person", func(f *GiveBackFacts) { f.State, f.Phase = jjm.Killed, jjm.ByPerson }, false},
 		{"grid job to be killed", func(f *GiveBackFacts) { f.Kill = true }, false},
+		{"of no use without another", func(f *GiveBackFacts) { f.Orphan = true }, false},
 		{"could never run", func(f *GiveBackFacts) { f.Phase = jjm.CreateFailed }, false},
 	}
 	for _, tt := range tests {

@@ -33,7 +33,7 @@ type GridFacts struct {
 	// Unproven says why it is not proven that all of the work was done exactly
 	// once, "" if it is.
 	Unproven string
-	// Waits says why no cluster takes its local jobs now, "" if one does.
+	// Waits says why no cluster takes any of its local jobs now, "" if one does.
 	Waits string
 	// Idle says why no more local jobs can be made just now, although the cutting
 	// is not over: their input is still to come. "" if they can.

@@ -18,6 +18,16 @@ type Polling struct {
 	Hints bool
 }
 
+// Took is what a listing is taken to cost, by the last one and the one before: the
+// lesser, because one alone that was held up (a command that began while the batch
+// system stood still) says nothing of the next. -1 before says that there was none.
+func Took(before, last time.Duration) time.Duration {
+	if before < 0 {
+		return last
+	}
+	return min(before, last)
+}
+
 // Every is the time between two listings that nothing asked for, after one that
 // took so long: Poll, or as long as keeps listings to a tenth of the time, but
 // never more than Max.
@@ -30,8 +40,18 @@ func (p Polling) Every(took time.Duration) time.Duration {
 // often it is asked.
 const resultShare = 4
 
-// AfterResult is the time until the next listing while results wait for one: a
-// quarter of Poll, but no more than a tenth of the time is spent on listings, and
+// worthwhile says that one listed job in so many must have a result for a listing
+// to come sooner: one costs what all jobs there cost, and where jobs of hours end
+// all the time the last word can wait until the next cycle.
+const worthwhile = 50
+
+// Worth reports whether a listing is brought forward for the results that wait
+// for it, of so many jobs in the batch system: for the last ones of a burst, and
+// for short jobs, but not for the few that end while many run.
+func Worth(waiting, inBatch int) bool { return waiting > 0 && waiting*worthwhile >= inBatch }
+
+// AfterResult is the time until the next listing while enough results wait for one
+// (see Worth): a quarter of Poll, but no more than a tenth of the time is spent on listings, and
 // never later than Every. Hints tell of an end by themselves.
 func (p Polling) AfterResult(took time.Duration) time.Duration {
 	if p.Hints {

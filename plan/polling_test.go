@@ -54,3 +54,26 @@ func TestPolling_ItsBoundsHold(t *testing.T) {
 		}
 	})
 }
+
+func TestPolling_AListingIsWorthTheResultsThatWait(t *testing.T) {
+	for _, c := range []struct {
+		waiting, inBatch int
+		worth            bool
+	}{
+		{0, 0, false}, {0, 10, false}, {1, 1, true}, {1, 50, true}, {1, 51, false}, {1000, 100_000, false}, {2000, 100_000, true},
+	} {
+		if got := Worth(c.waiting, c.inBatch); got != c.worth {
+			t.Errorf("%d results of %d jobs: %t", c.waiting, c.inBatch, got)
+		}
+	}
+}
+
+func TestPolling_OneSlowListingSaysNothing(t *testing.T) {
+	for _, c := range []struct{ before, last, want time.Duration }{
+		{-1, time.Second, time.Second}, {0, time.Second, 0}, {time.Second, 9 * time.Second, time.Second}, {9 * time.Second, 8 * time.Second, 8 * time.Second},
+	} {
+		if got := Took(c.before, c.last); got != c.want {
+			t.Errorf("%v and %v: %v, want %v", c.before, c.last, got, c.want)
+		}
+	}
+}

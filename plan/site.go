@@ -8,57 +8,97 @@ import (
 	"jjm"
 )
 
-// Demand is what one grid job wants of a cluster.
+// Demand is what one grid job wants of a cluster for its local jobs of one place.
 type Demand struct {
 	Grid jjm.GridID
-	// Ready is the number of its local jobs that could be submitted now,
-	// InBatch the number the batch system has already.
-	Ready, InBatch int
+	// Place is that of the local jobs, see [jjm.LocalJob]; 0 where all of the grid
+	// job's clusters can read their files.
+	Place int32
+	// Ready is the number of them that could be submitted now, InBatch the number
+	// the batch system has already. Others is how many it has of the grid job's
+	// other places.
+	Ready, InBatch, Others int
 }
 
-// Budget is how many local jobs a grid job may submit now; at least 1.
+// Budget is how many local jobs of a place a grid job may submit now; at least 1.
 type Budget struct {
-	Grid jjm.GridID
-	Jobs int
+	Grid  jjm.GridID
+	Place int32
+	Jobs  int
 }
 
 // Site shares the room of one cluster - how many more local jobs it should
 // hold - among the grid jobs that want some of it. It levels what each has in
 // the batch system (max-min fairness): a grid job of ten beside one of a
-// hundred thousand does not wait for it. Promises:
+// hundred thousand does not wait for it. What falls to a grid job its places
+// share in the same way: files in many places give it no more than others.
+// Promises:
 //
 //   - the budgets sum to min(room, everything ready): no room is left unused;
 //   - none exceeds its demand;
-//   - with at least as much room as there are demands, each gets 1 or more.
+//   - with at least as much room as there are grid jobs, each gets 1 or more,
+//     and so do the places of one, of what falls to it.
 //
-// With less room than demands those with the fewest jobs in the batch system
-// are first, of equal ones the oldest grid job. Budgets come in the order of
-// the demands; those that get nothing are left out.
+// With less room than that those with the fewest jobs in the batch system
+// are first, of equal ones the oldest grid job and its first place. Budgets come
+// in the order of the demands; those that get nothing are left out.
 func Site(demands []Demand, room int) []Budget {
-	want := make([]Demand, 0, len(demands))
-	for _, d := range demands {
-		if d.Ready > 0 {
-			want = append(want, Demand{Grid: d.Grid, Ready: d.Ready, InBatch: max(0, d.InBatch)})
+	grids, members := byGrid(demands)
+	give := make([]int, len(demands))
+	for i, jobs := range fair(grids, room) {
+		places := make([]Demand, len(members[i]))
+		for k, at := range members[i] {
+			places[k] = demands[at]
+		}
+		for k, n := range fair(places, jobs) {
+			give[members[i][k]] = n
 		}
 	}
-	if room <= 0 || len(want) == 0 {
-		return nil
-	}
-	order := make([]int, len(want))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(want[a].InBatch, want[b].InBatch), cmp.Compare(want[a].Grid, want[b].Grid))
-	})
-	give := level(want, order, room)
-	out := make([]Budget, 0, len(want))
-	for i, d := range want {
+	var out []Budget
+	for i, d := range demands {
 		if give[i] > 0 {
-			out = append(out, Budget{Grid: d.Grid, Jobs: give[i]})
+			out = append(out, Budget{Grid: d.Grid, Place: d.Place, Jobs: give[i]})
 		}
 	}
 	return out
+}
+
+// byGrid joins the demands of each grid job that has something ready; members are
+// their positions.
+func byGrid(demands []Demand) (grids []Demand, members [][]int) {
+	at := make(map[jjm.GridID]int, len(demands))
+	for i, d := range demands {
+		if d.Ready <= 0 {
+			continue
+		}
+		g, known := at[d.Grid]
+		if !known {
+			g = len(grids)
+			at[d.Grid] = g
+			grids = append(grids, Demand{Grid: d.Grid, InBatch: max(0, d.InBatch) + max(0, d.Others)})
+			members = append(members, nil)
+		}
+		grids[g].Ready += d.Ready
+		members[g] = append(members[g], i)
+	}
+	return grids, members
+}
+
+// fair says how much each demand gets of the room.
+func fair(demands []Demand, room int) []int {
+	if room <= 0 || len(demands) == 0 {
+		return nil
+	}
+	want, order := slices.Clone(demands), make([]int, len(demands))
+	for i := range want {
+		want[i].InBatch = max(0, want[i].InBatch)
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(want[a].InBatch, want[b].InBatch), cmp.Compare(want[a].Grid, want[b].Grid),
+			cmp.Compare(want[a].Place, want[b].Place))
+	})
+	return level(want, order, room)
 }
 
 // level gives each demand one job as far as the room goes, then fills up to

@@ -17,17 +17,23 @@ func TestSite_CasesToRead(t *testing.T) {
 		room    int
 		want    []plan.Budget
 	}{
-		"nobody":                  {nil, 10, nil},
-		"no room":                 {[]plan.Demand{{Grid: 1, Ready: 5}}, 0, nil},
-		"negative room":           {[]plan.Demand{{Grid: 1, Ready: 5}}, -3, nil},
-		"alone":                   {[]plan.Demand{{Grid: 1, Ready: 5}}, 3, []plan.Budget{{Grid: 1, Jobs: 3}}},
-		"room for all":            {[]plan.Demand{{Grid: 1, Ready: 5}, {Grid: 2, Ready: 1}}, 100, []plan.Budget{{1, 5}, {2, 1}}},
-		"small beside large":      {[]plan.Demand{{Grid: 1, Ready: 100000}, {Grid: 2, Ready: 10}}, 100, []plan.Budget{{1, 90}, {2, 10}}},
-		"levels what they have":   {[]plan.Demand{{Grid: 1, Ready: 100, InBatch: 30}, {Grid: 2, Ready: 100, InBatch: 10}}, 30, []plan.Budget{{1, 5}, {2, 25}}},
-		"nobody starves":          {[]plan.Demand{{Grid: 1, Ready: 100, InBatch: 1000}, {Grid: 2, Ready: 100}}, 10, []plan.Budget{{1, 1}, {2, 9}}},
-		"odd one to the oldest":   {[]plan.Demand{{Grid: 2, Ready: 9}, {Grid: 1, Ready: 9}}, 3, []plan.Budget{{2, 1}, {1, 2}}},
-		"less room than demands":  {[]plan.Demand{{Grid: 1, Ready: 9, InBatch: 2}, {Grid: 2, Ready: 9}, {Grid: 3, Ready: 9}}, 2, []plan.Budget{{2, 1}, {3, 1}}},
-		"nothing ready is no ask": {[]plan.Demand{{Grid: 1}, {Grid: 2, Ready: -4}, {Grid: 3, Ready: 2}}, 2, []plan.Budget{{3, 2}}},
+		"nobody":                 {nil, 10, nil},
+		"no room":                {[]plan.Demand{{Grid: 1, Ready: 5}}, 0, nil},
+		"negative room":          {[]plan.Demand{{Grid: 1, Ready: 5}}, -3, nil},
+		"alone":                  {[]plan.Demand{{Grid: 1, Ready: 5}}, 3, []plan.Budget{{Grid: 1, Jobs: 3}}},
+		"room for all":           {[]plan.Demand{{Grid: 1, Ready: 5}, {Grid: 2, Ready: 1}}, 100, []plan.Budget{{Grid: 1, Jobs: 5}, {Grid: 2, Jobs: 1}}},
+		"small beside large":     {[]plan.Demand{{Grid: 1, Ready: 100000}, {Grid: 2, Ready: 10}}, 100, []plan.Budget{{Grid: 1, Jobs: 90}, {Grid: 2, Jobs: 10}}},
+		"levels what they have":  {[]plan.Demand{{Grid: 1, Ready: 100, InBatch: 30}, {Grid: 2, Ready: 100, InBatch: 10}}, 30, []plan.Budget{{Grid: 1, Jobs: 5}, {Grid: 2, Jobs: 25}}},
+		"nobody starves":         {[]plan.Demand{{Grid: 1, Ready: 100, InBatch: 1000}, {Grid: 2, Ready: 100}}, 10, []plan.Budget{{Grid: 1, Jobs: 1}, {Grid: 2, Jobs: 9}}},
+		"odd one to the oldest":  {[]plan.Demand{{Grid: 2, Ready: 9}, {Grid: 1, Ready: 9}}, 3, []plan.Budget{{Grid: 2, Jobs: 1}, {Grid: 1, Jobs: 2}}},
+		"less room than demands": {[]plan.Demand{{Grid: 1, Ready: 9, InBatch: 2}, {Grid: 2, Ready: 9}, {Grid: 3, Ready: 9}}, 2, []plan.Budget{{Grid: 2, Jobs: 1}, {Grid: 3, Jobs: 1}}},
+		"places share what falls to their grid job": {[]plan.Demand{{Grid: 1, Place: 1, Ready: 50}, {Grid: 2, Ready: 50}, {Grid: 1, Place: 2, Ready: 50}}, 40,
+			[]plan.Budget{{Grid: 1, Place: 1, Jobs: 10}, {Grid: 2, Jobs: 20}, {Grid: 1, Place: 2, Jobs: 10}}},
+		"what its other places have counts": {[]plan.Demand{{Grid: 1, Place: 1, Ready: 50, InBatch: 2, Others: 18}, {Grid: 2, Ready: 50}}, 20,
+			[]plan.Budget{{Grid: 1, Place: 1, Jobs: 1}, {Grid: 2, Jobs: 19}}},
+		"its emptiest place first": {[]plan.Demand{{Grid: 1, Place: 1, Ready: 9, InBatch: 3, Others: 1}, {Grid: 1, Place: 2, Ready: 9, InBatch: 1, Others: 3}}, 3,
+			[]plan.Budget{{Grid: 1, Place: 1, Jobs: 1}, {Grid: 1, Place: 2, Jobs: 2}}},
+		"nothing ready is no ask": {[]plan.Demand{{Grid: 1}, {Grid: 2, Ready: -4}, {Grid: 3, Ready: 2}}, 2, []plan.Budget{{Grid: 3, Jobs: 2}}},
 	} {
 		if diff := cmp.Diff(c.want, plan.Site(c.demands, c.room)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
@@ -70,6 +76,50 @@ func TestSite_SharesAreFairAndUseAllRoom(t *testing.T) {
 				t.Fatalf("%+v starves with room %d for %d", d, room, waiting)
 			}
 			checkFair(t, d, mine, demands, got)
+		}
+	})
+}
+
+// A grid job gets as much with files in many places as with all in one, and its
+// places are level with one another.
+func TestSite_PlacesTakeNothingFromOtherGridJobs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var demands, joined []plan.Demand
+		for id := range jjm.GridID(rapid.IntRange(1, 6).Draw(t, "grid jobs")) {
+			one, first := plan.Demand{Grid: id + 1}, len(demands)
+			for place := range int32(rapid.IntRange(1, 4).Draw(t, "places")) {
+				d := plan.Demand{Grid: id + 1, Place: place, Ready: rapid.IntRange(0, 40).Draw(t, "ready"), InBatch: rapid.IntRange(0, 40).Draw(t, "in batch")}
+				one.Ready, one.InBatch = one.Ready+d.Ready, one.InBatch+d.InBatch
+				demands = append(demands, d)
+			}
+			for i := range demands[first:] {
+				demands[first+i].Others = one.InBatch - demands[first+i].InBatch
+			}
+			joined = append(joined, one)
+		}
+		room := rapid.IntRange(0, 300).Draw(t, "room")
+		sums, want := map[jjm.GridID]int{}, map[jjm.GridID]int{}
+		got := map[plan.Demand]int{}
+		for _, b := range plan.Site(demands, room) {
+			sums[b.Grid] += b.Jobs
+			for _, d := range demands {
+				if d.Grid == b.Grid && d.Place == b.Place {
+					got[d] = b.Jobs
+				}
+			}
+		}
+		for _, b := range plan.Site(joined, room) {
+			want[b.Grid] = b.Jobs
+		}
+		if diff := cmp.Diff(want, sums); diff != "" {
+			t.Fatal(diff)
+		}
+		for _, a := range demands {
+			for _, b := range demands {
+				if a.Grid == b.Grid && got[a] < a.Ready && got[b] > 1 && b.InBatch+got[b] > a.InBatch+got[a]+1 {
+					t.Fatalf("%+v got %d while %+v got %d", a, got[a], b, got[b])
+				}
+			}
 		}
 	})
 }

@@ -175,21 +175,23 @@ func lowest(give, at []int, all []Candidate, slots, most []int) (int, bool) {
 	}), true
 }
 
-// Want is what one grid job wants, and the clusters that it may go to.
+// Want is what one grid job wants for its local jobs of one place, and the
+// clusters that these may go to.
 type Want struct {
 	Demand
 	// Owner is whose it is; grid jobs of one owner have the same Rooms.
 	Owner string
-	// Among are the places of its clusters in the list of the site's; for each,
-	// At is how many of its local jobs are there, and Rooms how many more its
+	// Among are the positions of the clusters in the list of the site's; for each,
+	// At is how many of these local jobs are there, and Rooms how many more their
 	// owner may have there.
 	Among, At, Rooms []int
 }
 
-// Share says what the cluster at place here should take now of what the grid
-// jobs want: demands upon it, for Site, in the order of the wants. Grid jobs of
-// one owner with the same choice are spread together, and share what falls to
-// this cluster as by Site. No owner gets more than its room here.
+// Share says what the cluster at position here should take now of what the grid
+// jobs want: demands upon it, for Site, in the order of the wants. What one owner
+// wants with the same choice of clusters is spread together, and what falls to
+// this cluster is shared as by Site. No owner gets more than its room here, and
+// nothing comes to a cluster that it may not go to.
 func Share(here int, site []Candidate, wants []Want) []Demand {
 	classes, owners := map[string][]int{}, map[string][]int{}
 	for i, w := range wants {
@@ -222,8 +224,8 @@ func Share(here int, site []Candidate, wants []Want) []Demand {
 func shareClass(here int, site []Candidate, wants []Want, members, ready []int) {
 	first := wants[members[0]]
 	all := make([]Candidate, len(first.Among))
-	for k, place := range first.Among {
-		all[k] = site[place]
+	for k, at := range first.Among {
+		all[k] = site[at]
 		all[k].Mine, all[k].Room = 0, min(all[k].Room, first.Rooms[k])
 	}
 	total := 0
@@ -239,15 +241,19 @@ func shareClass(here int, site []Candidate, wants []Want, members, ready []int) 
 
 // share cuts what the members may have ready to the room, as by Site.
 func share(wants []Want, members, ready []int, room int) {
+	type key struct {
+		grid  jjm.GridID
+		place int32
+	}
 	demands := make([]Demand, len(members))
-	place := make(map[jjm.GridID]int, len(members))
+	at := make(map[key]int, len(members))
 	for k, i := range members {
 		demands[k] = wants[i].Demand
 		demands[k].Ready = ready[i]
-		place[wants[i].Grid] = i
+		at[key{wants[i].Grid, wants[i].Place}] = i
 		ready[i] = 0
 	}
 	for _, b := range Site(demands, room) {
-		ready[place[b.Grid]] = b.Jobs
+		ready[at[key{b.Grid, b.Place}]] = b.Jobs
 	}
 }

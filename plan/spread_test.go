@@ -254,3 +254,90 @@ func TestShare_KeepsItsPromises(t *testing.T) {
 		}
 	})
 }
+
+// Played until no cluster takes anything more: nothing goes to a cluster out of its
+// place, nobody oversteps a room, and nothing waits while a cluster that it may go to
+// has room; of several such clusters each holds at most three waves more than it runs.
+func TestShare_NothingLeavesItsPlaceAndNothingWaitsForNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var site []plan.Candidate
+		for range rapid.IntRange(1, 4).Draw(t, "clusters") {
+			site = append(site, plan.Candidate{Slots: rapid.IntRange(1, 20).Draw(t, "slots"), Room: rapid.SampledFrom([]int{0, 3, 40, ample}).Draw(t, "room"),
+				Rank: rapid.SampledFrom([]plan.Rank{plan.Fit, plan.Fit, plan.Drained, plan.Troubled, plan.Barred}).Draw(t, "rank")})
+		}
+		rooms := map[string][]int{}
+		for _, owner := range []string{"alice", "bob"} {
+			for range site {
+				rooms[owner] = append(rooms[owner], rapid.SampledFrom([]int{0, 7, ample}).Draw(t, "owner's room"))
+			}
+		}
+		wants := drawPlaces(t, len(site), rooms)
+		for moved := true; moved; {
+			moved = false
+			for here := range site {
+				for _, b := range plan.Site(plan.Share(here, site, wants), site[here].Room) {
+					moved = true
+					take(t, here, site, wants, rooms, b)
+				}
+			}
+		}
+		for _, w := range wants {
+			best := plan.Barred
+			for _, at := range w.Among {
+				best = min(best, site[at].Rank)
+			}
+			for k, at := range w.Among {
+				c := site[at]
+				full := c.Room == 0 || w.Rooms[k] == 0 || len(w.Among) > 1 && c.Load > 3*c.Slots
+				if w.Ready > 0 && c.Rank == best && best != plan.Barred && !full {
+					t.Fatalf("%d of grid job %s, place %d, wait; cluster %d: %+v", w.Ready, w.Grid, w.Place, at, c)
+				}
+			}
+		}
+	})
+}
+
+// drawPlaces draws what grid jobs want of one or more places each, which have some of
+// the clusters.
+func drawPlaces(t *rapid.T, clusters int, rooms map[string][]int) (wants []plan.Want) {
+	for id := range jjm.GridID(rapid.IntRange(1, 5).Draw(t, "grid jobs")) {
+		owner := rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "owner")
+		for place := range int32(rapid.IntRange(1, 4).Draw(t, "places")) {
+			w := plan.Want{Demand: plan.Demand{Grid: id + 1, Place: place, Ready: rapid.IntRange(0, 300).Draw(t, "ready")}, Owner: owner}
+			for at := range clusters {
+				if rapid.Bool().Draw(t, "reads") {
+					w.Among, w.At, w.Rooms = append(w.Among, at), append(w.At, 0), append(w.Rooms, rooms[owner][at])
+				}
+			}
+			wants = append(wants, w)
+		}
+	}
+	return wants
+}
+
+// take lets a cluster have what it was given.
+func take(t *rapid.T, here int, site []plan.Candidate, wants []plan.Want, rooms map[string][]int, b plan.Budget) {
+	i := slices.IndexFunc(wants, func(w plan.Want) bool { return w.Grid == b.Grid && w.Place == b.Place })
+	w := &wants[i]
+	k := slices.Index(w.Among, here)
+	if k < 0 || b.Jobs < 1 || b.Jobs > w.Ready || b.Jobs > site[here].Room || b.Jobs > rooms[w.Owner][here] {
+		t.Fatalf("cluster %d %+v takes %d of %+v", here, site[here], b.Jobs, *w)
+	}
+	w.Ready -= b.Jobs
+	w.At[k] += b.Jobs
+	site[here].Load += b.Jobs
+	site[here].Room -= b.Jobs
+	rooms[w.Owner][here] -= b.Jobs
+	for j := range wants {
+		o := &wants[j]
+		at := slices.Index(o.Among, here)
+		if o.Owner == w.Owner && at >= 0 {
+			o.Rooms[at] = rooms[w.Owner][here]
+		}
+		if o.Grid == w.Grid && at >= 0 && j == i {
+			o.InBatch += b.Jobs
+		} else if o.Grid == w.Grid {
+			o.Others += b.Jobs
+		}
+	}
+}

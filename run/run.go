@@ -37,8 +37,8 @@ const (
 
 // openPipes is how long a command's pipes may stay open after its end. On a
 // machine that is busy, another child between fork and exec holds a copy of
-// them for seconds.
-const openPipes = 5 * time.Second
+// them for seconds (more than five, at a load of 50).
+const openPipes = 15 * time.Second
 
 // grace is the time between TERM and KILL.
 const grace = 2 * time.Second

@@ -26,6 +26,9 @@ type Box struct {
 	File string
 	// Packages are the absolute folders of the packages.
 	Packages []string
+	// Proxies are the proxy certificates of the grid jobs that ask for one. They
+	// are in the box, too.
+	Proxies map[jjm.GridID]Proxy
 }
 
 func boxFile(tag jjm.Tag) string { return BulkDir(tag) + "/" + BoxName }
@@ -43,7 +46,7 @@ func (a *Area) WriteBox(tag jjm.Tag, grids []jjm.GridID) (Box, error) {
 	if err := checkTag(tag); err != nil {
 		return Box{}, err
 	}
-	box := Box{File: filepath.Join(a.root, boxFile(tag))}
+	box := Box{File: filepath.Join(a.root, boxFile(tag)), Proxies: map[jjm.GridID]Proxy{}}
 	files := []string{assignFile(tag)}
 	for _, grid := range slices.Compact(slices.Sorted(slices.Values(grids))) {
 		job, err := a.ReadJob(grid)
@@ -52,6 +55,11 @@ func (a *Area) WriteBox(tag jjm.Tag, grids []jjm.GridID) (Box, error) {
 		}
 		files = append(files, gridDir(grid)+"/job.json")
 		files = slices.AppendSeq(files, maps.Values(job.Credentials))
+		if proxy, ok, err := a.proxyOf(job); err != nil {
+			return Box{}, err
+		} else if ok {
+			box.Proxies[grid] = proxy
+		}
 		if dir := filepath.Join(a.root, "packages", job.Package); job.Package != "" && !slices.Contains(box.Packages, dir) {
 			box.Packages = append(box.Packages, dir)
 		}

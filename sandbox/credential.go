@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -58,6 +59,28 @@ func (a *Area) RemoveCredentials(h jjm.Handle) error {
 		return jjm.Errorf(jjm.Invalid, "sandbox: credentials of %.40q: want a handle", h)
 	}
 	return wrap(a.fs.RemoveAll(credentialDir(h)), "remove the credentials of %s", h)
+}
+
+// Proxy is a proxy certificate of the area.
+type Proxy struct {
+	// File is its absolute path.
+	File string
+	// End is when it ends; zero if it is nothing that has an end.
+	End time.Time
+}
+
+// proxyOf gives the proxy that the jobs of a grid job find, if they do.
+func (a *Area) proxyOf(j Job) (p Proxy, ok bool, err error) {
+	name := j.Credentials[jjm.CredentialKinds()[jjm.ProxyKind]]
+	if name == "" {
+		return Proxy{}, false, nil
+	}
+	text, err := a.readBounded(name, maxCredential)
+	if err != nil {
+		return Proxy{}, false, wrap(err, "read %s", name)
+	}
+	end, _ := Expiry(jjm.ProxyKind, string(text))
+	return Proxy{File: filepath.Join(a.root, name), End: end}, true, nil
 }
 
 // newer reports whether a credential is to take the place of another: the same

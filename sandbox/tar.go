@@ -54,6 +54,19 @@ func OutputName(stem string, id jjm.LocalID, name string) string {
 	return stem + "." + id.String() + "." + path.Base(name)
 }
 
+// OutputOf gives the local job whose output a name of [OutputName] is.
+func OutputOf(name string) (jjm.LocalID, bool) {
+	words := strings.SplitN(name, ".", 4) // a stem has no dot
+	if len(words) < 4 || strings.Contains(name, "/") {
+		return jjm.LocalID{}, false
+	}
+	ref, err := jjm.ParseRef(words[1] + "." + words[2])
+	if err != nil || !ref.Locals || ref.First != ref.Last {
+		return jjm.LocalID{}, false
+	}
+	return jjm.LocalID{Grid: ref.Grid, N: ref.First}, true
+}
+
 // ManifestName is the last file of every tar, below its prefix: a JSON list of
 // {path, size, sha256, absent}.
 const ManifestName = "manifest.json"

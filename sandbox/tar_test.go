@@ -415,6 +415,20 @@ func TestTarSink_HashIsThatOfTheFileWhateverIsTakenBack(t *testing.T) {
 	})
 }
 
+func TestOutputOf_ReadsWhatOutputNameWrites(t *testing.T) {
+	id := jjm.LocalID{Grid: 17, N: 3117}
+	for _, name := range []string{"a.root", "d/a.b.c", "x"} {
+		if got, ok := OutputOf(OutputName("mc_1-2", id, name)); !ok || got != id {
+			t.Errorf("%s: %v, %v", name, got, ok)
+		}
+	}
+	for _, name := range []string{"", "a", "mc.17.3", "mc.17.x.a", "mc.0.3.a", "mc.17.3-9.a", "mc.17.*.a", "/d/mc.17.3.a", "a.b.17.3.c"} {
+		if got, ok := OutputOf(name); ok {
+			t.Errorf("%q is taken for an output of %v", name, got)
+		}
+	}
+}
+
 func TestOutputName_IsStemLocalJobAndBaseName(t *testing.T) {
 	if got, want := OutputName("mc", first.LocalID, "work/d/a.root"), "mc.17.3117.a.root"; got != want {
 		t.Errorf("got %q, want %q", got, want)

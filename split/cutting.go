@@ -24,6 +24,8 @@ type Cutting struct {
 	expect int64
 	// whole says that the parts of a cut must be committed together.
 	whole bool
+	// binder gives parts without a place one, nil where nobody asks for places.
+	binder *binder
 
 	inputs arena[jjm.PartInput]
 	events arena[jjm.EventRange]
@@ -63,7 +65,7 @@ func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 	carry := c.snapshot(c.cutter.begun())
 	done := c.done
 	c.done = nil
-	if part, ok := c.cutter.next(c); ok {
+	if part, ok := c.next(); ok {
 		c.ahead = &part
 		return parts, Left{More: true, Done: done}, carry
 	}
@@ -77,7 +79,7 @@ func (c *Cutting) take() (jjm.Part, bool) {
 	part, ok := jjm.Part{}, true
 	if c.ahead != nil {
 		part, c.ahead = *c.ahead, nil
-	} else if part, ok = c.cutter.next(c); !ok {
+	} else if part, ok = c.next(); !ok {
 		return part, false
 	}
 	c.carry.Serial++
@@ -85,6 +87,15 @@ func (c *Cutting) take() (jjm.Part, bool) {
 	part.First += c.carry.Next
 	c.carry.Next += part.Count
 	return part, true
+}
+
+// next makes the next part, at its place.
+func (c *Cutting) next() (jjm.Part, bool) {
+	part, ok := c.cutter.next(c)
+	if ok && c.binder != nil {
+		c.binder.bind(&part)
+	}
+	return part, ok
 }
 
 // ended says what is left at the end of a cut.

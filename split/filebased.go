@@ -174,9 +174,9 @@ func (f *fileBased) part(c *Cutting, pl *place, files []int32) jjm.Part {
 		file := &f.work.Files[n]
 		names[i] = file.LFN
 		events += f.events(part.Input, int32(i), file)
-		ancestors(part.Input, f.work, f.p, n)
 		c.finish(n)
 	}
+	ancestors(part.Input, f.work, f.p, files...)
 	if f.priced {
 		estimate(part.Input, &f.p.Performance, events)
 	}

@@ -457,6 +457,50 @@ func TestPlaces_APartThatNoClusterMayRunIsCreatefailed(t *testing.T) {
 	}
 }
 
+// A file that tells no location is read where any can be.
+func TestPlaces_AFileWithoutLocationsIsReadByThoseThatReadAll(t *testing.T) {
+	w := Work{Closed: true, Files: []jjm.File{{LFN: "a", Events: 1}}, Sites: map[string][]string{"": {"all"}, "A": {"one"}}}
+	parts, _ := cut(t, FileBased, w, func(*Params) {})
+	if parts[0].Failure() != nil || !slices.Equal(parts[0].Input.Place.Clusters, []string{"all"}) {
+		t.Errorf("%+v, %+v", parts[0].Failure(), parts[0].Input.Place)
+	}
+	w.Sites[""] = nil
+	parts, _ = cut(t, FileBased, w, func(*Params) {})
+	if f := parts[0].Failure(); f == nil || f.Code != 71101 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Splitters that do not group files by place tell where all files of a part can be
+// read, however the cut is made.
+func TestPlaces_OfSplittersThatMixThem(t *testing.T) {
+	for _, name := range []string{GangaDatasetSplitter, SplitByFiles, LHCbDataSplitter, JEDI} {
+		w := Work{Closed: true, Sites: map[string][]string{"A": {"one", "both"}, "B": {"two", "both"}, "C": {"three"}}}
+		for i, at := range [][]string{{"A"}, {"B"}, {"A", "B"}, {"A"}, {"C"}, {"A"}} {
+			w.Files = append(w.Files, jjm.File{LFN: fmt.Sprint("f", i), Events: 10, Size: 10, Locations: at})
+		}
+		set := func(p *Params) {
+			p.FilesPerSubjob, p.FilesPerSplit, p.FileBunchSize = 2, 2, 2
+			p.Task.Rule = "NF=2"
+		}
+		parts, _ := cut(t, name, w, set)
+		var got []string
+		for i := range parts {
+			got = append(got, strings.Join(parts[i].Input.Place.Storages, "+")+" on "+strings.Join(parts[i].Input.Place.Clusters, "+"))
+		}
+		if diff := cmp.Diff([]string{"A+B on both", "A+B on both+one", "A+C on "}, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if f := parts[2].Failure(); f == nil || f.Code != 71101 || !strings.Contains(f.Reason, "none can read all of its files, which are at A, C") || parts[1].Failure() != nil {
+			t.Errorf("%s: %+v", name, f)
+		}
+		w.Sites = nil
+		if parts, _ := cut(t, name, w, set); parts[0].Input.Place != nil {
+			t.Errorf("%s: not asked, and at %+v", name, parts[0].Input.Place)
+		}
+	}
+}
+
 func TestSiblings_FailedFilesAreCompletedAtTheEnd(t *testing.T) {
 	w := Work{Files: []jjm.File{file("done", 1), file("pending", 1), file("failed", 1)},
 		Siblings: []SiblingState{SiblingDone, SiblingPending, SiblingFailed}}

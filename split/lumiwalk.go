@@ -364,9 +364,7 @@ func (l *lumiWalk) part(c *Cutting) jjm.Part {
 		m := more(in)
 		m.SkipPileup, m.HasSkip = g.skip, true
 	}
-	for _, f := range g.files {
-		ancestors(in, l.work, l.p, f)
-	}
+	ancestors(in, l.work, l.p, g.files...)
 	if g.failure != nil {
 		more(in).Failure = g.failure
 	}

@@ -110,6 +110,7 @@ func (s *pieces) next(c *Cutting) (jjm.Part, bool) {
 		in.Events = []jjm.EventRange{{First: piece.First, Count: piece.Count}}
 	}
 	estimate(in, &s.p.Performance, float64(max(piece.Count, 0)))
+	ancestors(in, s.work, s.p, i)
 	barred(in)
 	s.at++
 	c.carry.Used = s.at

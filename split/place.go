@@ -109,16 +109,14 @@ func newPlace(key string, at []string, w *Work, p *Params) *place {
 }
 
 // clusters are where parts that read from these storages may run: those that can
-// read from any of them, among the white-listed if there are any, without the
+// read from any of them, or where there are none those that can read any file, among the white-listed if there are any, without the
 // black-listed. If the site lists are trusted, they alone decide.
 func clusters(at []string, sites map[string][]string, p *Params) []string {
 	var out []string
 	if p.TrustSitelists {
 		out = slices.Clone(p.SiteWhitelist)
 	} else {
-		for _, storage := range at {
-			out = append(out, sites[storage]...)
-		}
+		out = readers(at, sites)
 		if len(p.SiteWhitelist) > 0 {
 			out = slices.DeleteFunc(out, func(s string) bool { return !slices.Contains(p.SiteWhitelist, s) })
 		}
@@ -126,6 +124,18 @@ func clusters(at []string, sites map[string][]string, p *Params) []string {
 	out = slices.DeleteFunc(out, func(s string) bool { return slices.Contains(p.SiteBlacklist, s) })
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// readers are the clusters that can read a file that is at these storages.
+func readers(at []string, sites map[string][]string) []string {
+	if len(at) == 0 {
+		return slices.Clone(sites[""])
+	}
+	var out []string
+	for _, storage := range at {
+		out = append(out, sites[storage]...)
+	}
+	return out
 }
 
 // open gives the place its job group before a part is made; full says that the
@@ -152,10 +162,10 @@ func barred(in *jjm.PartInput) {
 	if in.Place == nil || !in.Place.Known || len(in.Place.Clusters) > 0 {
 		return
 	}
-	at := "anywhere"
-	if len(in.Place.Storages) > 0 {
-		at = strings.Join(in.Place.Storages, ", ")
+	why, at := "", strings.Join(in.Place.Storages, ", ")
+	if at == "" {
+		why, at = "its files tell no location, and ", "everywhere"
 	}
 	more(in).Failure = &jjm.CreateFailure{Code: failNoSite,
-		Reason: "no cluster may run this: none that can read from " + at + " passes the site lists"}
+		Reason: "no cluster may run this: " + why + "the grid job may use none that can read from " + at + " and that the site lists allow"}
 }

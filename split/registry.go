@@ -74,7 +74,11 @@ func (m *method) Start(work Work, params Params, carry Carry) (*Cutting, error) 
 	if _, err := m.refuse(work, params); err != nil {
 		return nil, err
 	}
-	return m.begin(&work, &params, carry)
+	c, err := m.begin(&work, &params, carry)
+	if err == nil && work.Sites != nil {
+		c.binder = &binder{work: &work}
+	}
+	return c, err
 }
 
 // begin starts without counting first.

@@ -33,7 +33,7 @@ func settings() map[string][]string {
 		GangaDatasetSplitter:   {"files_per_subjob", "maxFiles", "trim"},
 		SplitByFiles:           {"filesPerJob", "maxFiles"},
 		LHCbDataSplitter:       {"file_bunch_size", "event_bunch_size"},
-		Pieces:                 slices.Concat(sites, []string{"pieces", "performance"}),
+		Pieces:                 slices.Concat(sites, []string{"pieces", "performance", "include_parents"}),
 		JEDI:                   {"task", "records", "scouts", "chunks_to_wait", "random_seed", "random_seed_offset"},
 	}
 }

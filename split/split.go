@@ -42,7 +42,8 @@ type Work struct {
 	Skip map[string]int64
 	// Now is the clock.
 	Now jjm.Time
-	// Sites says which clusters can read from a storage; nil = not asked.
+	// Sites says which clusters can read from a storage, and under "" which can read
+	// a file that tells no location; nil = not asked.
 	Sites map[string][]string
 	// Recovery, where not nil, are the pieces to process again: nothing else is
 	// cut. See Lost.

@@ -264,6 +264,16 @@ func (s *Store) eachFile(ctx context.Context, query string, a args, fn func(n in
 	return nil
 }
 
+// HasFile reports whether a dataset has a file.
+func (s *Store) HasFile(ctx context.Context, id DatasetID, lfn string) (has bool, err error) {
+	err = s.eachFile(ctx, "SELECT "+fileColumns+" FROM files AS f WHERE f.dataset = ? AND f.lfn = ?",
+		args{}.int(int64(id)).value(lfn), func(int64, jjm.File) error {
+			has = true
+			return nil
+		})
+	return has, err
+}
+
 // DatasetNamed gives the dataset of an owner by its name; one that is not there
 // is Gone.
 func (s *Store) DatasetNamed(ctx context.Context, uid int, name string) (Dataset, error) {

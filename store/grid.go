@@ -11,7 +11,7 @@ import (
 const gridColumns = `id, uid, gid, user, spec, base_dir, accepted, status, kill, kill_by, reason,
 	changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry, tar, tar_bytes, tar_sha256, counts, exit, clusters, origin, usage,
 	(SELECT splitter FROM steps WHERE grid = id AND step = 1), (SELECT made FROM steps WHERE grid = id AND step = 1),
-	(SELECT closed FROM steps WHERE grid = id AND step = 1), (SELECT carry FROM steps WHERE grid = id AND step = 1)`
+	(SELECT closed FROM steps WHERE grid = id AND step = 1), (SELECT carry FROM steps WHERE grid = id AND step = 1), places`
 
 func scanGrid(r row) (g jjm.GridJob, err error) {
 	g = jjm.GridJob{
@@ -53,6 +53,11 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 	if g.Step.Clusters, err = r.words(26); err != nil {
 		return g, jjm.Errorf(jjm.Internal, "grid job %d: column clusters: %w", g.ID, err)
 	}
+	if text := r.text(33); text != "" {
+		if err = json.Unmarshal([]byte(text), &g.Step.Places); err != nil {
+			return g, jjm.Errorf(jjm.Internal, "grid job %d: column places: %w", g.ID, err)
+		}
+	}
 	if g.Origin, err = decoded[jjm.Origin](r.text(27)); err != nil {
 		return g, jjm.Errorf(jjm.Internal, "grid job %d: column origin: %w", g.ID, err)
 	}
@@ -70,7 +75,15 @@ func mutable(a args, g *jjm.GridJob) args {
 	a = a.int(int64(g.Status)).bool(g.Kill).text(g.KillBy).text(g.Reason).int(int64(g.Changed)).int(int64(g.Ended))
 	a = a.bool(g.Step.Prepared).text(g.Step.Cluster).text(g.Step.Splitter).words(g.Step.Why)
 	a = a.int(int64(g.Step.Expected)).int(int64(g.Step.Made)).bool(g.Step.Closed).blob(g.Step.Carry)
-	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit)).words(g.Step.Clusters).text(encoded(g.Usage))
+	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit)).words(g.Step.Clusters).text(encoded(g.Usage)).text(placesText(g.Step.Places))
+}
+
+// placesText writes places as JSON, none as nothing.
+func placesText(places []jjm.Place) string {
+	if len(places) == 0 {
+		return ""
+	}
+	return encoded(&places)
 }
 
 // decoded reads a JSON object, NULL as nil.
@@ -125,7 +138,7 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	a = mutable(a, g).text(encoded(g.Origin))
 	_, err = tx.exec(`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, base_dir, accepted,
 		status, kill, kill_by, reason, changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry,
-		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, origin) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?)`, a)
+		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, places, origin) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?)`, a)
 	if err != nil {
 		return tx.fail(err, "insert a grid job")
 	}
@@ -134,7 +147,7 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 		return tx.fail(err, "insert a grid job")
 	}
 	g.ID = jjm.GridID(id)
-	return nil
+	return tx.insertRecovery(g)
 }
 
 // FindKey finds the grid job of uid that holds a request key, archived ones
@@ -174,7 +187,7 @@ func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 func (tx *Tx) SaveGrid(g *jjm.GridJob) error {
 	n, err := tx.exec(`UPDATE grid_jobs SET status = ?, kill = ?, kill_by = ?, reason = ?, changed = ?, ended = ?,
 		prepared = ?, cluster = ?, splitter = ?, why = ?, expected = ?, made = ?, closed = ?, carry = ?,
-		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ?, usage = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)))
+		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ?, usage = ?, places = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)))
 	if err == nil && n == 0 {
 		err = jjm.Errorf(jjm.Internal, "it was never inserted")
 	}

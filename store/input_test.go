@@ -156,6 +156,27 @@ func (m *model) mark(t *rapid.T) {
 	}
 }
 
+// unmark takes back the mark of a file, if it has one.
+func (m *model) unmark(t *rapid.T) {
+	if m.files == 0 {
+		return
+	}
+	i := rapid.IntRange(0, m.files-1).Draw(t, "file")
+	given := i < len(m.state) && m.state[i] >= jjm.FileMissing && m.state[i] <= jjm.FileBroken
+	again := m.marks[i] != 0 && given && m.owner[i] < 0
+	m.update(t, func(tx *Tx) error {
+		got, err := tx.UnmarkFiles(m.d, []string{sampleFiles(i, 1)[0].LFN})
+		if err == nil && (len(got) != 1 || got[0].Before != m.marks[i] || len(got[0].Again) > 0 != again) {
+			err = fmt.Errorf("%+v, was marked %v; states %v of %v", got, m.marks[i], m.state, m.owner)
+		}
+		return err
+	})
+	delete(m.marks, i)
+	if again {
+		m.state[i] = jjm.FileReady
+	}
+}
+
 func (m *model) drop(t *rapid.T) {
 	ready := m.in(jjm.FileReady)
 	if len(ready) == 0 {
@@ -237,7 +258,7 @@ func TestInputs_BehaveAsTheModel(t *testing.T) {
 		d := dataset(t, s, fmt.Sprintf("d%d", names), 0)
 		m := &model{s: s, d: d, g: reader(t, s, d), marks: map[int]jjm.FileState{}}
 		rt.Repeat(map[string]func(*rapid.T){
-			"": m.check, "add": m.add, "notice": m.notice, "cut": m.cut, "steal": m.steal, "end": m.end, "drop": m.drop, "mark": m.mark,
+			"": m.check, "add": m.add, "notice": m.notice, "cut": m.cut, "steal": m.steal, "end": m.end, "drop": m.drop, "mark": m.mark, "unmark": m.unmark,
 		})
 	})
 	if err := s.Check(context.Background()); err != nil {

@@ -10,15 +10,16 @@ import (
 )
 
 // localColumns are the columns of both tables of local jobs, in the order of
-// scanLocal: first the key and the part, which never change, last the step, which
-// does not either.
+// scanLocal: first the key and the part, which never change, last the step and the
+// place, which do not either.
 const (
 	partColumns = "grid, n, unit, first, count, serial, args"
 	lifeColumns = "state, phase, attempt, early, late_handled, late_unhandled, retry_args, not_before, kill, tag, pos, " +
 		"batch_id, host, submitted, started, ended, exit, message, prog_phase, prog_done, prog_total, cluster, holding"
-	localColumns = partColumns + ", " + lifeColumns + ", step"
+	localColumns = partColumns + ", " + lifeColumns + ", step, place"
 	numPart      = 7
 	numLife      = 23
+	numLocal     = numPart + numLife + 2
 )
 
 func partArgs(a args, l *jjm.LocalJob) args {
@@ -69,6 +70,7 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 		Progress:  jjm.Progress{Phase: r.text(25), Done: r.int(26), Total: r.int(27)},
 		Cluster:   r.text(28),
 		Step:      int32(r.int(30)),
+		Place:     int32(r.int(31)),
 	}
 	if l.Part.Args, err = r.words(6); err != nil {
 		return jjm.Errorf(jjm.Internal, "local job %s: column args: %w", l.ID, err)
@@ -140,8 +142,8 @@ func (tx *Tx) InsertLocals(ls []jjm.LocalJob) error {
 	if err := tx.checkNew(ls); err != nil {
 		return tx.fail(err, "insert %d local jobs", len(ls))
 	}
-	err := tx.insertMany("INSERT INTO local_jobs ("+localColumns+")", numPart+numLife+1, len(ls), func(a args, i int) args {
-		return lifeArgs(partArgs(a, &ls[i]), &ls[i]).int(int64(ls[i].Step))
+	err := tx.insertMany("INSERT INTO local_jobs ("+localColumns+")", numLocal, len(ls), func(a args, i int) args {
+		return lifeArgs(partArgs(a, &ls[i]), &ls[i]).int(int64(ls[i].Step)).int(int64(ls[i].Place))
 	})
 	if err == nil {
 		err = tx.insertOwned(ls)
@@ -241,6 +243,37 @@ func (s *Store) Locals(ctx context.Context, id jjm.GridID, first, last int32) ([
 		return nil, s.fail(err, "read local jobs of grid job %d", id)
 	}
 	return ls, nil
+}
+
+// StepCounts counts the local jobs of a grid job by step and state, archived ones
+// included, in the order of the steps; those whose work was given back are counted
+// apart. How many are expected is not known here.
+func (s *Store) StepCounts(ctx context.Context, id jjm.GridID) ([]jjm.StepCounts, error) {
+	var out []jjm.StepCounts
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT step, state, coalesce(phase, ''), count(*) FROM (
+			SELECT step, state, phase FROM local_jobs WHERE grid = ?1 UNION ALL
+			SELECT step, state, phase FROM history_local_jobs WHERE grid = ?1)
+			GROUP BY 1, 2, 3 ORDER BY 1`, args{}.int(int64(id)), func(r row) error {
+			if n := len(out); n == 0 || out[n-1].Step != int32(r.int(0)) {
+				out = append(out, jjm.StepCounts{Step: int32(r.int(0))})
+			}
+			to, state, n := &out[len(out)-1], jjm.State(r.int(1)), int(r.int(3))
+			switch phase := jjm.Phase(r.text(2)); {
+			case phase == jjm.GivenBack:
+				to.GivenBack += n
+				return nil
+			case phase == jjm.Merging && state == jjm.Completing:
+				to.Merging += n
+			}
+			to.Counts[state] += n
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "count the steps of grid job %d", id)
+	}
+	return out, nil
 }
 
 // ClusterJobs counts the local jobs of a grid job by cluster and state, archived

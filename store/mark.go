@@ -77,6 +77,73 @@ func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
 	return err
 }
 
+// Unmarked says what taking back a mark came to.
+type Unmarked struct {
+	LFN string
+	// File is its number in the dataset. Before is what it was marked as;
+	// [jjm.FileReady] if it was not, in which case nothing changed.
+	File   int64
+	Before jjm.FileState
+	// Again are the grid jobs that can cut it now. Without are those that cannot,
+	// and do without it, or without some of it: a local job owned some, or their
+	// cutting is over.
+	Again, Without []jjm.GridID
+}
+
+// UnmarkFiles takes back the marks of files of a dataset. Steps whose cutting is
+// not over can cut a file again of which no local job owns anything, nor ever owned
+// less than the whole. A file that the dataset does not have is Gone, and no mark is
+// taken back.
+func (tx *Tx) UnmarkFiles(id DatasetID, lfns []string) ([]Unmarked, error) {
+	out := make([]Unmarked, 0, len(lfns))
+	for _, lfn := range lfns {
+		one := Unmarked{LFN: lfn}
+		var err error
+		if one.File, err = tx.fileOf(id, lfn); err == nil && one.File < 0 {
+			err = jjm.Errorf(jjm.Gone, "the dataset has no such file")
+		}
+		if err == nil {
+			one.Before, err = tx.markOf(id, one.File)
+		}
+		if err == nil && one.Before != jjm.FileReady {
+			err = tx.unmark(id, &one)
+		}
+		if err != nil {
+			return nil, tx.fail(err, "take back the mark of file %.80q", lfn)
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// unmark takes back one mark.
+func (tx *Tx) unmark(id DatasetID, u *Unmarked) error {
+	key := args{}.int(int64(id)).int(u.File)
+	if _, err := tx.exec("DELETE FROM file_marks WHERE dataset = ? AND file = ?", key); err != nil {
+		return err
+	}
+	err := tx.c.query(tx.ctx, `SELECT a.grid, a.state BETWEEN 4 AND 6 AND g.closed = 0 AND g.status NOT IN (6, 7, 8, 9, 11)
+			AND NOT EXISTS (SELECT 1 FROM cover_input AS c WHERE c.grid = a.grid AND c.step = a.step AND c.file = a.file
+				AND (c.released = 0 OR c.run >= 0 OR c.first > 0 OR c.last < 9223372036854775807))
+		FROM inputs AS i JOIN input_files AS a ON a.grid = i.grid AND a.step = i.step AND a.file = ?2 JOIN grid_jobs AS g ON g.id = i.grid
+		WHERE i.dataset = ?1 AND i.master = 1 AND (a.state BETWEEN 3 AND 6 OR a.lost > 0) ORDER BY a.grid`, key, func(r row) error {
+		if r.bool(1) {
+			u.Again = append(u.Again, jjm.GridID(r.int(0)))
+		} else {
+			u.Without = append(u.Without, jjm.GridID(r.int(0)))
+		}
+		return nil
+	})
+	for _, grid := range u.Again {
+		if err != nil {
+			return err
+		}
+		_, err = tx.exec("UPDATE input_files SET state = 0, avail = 1, lost = 0, why = NULL WHERE grid = ? AND step = 0 AND file = ?",
+			args{}.int(int64(grid)).int(u.File))
+	}
+	return err
+}
+
 // Marks gives, by number, the marked files of a dataset.
 func (s *Store) Marks(ctx context.Context, id DatasetID) (map[int64]jjm.FileState, error) {
 	out := map[int64]jjm.FileState{}
@@ -90,6 +157,24 @@ func (s *Store) Marks(ctx context.Context, id DatasetID) (map[int64]jjm.FileStat
 		return nil, s.fail(err, "read the marks of dataset %d", id)
 	}
 	return out, nil
+}
+
+// MarkedOwned gives the numbers of the local jobs of a step, not over yet, that own
+// some of a marked file, ascending.
+func (s *Store) MarkedOwned(ctx context.Context, id jjm.GridID, step int) (locals []int32, err error) {
+	err = s.view(ctx, func(c *conn) error {
+		return c.query(ctx, `SELECT DISTINCT c.local FROM inputs AS i JOIN file_marks AS m ON m.dataset = i.dataset
+			JOIN cover_input AS c ON c.grid = i.grid AND c.step = i.step AND c.file = m.file AND c.released = 0
+			JOIN local_jobs AS l ON l.grid = c.grid AND l.n = c.local AND l.state NOT IN (5, 6, 7)
+			WHERE i.grid = ? AND i.step = ? AND i.master = 1 ORDER BY c.local`, stepArgs(id, step), func(r row) error {
+			locals = append(locals, int32(r.int(0)))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read who owns marked files that grid job %s reads", id)
+	}
+	return locals, nil
 }
 
 // Owner is a local job that owns some of a file.
@@ -123,29 +208,29 @@ func (s *Store) Owners(ctx context.Context, id DatasetID, files map[int64]int) (
 
 // Unreadable gives those of some files of the master dataset of a grid job that are
 // marked.
-func (s *Store) Unreadable(ctx context.Context, id jjm.GridID, lfns []string) (map[string]bool, error) {
+func (tx *Tx) Unreadable(id jjm.GridID, lfns []string) (map[string]bool, error) {
+	if tx.c == nil {
+		return nil, errOver()
+	}
 	out := map[string]bool{}
-	err := s.view(ctx, func(c *conn) error {
-		none, err := c.number("SELECT NOT EXISTS (SELECT 1 FROM inputs AS i JOIN file_marks AS m ON m.dataset = i.dataset WHERE i.grid = ? AND i.master = 1)",
-			args{}.int(int64(id)))
-		if err != nil || none == 1 {
-			return err
+	none, err := tx.c.number("SELECT NOT EXISTS (SELECT 1 FROM inputs AS i JOIN file_marks AS m ON m.dataset = i.dataset WHERE i.grid = ? AND i.master = 1)",
+		args{}.int(int64(id)))
+	if none == 1 {
+		lfns = nil
+	}
+	for _, lfn := range lfns {
+		if err != nil {
+			break
 		}
-		for _, lfn := range lfns {
-			err := c.query(ctx, `SELECT 1 FROM inputs AS i JOIN files AS f ON f.dataset = i.dataset AND f.lfn = ?2
-				JOIN file_marks AS m ON m.dataset = f.dataset AND m.file = f.n WHERE i.grid = ?1 AND i.master = 1`,
-				args{}.int(int64(id)).text(lfn), func(row) error {
-					out[lfn] = true
-					return nil
-				})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+		err = tx.c.query(tx.ctx, `SELECT 1 FROM inputs AS i JOIN files AS f ON f.dataset = i.dataset AND f.lfn = ?2
+			JOIN file_marks AS m ON m.dataset = f.dataset AND m.file = f.n WHERE i.grid = ?1 AND i.master = 1`,
+			args{}.int(int64(id)).text(lfn), func(row) error {
+				out[lfn] = true
+				return nil
+			})
+	}
 	if err != nil {
-		return nil, s.fail(err, "read the marks of what grid job %s reads", id)
+		return nil, tx.fail(err, "read the marks of what grid job %s reads", id)
 	}
 	return out, nil
 }

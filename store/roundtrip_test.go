@@ -41,6 +41,7 @@ func anyLocal(id jjm.LocalID) *rapid.Generator[jjm.LocalJob] {
 			Submitted: jjm.Time(num.Draw(t, "submitted")), Started: jjm.Time(num.Draw(t, "started")), Ended: jjm.Time(num.Draw(t, "ended")),
 			Exit: rapid.IntRange(-1, 255).Draw(t, "exit"), Message: anyText().Draw(t, "message"),
 			Progress: jjm.Progress{Phase: anyText().Draw(t, "progress"), Done: num.Draw(t, "done"), Total: num.Draw(t, "total")},
+			Place:    rapid.Int32Range(0, 99).Draw(t, "place"),
 			Holding:  rapid.OneOf(rapid.Just[*jjm.Holding](nil), anyHolding()).Draw(t, "holding"),
 		}
 	})
@@ -86,7 +87,7 @@ func TestRoundTrip_LocalJob(t *testing.T) {
 		}
 		read("inserted", first)
 		second := anyLocal(id).Draw(t, "second")
-		second.Part = first.Part
+		second.Part, second.Place = first.Part, first.Place
 		if first.State == jjm.Completed || second.State.InBatch() || second.State == jjm.Held {
 			second.State = jjm.Completed
 		}
@@ -136,7 +137,7 @@ func TestRoundTrip_GridJob(t *testing.T) {
 	g.Tar, g.TarBytes, g.TarSHA256, g.Exit = "t.tar", 1<<40, "abc", 3
 	g.Counts[jjm.Killed] = 7
 	g.Usage = &jjm.Usage{Batch: "4711", WallMS: 5, UserMS: 4, SysMS: 1, MaxRSSKB: 7, Processors: 2, Started: 1, Ended: 6}
-	g.Step = jjm.Step{Prepared: true, Cluster: "c", Clusters: []string{"c", "d"}, Splitter: "s", Why: []string{"w"}, Expected: 9, Made: 8, Closed: true, Carry: []byte(`{"next":1}`)}
+	g.Step = jjm.Step{Prepared: true, Cluster: "c", Clusters: []string{"c", "d"}, Places: []jjm.Place{{Storages: []string{"x'y"}, Clusters: []string{"c"}, Known: true}}, Splitter: "s", Why: []string{"w"}, Expected: 9, Made: 8, Closed: true, Carry: []byte(`{"next":1}`)}
 	update(t, s, func(tx *Tx) error { return tx.SaveGrid(g) })
 	same("saved")
 }

@@ -60,6 +60,8 @@ var lies = []struct{ name, sql, want string }{
 	{"cover changed", `UPDATE cover SET last = last + 1 WHERE local = 3`, "owns its part for good"},
 	{"cover deleted", `DELETE FROM cover WHERE local = 3`, "owns its part for good"},
 	{"part changed", `UPDATE local_jobs SET count = 1 WHERE n = 3`, "owns its part for good"},
+	{"place changed", `UPDATE local_jobs SET place = 1 WHERE n = 3`, "its place never changes"},
+	{"place below none", strings.Replace(strings.Replace(insertLocal(1, 4, "event", 9000, 1), "n,", "n, place,", 1), "(1, 4,", "(1, 4, -1,", 1), "CHECK"},
 	{"local job renumbered", `UPDATE local_jobs SET n = 7 WHERE n = 3`, "owns its part for good"},
 	{"empty part", insertLocal(1, 4, "event", 5000, 0), "CHECK"},
 	{"local job deleted", `DELETE FROM local_jobs WHERE grid = 1 AND n = 3`, "a local job is never deleted"},
@@ -106,6 +108,10 @@ var lies = []struct{ name, sql, want string }{
 	{"history of attempts changed", `UPDATE history_attempts SET ended = 1`, "history never changes"},
 	{"history of attempts deleted", `DELETE FROM history_attempts`, "history never changes"},
 	{"open attempt in the history", `INSERT INTO history_attempts VALUES (1, 1, 0, 'jone', 1, 0)`, "CHECK"},
+	{"retracted what has not completed", `INSERT INTO retractions VALUES (1, 3, 1, 'a', 'b')`, "it has not completed"},
+	{"retracted and killed", `INSERT INTO retractions VALUES (1, 0, 1, 'a', 'b'); UPDATE local_jobs SET state = 7 WHERE grid = 1 AND n = 0`, "completed stays completed"},
+	{"recovers what is not over", `INSERT INTO recoveries VALUES (3, 1)`, "is not over"},
+	{"recovers what comes later", `INSERT INTO recoveries VALUES (2, 3)`, "CHECK"},
 	{"text for a number", `UPDATE grid_jobs SET kill = 'yes' WHERE id = 1`, "cannot store TEXT value in INTEGER column"},
 	{"two identities", `INSERT INTO identity VALUES (2, 'aaaa', 0, 1)`, "CHECK"},
 }
@@ -138,6 +144,8 @@ func TestSchema_AcceptsTheTruth(t *testing.T) {
 		`UPDATE grid_jobs SET status = 9 WHERE id = 1`,
 		`UPDATE grid_jobs SET status = 6, tar_bytes = 3 WHERE id = 3`,
 		`UPDATE grid_jobs SET key_held = 0 WHERE id = 1`,
+		`INSERT INTO retractions VALUES (1, 0, 1, 'a', 'b'); UPDATE local_jobs SET state = 6 WHERE grid = 1 AND n = 0`,
+		`INSERT INTO recoveries VALUES (3, 2)`,
 	} {
 		if err := raw(worked(t), sql); err != nil {
 			t.Errorf("%s\ngave %v", sql, err)

@@ -24,10 +24,13 @@ type Dataset struct {
 	Name string `json:"name,omitempty"`
 	// UID is whose it is, the caller's own unless an administrator says another.
 	UID *int `json:"uid,omitempty"`
+	// Container is that in which add makes a dataset that is not there.
+	Container string `json:"container,omitempty"`
 	// Files are those to add, at most MaxFiles in one request.
 	Files []jjm.File `json:"files,omitempty"`
 	// LFNs are the files to mark, at most MaxFiles in one request, State is missing,
-	// lost or broken, and Reason why. DryRun only says what it would do.
+	// lost or broken, or ready to take their marks back, and Reason why. DryRun only
+	// says what it would do.
 	LFNs   []string `json:"lfns,omitempty"`
 	State  string   `json:"state,omitempty"`
 	Reason string   `json:"reason,omitempty"`
@@ -51,23 +54,41 @@ type Datasets struct {
 // MarkedFile is what marking a file came to.
 type MarkedFile struct {
 	LFN string `json:"lfn"`
-	// State is what it is marked as; Before says that it was already.
+	// State is what it is marked as; Before says that it was already. Ready is one
+	// without a mark.
 	State  string `json:"state"`
 	Before bool   `json:"before,omitempty"`
-	// Locals are local jobs, not over yet, that own some of it: they go on.
+	// Locals are local jobs, not over yet, that own some of it: they go on. Those of
+	// Back were not submitted yet, and give it back.
 	Locals []string `json:"locals,omitempty"`
+	Back   []string `json:"back,omitempty"`
+	// Again are the grid jobs that can cut it once more, now that its mark is taken
+	// back; Without are those that do without it, or without some of it.
+	Again   []jjm.GridID `json:"again,omitempty"`
+	Without []jjm.GridID `json:"without,omitempty"`
 }
 
 // DatasetState is a dataset, and who reads it.
 type DatasetState struct {
-	Name    string          `json:"name"`
-	UID     int             `json:"uid"`
-	Created jjm.Time        `json:"created"`
-	Closed  jjm.Time        `json:"closed,omitempty"` // since when; 0 = open
-	Files   int64           `json:"files"`
-	Events  int64           `json:"events"`
-	Bytes   int64           `json:"bytes"`
-	Readers []DatasetReader `json:"readers,omitempty"`
+	Name string `json:"name"`
+	// Container is the one that it is in, "" for none; its own name if it has no
+	// files and stands for a container that a grid job fills.
+	Container string          `json:"container,omitempty"`
+	UID       int             `json:"uid"`
+	Created   jjm.Time        `json:"created"`
+	Closed    jjm.Time        `json:"closed,omitempty"` // since when; 0 = open
+	Files     int64           `json:"files"`
+	Events    int64           `json:"events"`
+	Bytes     int64           `json:"bytes"`
+	Readers   []DatasetReader `json:"readers,omitempty"`
+	// Origins are the datasets of a container of which it has the files.
+	Origins []DatasetOrigin `json:"origins,omitempty"`
+}
+
+// DatasetOrigin is a dataset of which another has so many files.
+type DatasetOrigin struct {
+	Name  string `json:"name"`
+	Files int64  `json:"files"`
 }
 
 // DatasetReader is a grid job that reads a dataset.
@@ -94,6 +115,10 @@ func (d *Dataset) check() error {
 		return jjm.Errorf(jjm.Invalid, "dataset.do %.40q: want add, close, show or mark", d.Do)
 	case d.Do != DatasetAdd && len(d.Files) > 0:
 		return jjm.Errorf(jjm.Invalid, "dataset.files: only add takes files")
+	case d.Do != DatasetAdd && d.Container != "":
+		return jjm.Errorf(jjm.Invalid, "dataset.container: only add takes it")
+	case d.Container != "" && jjm.CheckDatasetName(d.Container) != "":
+		return jjm.Errorf(jjm.Invalid, "dataset.container: %s", jjm.CheckDatasetName(d.Container))
 	case len(d.Files) > MaxFiles:
 		return jjm.Errorf(jjm.Invalid, "dataset.files: %d of them: at most %d in one request", len(d.Files), MaxFiles)
 	}
@@ -122,8 +147,8 @@ func (d *Dataset) checkMark() error {
 		return nil
 	}
 	switch {
-	case !slices.Contains([]string{"missing", "lost", "broken"}, d.State):
-		return jjm.Errorf(jjm.Invalid, "dataset.state %.40q: want missing, lost or broken", d.State)
+	case !slices.Contains([]string{"missing", "lost", "broken", "ready"}, d.State):
+		return jjm.Errorf(jjm.Invalid, "dataset.state %.40q: want missing, lost or broken, or ready to take a mark back", d.State)
 	case len(d.LFNs) == 0 || len(d.LFNs) > MaxFiles:
 		return jjm.Errorf(jjm.Invalid, "dataset.lfns: %d of them: want 1 to %d in one request", len(d.LFNs), MaxFiles)
 	case d.Reason == "" && !d.DryRun:

@@ -30,7 +30,7 @@ const (
 func Verbs() []string {
 	return []string{VerbPing, VerbSubmit, VerbLookup, VerbKill, VerbRelease, VerbStatus, VerbList, VerbWait,
 		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan, VerbRenew,
-		VerbAdvertise, VerbDataset, VerbVerify}
+		VerbAdvertise, VerbDataset, VerbVerify, VerbRetract}
 }
 
 // DecodeRequest reads a request line and checks its form: UTF-8, one JSON
@@ -75,7 +75,7 @@ func decodeError(err error) error {
 // members lists the JSON names a request may hold, at any depth.
 func members() []string {
 	var names []string
-	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order](), reflect.TypeFor[Ban](), reflect.TypeFor[Dataset](), reflect.TypeFor[jjm.File](), reflect.TypeFor[jjm.LumiRange](), reflect.TypeFor[jjm.Credential](), reflect.TypeFor[jjm.Origin]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[Request](), reflect.TypeFor[Submit](), reflect.TypeFor[List](), reflect.TypeFor[Order](), reflect.TypeFor[Ban](), reflect.TypeFor[Dataset](), reflect.TypeFor[Retract](), reflect.TypeFor[jjm.File](), reflect.TypeFor[jjm.LumiRange](), reflect.TypeFor[jjm.Credential](), reflect.TypeFor[jjm.Origin]()} {
 		for f := range t.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !slices.Contains(names, name) {
@@ -131,6 +131,11 @@ func (r *Request) check() error {
 			return err
 		}
 	}
+	if r.Verb == VerbRetract {
+		if err := r.Retract.check(); err != nil {
+			return err
+		}
+	}
 	if r.Verb == VerbReset && (r.Cluster == "" || len(r.Cluster) > maxWord) {
 		return jjm.Errorf(jjm.Invalid, "cluster %.40q: want the name of a cluster", r.Cluster)
 	}
@@ -140,14 +145,22 @@ func (r *Request) check() error {
 	if len(r.Path) > maxPath || strings.ContainsRune(r.Path, 0) {
 		return jjm.Errorf(jjm.Invalid, "path: want a query of at most %d bytes without NUL", maxPath)
 	}
-	if len(r.Recovery) > maxPath || !oneLine(r.Recovery) || strings.Contains(r.Recovery, "/") {
-		return jjm.Errorf(jjm.Invalid, "recovery %.80q: want the name of a file, without folders", r.Recovery)
+	if err := checkRecovery("recovery", r.Recovery); err != nil {
+		return err
 	}
 	if r.Verb == VerbCat && !slices.Contains(Files(), r.File) {
 		return jjm.Errorf(jjm.Invalid, "file %.40q: want one of %v", r.File, Files())
 	}
 	if r.Limit < 0 || r.List != nil && r.List.Limit < 0 {
 		return jjm.Errorf(jjm.Invalid, "limit: want 0 (the default) or more")
+	}
+	return nil
+}
+
+// checkRecovery checks the name of a recovery's job file.
+func checkRecovery(field, name string) error {
+	if len(name) > maxPath || !oneLine(name) || strings.Contains(name, "/") {
+		return jjm.Errorf(jjm.Invalid, "%s %.80q: want the name of a file, without folders", field, name)
 	}
 	return nil
 }
@@ -168,7 +181,7 @@ func (r *Request) checkRefs() error {
 		if !r.Orders && len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "history: %d refs: want exactly one id, or orders", len(r.Refs))
 		}
-	case VerbRecord, VerbOutput, VerbCat, VerbLog, VerbRenew, VerbVerify:
+	case VerbRecord, VerbOutput, VerbCat, VerbLog, VerbRenew, VerbVerify, VerbRetract:
 		if len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "%s: %d refs: want exactly one id", r.Verb, len(r.Refs))
 		}

@@ -29,7 +29,7 @@ const MaxRequest = 8 << 20
 type Request struct {
 	Verb        string           `json:"verb"`
 	Submit      *Submit          `json:"submit,omitempty"`
-	Refs        []string         `json:"refs,omitempty"` // lookup, kill, release, status, wait, record, output, cat, history, log, verify
+	Refs        []string         `json:"refs,omitempty"` // lookup, kill, release, status, wait, record, output, cat, history, log, verify, retract
 	List        *List            `json:"list,omitempty"`
 	Path        string           `json:"path,omitempty"`        // record: an XPath-like query, "" = whole
 	Partial     bool             `json:"partial,omitempty"`     // output: what there is, of an unfinished job
@@ -43,7 +43,8 @@ type Request struct {
 	Credentials []jjm.Credential `json:"credentials,omitempty"` // renew
 	Now         bool             `json:"now,omitempty"`         // advertise: send at once
 	Dataset     *Dataset         `json:"dataset,omitempty"`     // dataset
-	Recovery    string           `json:"recovery,omitempty"`    // verify: the name of the recovery's job file; "" = none is wanted
+	Retract     *Retract         `json:"retract,omitempty"`
+	Recovery    string           `json:"recovery,omitempty"` // verify: the name of the recovery's job file; "" = none is wanted
 }
 
 // The verbs.
@@ -69,6 +70,7 @@ const (
 	VerbRenew    = "renew"
 	VerbDataset  = "dataset"
 	VerbVerify   = "verify"
+	VerbRetract  = "retract"
 
 	VerbAdvertise = "advertise"
 )
@@ -143,8 +145,12 @@ type Answer struct {
 	// Datasets answers dataset.
 	Datasets *Datasets `json:"datasets,omitempty"`
 	// Renewed answers renew: the kinds that were newer.
-	Renewed []string  `json:"renewed,omitempty"`
-	Verify  *Verified `json:"verify,omitempty"`
+	Renewed []string `json:"renewed,omitempty"`
+	// NotReached, with it, tells of jobs that keep what they have, and why.
+	NotReached []string  `json:"not_reached,omitempty"`
+	Verify     *Verified `json:"verify,omitempty"`
+	// Retracted answers retract.
+	Retracted *Retracted `json:"retracted,omitempty"`
 	// Advertised answers advertise.
 	Advertised *Advertised `json:"advertised,omitempty"`
 	// Notes, with clusters, are what else people should know of the site.
@@ -166,14 +172,40 @@ type Verified struct {
 	// merged once? The verdict above is the worse of both.
 	Merge *cover.Report `json:"merge,omitempty"`
 	// Recovery is the job file that does what is missing, and RecoveryFiles the
-	// list that belongs beside it, under the name FilesOf; "" where nothing is
-	// missing, or there is no list.
+	// list of files that belongs beside it, under the name FilesOf; "" where nothing
+	// is missing, or there is no list.
 	Recovery      string `json:"recovery,omitempty"`
 	RecoveryFiles string `json:"recovery_files,omitempty"`
+	// RecoveryRanges is the list of ranges that belongs beside it, under the name
+	// RangesOf; "" if there is none.
+	RecoveryRanges string `json:"recovery_ranges,omitempty"`
+	// Anew are the local jobs that processed less than they own, and whose parts the
+	// recovery does anew: what they made is not to be used with what it makes.
+	Anew []string `json:"anew,omitempty"`
+	// Recoveries are the grid jobs that do, or did, what this one did not; the
+	// report is of all of them together.
+	Recoveries []Recovery `json:"recoveries,omitempty"`
 }
 
-// FilesOf is the name of the list that belongs beside a recovery's job file.
+// Recovery is a grid job that does what another one did not.
+type Recovery struct {
+	ID     jjm.GridID `json:"id"`
+	Status string     `json:"status"`
+	// Units is how many units it processed of those that the other one had to.
+	Units int64 `json:"units"`
+	// Apart says why it is not counted, "" if it is.
+	Apart string `json:"apart,omitempty"`
+	// Replaces are local jobs of others, which processed less than they own, whose
+	// parts it took over: what they made is not to be used.
+	Replaces []string `json:"replaces,omitempty"`
+}
+
+// FilesOf is the name of the list of files that belongs beside a recovery's job
+// file.
 func FilesOf(recovery string) string { return recovery + ".files.jsonl" }
+
+// RangesOf is the name of the list of ranges.
+func RangesOf(recovery string) string { return recovery + ".ranges" }
 
 // Submitted answers submit.
 type Submitted struct {
@@ -195,6 +227,8 @@ type Plan struct {
 	Splitter string   `json:"splitter"`
 	Jobs     int      `json:"jobs"`
 	Why      []string `json:"why"`
+	// Merge is what can be told of its second step, nil if it has none.
+	Merge *jjm.MergeOutlook `json:"merge,omitempty"`
 	// Parts and Commands show the first local jobs, at most ten.
 	Parts    []jjm.Part `json:"parts,omitempty"`
 	Commands [][]string `json:"commands,omitempty"`
@@ -246,6 +280,10 @@ type Counts struct {
 	GivenBack int `json:"given_back,omitempty"`
 }
 
+// Renewal is what became of newer credentials: the kinds that were newer, and of
+// which jobs that run they do not reach.
+type Renewal struct{ Kinds, NotReached []string }
+
 // Killed answers kill for one reference.
 type Killed struct {
 	Ref string `json:"ref"`
@@ -296,6 +334,8 @@ type Status struct {
 	Why         []string     `json:"why,omitempty"`
 	// Inputs are the datasets that it reads.
 	Inputs []Input `json:"inputs,omitempty"`
+	// Steps are its steps, in order, if it has more than one.
+	Steps []Step `json:"steps,omitempty"`
 	// Trouble tells what of it has been unknown for long, and since when.
 	Trouble []string `json:"trouble,omitempty"`
 	// Holds tells what of it is held, by whom and why; of many kinds those with
@@ -305,6 +345,23 @@ type Status struct {
 	Phases []jjm.Progress `json:"phases,omitempty"`
 	Locals []jjm.LocalJob `json:"locals,omitempty"`
 	Record string         `json:"record,omitempty"` // path of the record's head
+}
+
+// Step is one step of a grid job that has several, and its local jobs.
+type Step struct {
+	// Step is its number, that of its local jobs, and Name what people call it:
+	// process, merge.
+	Step int32  `json:"step"`
+	Name string `json:"name"`
+	// Done of Counts.Expected have done their work. Merging of these wait for their
+	// outputs to be merged, and count as completing meanwhile.
+	Done    int `json:"done"`
+	Merging int `json:"merging,omitempty"`
+	// Closed says that no more will be made, but to do again what failed.
+	Closed bool `json:"closed,omitempty"`
+	// Counts are its local jobs; Expected leaves out those whose work others do
+	// again.
+	Counts Counts `json:"counts"`
 }
 
 // ClusterJob is the part of a grid job that one cluster has or had last.
@@ -357,6 +414,8 @@ type Cluster struct {
 	Cause     string `json:"cause,omitempty"` // why not healthy
 	Guarantee string `json:"guarantee"`
 	Slots     int    `json:"slots"`
+	// Storages are those that its workers can read files from; none = all.
+	Storages []string `json:"storages,omitempty"`
 	// Waiting are not yet handed over; one that may go to several clusters
 	// counts at each.
 	Waiting  int      `json:"waiting"`

@@ -328,7 +328,7 @@ func TestWatch_TellsOfCompleteFilesAndEnds(t *testing.T) {
 	}
 	select {
 	case <-c:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing told of the file")
 	}
 	cancel()

@@ -168,6 +168,7 @@ func (e *encoder) localJob(j *jjm.LocalJob) {
 		e.opt("heldBy", j.Holding.By, &cut)
 		e.time("heldSince", j.Holding.Since)
 	}
+	e.count("step", int(j.Step))
 	e.startDone(path, cut)
 	e.part(path+"/part", &j.Part)
 	e.raw("<message")
@@ -230,7 +231,7 @@ func appendHead(b []byte, h *head.Head, x *extras, lim limits) []byte {
 	e.leaf("reason", "reason", g.Reason, false)
 	e.counts(h)
 	e.clusterJobs(h)
-	e.step(&g.Step)
+	e.steps(h)
 	e.phases(h.Phases)
 	e.output(h)
 	e.origin(g.Origin)
@@ -301,30 +302,6 @@ func (e *encoder) clusterJobs(h *head.Head) {
 		e.leaf(kidPath("clusterjobs", "clusterjob", id), "clusterjob", "", cut)
 	}
 	e.end("clusterjobs", "clusterjobs", "\n    ")
-}
-
-func (e *encoder) step(s *jjm.Step) {
-	const path = "step:0"
-	cut := false
-	e.raw("\n  <step")
-	e.int("n", 0)
-	e.opt("cluster", s.Cluster, &cut)
-	e.opt("splitter", s.Splitter, &cut)
-	e.int("expected", int64(s.Expected))
-	e.int("made", int64(s.Made))
-	e.b = xmltext.Flag(e.b, "closed", s.Closed)
-	e.b = xmltext.Flag(e.b, "prepared", s.Prepared)
-	if len(s.Why) == 0 {
-		e.leaf(path, "step", "", cut)
-		return
-	}
-	why := s.Why[:min(len(s.Why), e.lim.list)]
-	e.startDone(path, cut || len(why) < len(s.Why))
-	for i, w := range why {
-		e.raw("\n    <why")
-		e.leaf(kidPath(path, "why", strconv.Itoa(i)), "why", w, false)
-	}
-	e.end(path, "step", "\n    ")
 }
 
 func (e *encoder) phases(ps []jjm.Progress) {

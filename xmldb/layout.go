@@ -39,9 +39,10 @@ func headLayout() *element {
 			"inputs": {attrs: []string{truncated}, kids: map[string]*element{"dataset": leaf("name", "name", "master", "open",
 				"files", "toBeUsed", "used", "finished", "failed", "events", "eventsUsed")}},
 			"step": {
-				key:   "n",
-				attrs: []string{"n", "cluster", "splitter", "expected", "made", "closed", "prepared", truncated},
-				kids:  map[string]*element{"why": leaf("#")},
+				key: "n",
+				attrs: []string{"n", "cluster", "splitter", "expected", "made", "closed", "prepared", "name", "done", "of", "new",
+					"submitting", "submitted", "running", "completing", "completed", "failed", "killed", "held", "merging", "givenBack", truncated},
+				kids: map[string]*element{"why": leaf("#")},
 			},
 			"phases": {
 				attrs: []string{truncated},
@@ -66,7 +67,7 @@ func shardLayout() *element {
 			key: "id",
 			attrs: []string{"id", "state", "phase", "attempt", "batch", "host", "submitted", "started", "ended",
 				"exit", "tag", "pos", "notBefore", "kill", "early", "lateHandled", "lateUnhandled",
-				"cluster", "waits", "hold", "starts", "said", "at", "heldBy", "heldSince", truncated},
+				"cluster", "waits", "hold", "starts", "said", "at", "heldBy", "heldSince", "step", truncated},
 			kids: map[string]*element{
 				"part":     {attrs: []string{"unit", "first", "count", "serial", truncated}, kids: map[string]*element{"arg": leaf("#")}},
 				"message":  leaf(""),

@@ -27,6 +27,8 @@ type SimConfig struct {
 	TwoPhase bool
 	// NoSharedFS is that of workers which do not see the work area.
 	NoSharedFS bool
+	// RenewsProxies says that it brings newer proxies to jobs.
+	RenewsProxies bool
 	// Idempotent makes a second Submit of a tag give the first one's id; else
 	// it makes a second bulk, as real batch systems do.
 	Idempotent bool
@@ -193,7 +195,7 @@ func (s *Sim) Name() string { return s.c.Name }
 // Capabilities tells what was configured.
 func (s *Sim) Capabilities() adapters.Capabilities {
 	return adapters.Capabilities{
-		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: !s.c.NoSharedFS, Accounting: true,
+		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: !s.c.NoSharedFS, RenewsProxies: s.c.RenewsProxies, Accounting: true,
 		Guarantee: "none: a simulation", Slots: s.c.Slots, Settle: s.c.Settle,
 	}
 }

@@ -33,7 +33,7 @@ func TestConformance_ExampleOfTheDocument(t *testing.T) {
 	}
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
-			Adapter: with(t, bin), Owner: self(t), Dir: t.TempDir(), Parallel: true, Patience: 2 * time.Minute, Jobs: 50, AllExits: true, ReservedExits: asSignals(), NotHere: notTiny(),
+			Adapter: with(t, bin), Owner: self(t), Dir: t.TempDir(), Parallel: true, Patience: 6 * time.Minute, Jobs: 50, AllExits: true, ReservedExits: asSignals(), NotHere: notTiny(),
 			Bin: bin, Commands: []string{"tsub", "tstat", "tdel"}, Submits: "tsub",
 			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return with(t, bin) },
 		}

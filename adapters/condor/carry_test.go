@@ -28,6 +28,7 @@ func TestCarry(t *testing.T) {
 		"what cannot be sent is held, and runs later":  notSent,
 		"what cannot come back is held, and runs once": notBack,
 		"a bulk without files runs":                    nothingCarried,
+		"a newer proxy reaches a job that runs":        renews,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

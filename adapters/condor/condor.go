@@ -64,6 +64,9 @@ type Config struct {
 	// request.project and request.qos; "" refuses such requests.
 	ProjectAttribute string `toml:"project_attribute"`
 	QOSAttribute     string `toml:"qos_attribute"`
+	// DelegatedProxies hands proxies to HTCondor also where it delegates them to
+	// the jobs, instead of copying them.
+	DelegatedProxies bool `toml:"delegated_proxies"`
 	// EventLog is the absolute path of the schedd's EVENT_LOG; "" for none. Its
 	// growth makes jjm list at once.
 	EventLog string `toml:"event_log"`
@@ -221,7 +224,7 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := adapters.Capabilities{
-		MaxBulk: a.config.MaxBulk, MaxQueued: a.found.queued, TwoPhase: true, SharedFS: a.config.SharedFS,
+		MaxBulk: a.config.MaxBulk, MaxQueued: a.found.queued, TwoPhase: true, SharedFS: a.config.SharedFS, RenewsProxies: !a.config.SharedFS && (a.found.copies || a.config.DelegatedProxies),
 		Accounting: a.config.History, Guarantee: guarantee, Slots: a.found.slots,
 		MaxCores: a.config.MaxCores, MaxMemoryMB: a.config.MaxMemoryMB, MaxWalltime: a.config.MaxWalltime.D(),
 		Settle: settle,

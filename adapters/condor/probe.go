@@ -15,10 +15,17 @@ type limits struct {
 	bulk   int // jobs of one submission
 	queued int // jobs of one owner in the queue
 	slots  int // cores in the pool
+	// copies is whether a proxy is copied to jobs rather than delegated.
+	copies bool
 }
 
 // limitNames are settings of the schedd, in the order of limitsOf.
-var limitNames = []string{"MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_PER_OWNER", "MAX_JOBS_SUBMITTED"}
+var limitNames = []string{"MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_PER_OWNER", "MAX_JOBS_SUBMITTED", delegates}
+
+// delegates is the setting that makes a new, limited proxy for each job, instead
+// of a copy. HTCondor 23.9.6 with OpenSSL 3.4 and later cannot: its jobs do not
+// start, and are tried for ever.
+const delegates = "DELEGATE_JOB_GSI_CREDENTIALS"
 
 // Probe asks the schedd for its limits and the collector for the pool's size.
 // Without a collector the schedd still takes jobs, so that the size alone
@@ -46,30 +53,29 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// limitsOf reads one line for each limit: a number, or that it is not defined.
+// limitsOf reads one line for each limit: a number, or that it is not defined; and
+// whether proxies are delegated, which they are unless it says that they are not.
 func limitsOf(text string) (limits, error) {
-	var values []int
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		n, err := strconv.Atoi(line)
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+	if len(lines) != len(limitNames) {
+		return limits{}, fmt.Errorf("%d values for %v: %.200q", len(lines), limitNames, text)
+	}
+	var values [3]int
+	for i := range values {
+		n, err := strconv.Atoi(strings.TrimSpace(lines[i]))
 		switch {
-		case line == "":
-			continue
-		case strings.HasPrefix(line, "Not defined"), err == nil && (n <= 0 || n >= 1<<31-1):
+		case strings.HasPrefix(lines[i], "Not defined"), err == nil && (n <= 0 || n >= 1<<31-1):
 			n = 0
 		case err != nil:
-			return limits{}, fmt.Errorf("%.80q is no limit", line)
+			return limits{}, fmt.Errorf("%.80q is no limit", lines[i])
 		}
-		values = append(values, n)
-	}
-	if len(values) != len(limitNames) {
-		return limits{}, fmt.Errorf("%d values for %v: %.200q", len(values), limitNames, text)
+		values[i] = n
 	}
 	queued := values[1]
 	if all := values[2]; queued == 0 || all > 0 && all < queued {
 		queued = all
 	}
-	return limits{bulk: values[0], queued: queued}, nil
+	return limits{bulk: values[0], queued: queued, copies: strings.EqualFold(strings.TrimSpace(lines[3]), "false")}, nil
 }
 
 // countSlots sums the cores of the pool's machines. Dynamic slots are parts of

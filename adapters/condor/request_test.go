@@ -151,18 +151,18 @@ func TestCapabilities_TheScheddsLimitsCount(t *testing.T) {
 
 func TestLimitsOf(t *testing.T) {
 	tests := map[string]limits{
-		"20000\n100000\n2147483647\n":    {bulk: 20000, queued: 100000},
-		"20000\n100000\n5000\n":          {bulk: 20000, queued: 5000},
-		"Not defined\nNot defined\n-1\n": {},
-		"0\n0\n300\n":                    {queued: 300},
-		"2147483647\n2147483647\n 99 \n": {queued: 99},
+		"20000\n100000\n2147483647\ntrue\n":              {bulk: 20000, queued: 100000},
+		"20000\n100000\n5000\nFalse\n":                   {bulk: 20000, queued: 5000, copies: true},
+		"Not defined\nNot defined\n-1\nNot defined: X\n": {},
+		"0\n0\n300\n false \n":                           {queued: 300, copies: true},
+		"2147483647\n2147483647\n 99 \nMaybe\n":          {queued: 99},
 	}
 	for text, want := range tests {
 		if got, err := limitsOf(text); err != nil || got != want {
 			t.Errorf("%q: %+v, error %v, want %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "5\n", "a\nb\nc\n", "1\n2\n3\n4\n", "1\n2\nError\n"} {
+	for _, text := range []string{"", "5\n", "a\nb\nc\ntrue\n", "1\n2\n3\n", "1\n2\n3\n4\n5\n", "1\n2\nError\ntrue\n"} {
 		if got, err := limitsOf(text); err == nil {
 			t.Errorf("%q: %+v", text, got)
 		}
@@ -170,8 +170,8 @@ func TestLimitsOf(t *testing.T) {
 }
 
 func FuzzLimitsOf(f *testing.F) {
-	f.Add("20000\n100000\n2147483647\n")
-	f.Add("Not defined\n1\n-1\n")
+	f.Add("20000\n100000\n2147483647\ntrue\n")
+	f.Add("Not defined\n1\n-1\nFalse\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if got, err := limitsOf(text); err == nil && (got.bulk < 0 || got.queued < 0) {
 			t.Errorf("%q: %+v", text, got)

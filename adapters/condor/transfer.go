@@ -25,6 +25,9 @@ func transferLines(t *adapters.Transfer) []string {
 	if len(t.In) > 0 {
 		out = append(out, "transfer_input_files = "+strings.Join(t.In, ","))
 	}
+	if t.Proxy != "" {
+		out = append(out, "x509userproxy = "+t.Proxy) // the shadow brings a newer one to the job that runs
+	}
 	if t.Out == "" {
 		// Without the line all new files would come back, to initialdir.
 		return append(out, `transfer_output_files = ""`)
@@ -55,15 +58,26 @@ var outName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 // have no way to quote a separator.
 func checkTransfer(t adapters.Transfer) error {
 	seen := map[string]bool{}
-	for _, path := range t.In {
+	bring := func(field, path string) error {
 		if problem := oddPath(path); problem != "" {
-			return jjm.Errorf(jjm.Invalid, "transfer.in %.200q: %s", path, problem)
+			return jjm.Errorf(jjm.Invalid, "transfer.%s %.200q: %s", field, path, problem)
 		}
 		name := filepath.Base(path)
 		if seen[name] || name == t.Out {
-			return jjm.Errorf(jjm.Invalid, "transfer.in %.200q: the job's folder has another %q already", path, name)
+			return jjm.Errorf(jjm.Invalid, "transfer.%s %.200q: the job's folder has another %q already", field, path, name)
 		}
 		seen[name] = true
+		return nil
+	}
+	for _, path := range t.In {
+		if err := bring("in", path); err != nil {
+			return err
+		}
+	}
+	if t.Proxy != "" {
+		if err := bring("proxy", t.Proxy); err != nil {
+			return err
+		}
 	}
 	switch {
 	case t.Out == "" && t.Back == "":

@@ -26,6 +26,8 @@ func TestTransferLines(t *testing.T) {
 			"transfer_input_files = /area/bin/jjm-wrapper,/area/bulks/t/box.tar,/area/packages/0a1b",
 			"transfer_output_files = parcel.tar",
 			`transfer_output_remaps = "parcel.tar=/area/bulks/t/back/$(Process)"`}},
+		"a proxy": {&adapters.Transfer{Proxy: "/area/credentials/g/proxy"}, []string{
+			"should_transfer_files = YES", "when_to_transfer_output = ON_EXIT", "x509userproxy = /area/credentials/g/proxy", `transfer_output_files = ""`}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,9 +43,10 @@ func TestCheckTransfer_NamesTheField(t *testing.T) {
 		"/a`b", "/a$(b)", `/a\b`, "/a*", "/a?", "/a[0]", "/a{0}", "/a\x00b", "/a\xffb", "/a\u00a0b"}
 	for _, path := range odd {
 		for field, change := range map[string]func(x *adapters.Transfer){
-			"transfer.in":   func(x *adapters.Transfer) { x.In[1] = path },
-			"transfer.back": func(x *adapters.Transfer) { x.Back = path },
-			"transfer.out":  func(x *adapters.Transfer) { x.Out = path },
+			"transfer.in":    func(x *adapters.Transfer) { x.In[1] = path },
+			"transfer.back":  func(x *adapters.Transfer) { x.Back = path },
+			"transfer.out":   func(x *adapters.Transfer) { x.Out = path },
+			"transfer.proxy": func(x *adapters.Transfer) { x.Proxy = path + " " },
 		} {
 			x := carried()
 			change(x)
@@ -51,6 +54,11 @@ func TestCheckTransfer_NamesTheField(t *testing.T) {
 				t.Errorf("%s %q: error %v", field, path, err)
 			}
 		}
+	}
+	x := carried()
+	x.Proxy = "/elsewhere/box.tar"
+	if err := checkTransfer(*x); jjm.KindOf(err) != jjm.Invalid || !strings.HasPrefix(err.Error(), "transfer.proxy") {
+		t.Errorf("a proxy in the place of another file: %v", err)
 	}
 	for name, in := range map[string][]string{"twice": {"/a/x", "/b/x"}, "as what comes back": {"/a/parcel.tar"}} {
 		x := carried()

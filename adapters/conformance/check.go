@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -91,6 +92,9 @@ func newSuite(t TB, system System) *suite {
 		s.Pause = commandPause
 	}
 	s.Pause = cmp.Or(s.Pause, defaultPause)
+	ctx, end := context.WithTimeout(t.Context(), max(4*s.Patience, answerTime))
+	t.Cleanup(end)
+	s.ctx = ctx
 	return s
 }
 
@@ -112,7 +116,7 @@ func (s *suite) lacking(c Check) string {
 func (s *suite) refute(c Check, reason string) {
 	s.Helper()
 	p := &probation{ctx: s.Context(), name: c.Name, hasty: true}
-	inner := &suite{TB: p, System: s.System, began: s.began}
+	inner := &suite{TB: p, System: s.System, began: s.began, ctx: s.ctx}
 	p.guard(func() { c.test(inner) })
 	p.clean()
 	s.made = append(s.made, inner.made...) // for the sweep

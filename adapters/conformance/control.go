@@ -44,7 +44,7 @@ func (s *suite) cancelWaiting() {
 func (s *suite) cancelRunning() {
 	// Neither the child nor one that ignores TERM may be left. If they are they
 	// end with the check's folder, or after a minute.
-	b := s.shell(1, `trap '' TERM; (i=0; while [ $i -lt 3000 ] && echo x >> beats; do i=$((i+1)); sleep 0.02; done) & echo up > up; wait`)
+	b := s.shell(1, `trap '' TERM; (i=0; while [ $i -lt 600 ] && echo x >> beats; do i=$((i+1)); sleep 0.1; done) & echo up > up; wait`)
 	r := s.submit(b)
 	s.file("up")
 	s.until("running", b.Tag, 1, running)
@@ -55,7 +55,7 @@ func (s *suite) cancelRunning() {
 	}
 	s.control(adapters.Cancel, refs(b, r)...)
 	first := s.file("beats")
-	time.Sleep(200 * time.Millisecond) // ten beats
+	time.Sleep(500 * time.Millisecond) // five beats
 	if now := s.file("beats"); now != first {
 		s.Errorf("a process of the cancelled job still runs")
 	}
@@ -73,7 +73,7 @@ func (s *suite) cancelEnded() {
 }
 
 func (s *suite) cancelOne() {
-	b := s.shell(3, `[ $JJM_INDEX = 1 ] && exec sleep 60; exit 0`)
+	b := s.shell(3, `[ $JJM_INDEX = 1 ] && exec sleep 600; exit 0`)
 	r := s.submit(b)
 	s.control(adapters.Cancel, refs(b, r)[1])
 	s.until("over", b.Tag, 2, func(r jjm.Report) bool { return r.Index != 1 && ended(r) })
@@ -85,7 +85,7 @@ func (s *suite) cancelOne() {
 }
 
 func (s *suite) cancelTogether() {
-	b := s.shell(2, "exec sleep 60")
+	b := s.shell(2, "exec sleep 600")
 	r := s.submit(b)
 	var all sync.WaitGroup
 	for range 2 {
@@ -110,7 +110,7 @@ func (s *suite) cancelTogether() {
 }
 
 func (s *suite) thousand() {
-	b := s.shell(s.fit(200), "exec sleep 60")
+	b := s.shell(s.fit(200), "exec sleep 600")
 	jobs := refs(b, s.deposit(b))
 	for i := len(jobs); i < 1000; i++ {
 		jobs = append(jobs, adapters.Ref{Tag: s.newTag(), ID: fmt.Sprint(987654000 + i), Index: int32(i % 7)})

@@ -73,7 +73,7 @@ func (s *suite) faulty(f fault) {
 		s.accounted(r)
 		was = &r
 	}
-	b := s.shell(s.fit(3), "exec sleep 60")
+	b := s.shell(s.fit(3), "exec sleep 600")
 	receipt := s.deposit(b)
 	truth := s.until("listed", b.Tag, b.N, jobLives)
 	sh, sub := s.before(f), s.before(f, s.others()...)
@@ -200,7 +200,7 @@ func (s *suite) others() []string {
 
 // faultySubmit submits while the command that submits is faulty.
 func (s *suite) faultySubmit(f fault, bad adapters.Adapter, sh shims) {
-	b := s.shell(1, "exec sleep 60")
+	b := s.shell(1, "exec sleep 600")
 	ctx, cancel := s.limited(f)
 	defer cancel()
 	r, err := bad.Submit(ctx, b)
@@ -307,7 +307,7 @@ func (s *suite) cheap() {
 	}
 	list := func() error { _, err := a.List(s.Context(), s.Owner, s.began); return err }
 	count("the first listing", 6, list)
-	b := s.shell(s.fit(200), "exec sleep 60")
+	b := s.shell(s.fit(200), "exec sleep 600")
 	s.made = append(s.made, b.Tag)
 	var r adapters.Receipt
 	count("submit", 3, func() (err error) { r, err = a.Submit(s.Context(), b); return err })

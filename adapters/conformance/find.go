@@ -95,7 +95,7 @@ func (s *suite) findMany() {
 }
 
 func (s *suite) doubled() {
-	b := s.shell(1, "exec sleep 60")
+	b := s.shell(1, "exec sleep 600")
 	r1 := s.deposit(b)
 	r2 := s.deposit(b)
 	if r1.ID == r2.ID { // idempotent
@@ -158,7 +158,7 @@ func (s *suite) strangers(jobs []adapters.Ref) {
 }
 
 func (s *suite) recycled() {
-	b := s.shell(1, "while [ ! -e go ]; do sleep 0.1; done")
+	b := s.shell(1, "while [ ! -e go ]; do sleep 0.3; done")
 	r := s.submit(b)
 	is := s.until("running", b.Tag, 1, running)[0]
 	s.strangers([]adapters.Ref{

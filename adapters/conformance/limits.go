@@ -186,7 +186,7 @@ func (s *suite) notThere(tag jjm.Tag) {
 func noOther(s *suite) string { return unless(s.Other != nil, "the test has no second owner") }
 
 func (s *suite) owners() {
-	b := s.shell(1, "sleep 60")
+	b := s.shell(1, "sleep 600")
 	mine := s.submit(b)
 	s.until("running", b.Tag, 1, running)
 	l, err := s.Adapter.List(s.Context(), *s.Other, s.began)

@@ -27,7 +27,7 @@ func listingChecks() []Check {
 
 func (s *suite) listing() {
 	before := jjm.At(time.Now().Add(-2 * time.Second))
-	b := s.shell(1, `i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; while [ ! -e go ]; do sleep 0.05; done`)
+	b := s.shell(1, `i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; while [ ! -e go ]; do sleep 0.2; done`)
 	s.submit(b)
 	first := s.list(b.Tag)
 	if r, ok := first[0]; ok && (r.ID == "" || r.State == jjm.BatchUnknown) {

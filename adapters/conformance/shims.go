@@ -47,8 +47,8 @@ const half = `out=$("$real" "$@"; echo x); printf %s "$out" | head -c $((${#out}
 // faults are the ways to go wrong, by name.
 func faults() map[string]fault {
 	return map[string]fault{
-		"hangs":      {body: `sleep 30 & echo "sleep $!" >>"$pids"; wait $!`, hangs: true},
-		"hangs late": {body: `"$real" "$@" >/dev/null 2>&1; echo "acted 0" >>"$pids"; sleep 30 & echo "sleep $!" >>"$pids"; wait $!`, acts: true, hangs: true},
+		"hangs":      {body: `sleep 300 & echo "sleep $!" >>"$pids"; wait $!`, hangs: true},
+		"hangs late": {body: `"$real" "$@" >/dev/null 2>&1; echo "acted 0" >>"$pids"; sleep 300 & echo "sleep $!" >>"$pids"; wait $!`, acts: true, hangs: true},
 		"banner out": {body: `echo 'Welcome to the cluster. 7 nodes are down on Monday.'; exec "$real" "$@"`, acts: true},
 		"banner err": {body: `echo 'WARNING: 3 daemons are being upgraded' >&2; exec "$real" "$@"`, acts: true},
 		"garbage":    {body: `printf 'x7\001\377 <no> {"an": answer\n\n42 |'`, pretends: true},

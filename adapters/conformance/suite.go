@@ -19,7 +19,12 @@ type suite struct {
 	System
 	began time.Time
 	made  []jjm.Tag
+	ctx   context.Context
 }
+
+// Context bounds every command of the check: on a busy machine one may take as
+// long as all that the check waits for.
+func (s *suite) Context() context.Context { return s.ctx }
 
 // start runs the adapter if it wants to be, lets it probe, and cancels what is
 // left at the end.

@@ -97,7 +97,7 @@ func (d daemon) act(ctx context.Context, a *local.Adapter) error {
 			return err
 		}
 	}
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		l, err := a.List(ctx, self(), time.Time{})
 		if err != nil {
 			return err

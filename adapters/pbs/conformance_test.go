@@ -40,7 +40,7 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 	s := adaptertest.System{
 		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true, AllExits: true,
 		Other:    &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
-		Walltime: time.Second, MemoryMB: 48, Patience: 2 * time.Minute, // on a busy machine
+		Walltime: time.Second, MemoryMB: 48, Patience: 6 * time.Minute, // on a busy machine
 		Bin: b.bin, Commands: commandNames, Submits: "qsub",
 		WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter {
 			return b.adapter(func(c *Config) { c.Bin, c.Dialect = bin, b.env["FAKEPBS_DIALECT"] })
@@ -73,7 +73,7 @@ func onReal(t *testing.T) adaptertest.System {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	on := func(bin string) *Adapter { return makeAdapter(t, func(c *Config) { c.Bin = bin }) }
 	return adaptertest.System{
-		Adapter: on(bin), Owner: self(t), Dir: dir, Patience: 2 * time.Minute, Parallel: true, AllExits: true,
+		Adapter: on(bin), Owner: self(t), Dir: dir, Patience: 6 * time.Minute, Parallel: true, AllExits: true,
 		NotHere: map[string]string{
 			holdCheck:                               openPBSHold,
 			"the jobs of two owners are kept apart": "the test runs as one account",

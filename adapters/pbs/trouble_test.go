@@ -101,7 +101,7 @@ func (s *site) list(tag jjm.Tag) map[int32]jjm.Report {
 func (s *site) until(what string, tag jjm.Tag, ok func(map[int32]jjm.Report) bool) map[int32]jjm.Report {
 	s.t.Helper()
 	var found map[int32]jjm.Report
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(6 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if found = s.list(tag); ok(found) {
 			return found
 		}
@@ -177,7 +177,7 @@ func TestHold_OpenPBSHoldsWholeArraysOnly(t *testing.T) {
 
 func TestHold_ARunningJobIsNotHeld(t *testing.T) {
 	s := newSite(t)
-	b := s.bulk(1, "exec sleep 60")
+	b := s.bulk(1, "exec sleep 600")
 	refs := members(b, s.submit(b).ID)
 	s.good(adapters.Release, refs...)
 	s.until("running", b.Tag, all(1, jjm.BatchRunning))
@@ -186,7 +186,7 @@ func TestHold_ARunningJobIsNotHeld(t *testing.T) {
 
 func TestCancel_KeepsTheFactsOfEndedMembers(t *testing.T) {
 	s := newSite(t)
-	b := s.bulk(4, `[ $JJM_INDEX = 1 ] && exit 5; exec sleep 60`)
+	b := s.bulk(4, `[ $JJM_INDEX = 1 ] && exit 5; exec sleep 600`)
 	refs := members(b, s.submit(b).ID)
 	s.good(adapters.Release, refs...)
 	s.until("over in part", b.Tag, func(f map[int32]jjm.Report) bool {
@@ -379,7 +379,7 @@ func TestSubmit_RefusalsOfTheServer(t *testing.T) {
 
 func TestList_StrangersDoNoHarm(t *testing.T) {
 	s := newSite(t)
-	b := s.bulk(2, "exec sleep 60")
+	b := s.bulk(2, "exec sleep 600")
 	r := s.submit(b)
 	for _, args := range [][]string{
 		{"-h", "-A", `he "q" \ acct \`}, {"-h", "-N", "12345"}, {"-h", "-N", "1e5"},
@@ -404,7 +404,7 @@ func TestList_StrangersDoNoHarm(t *testing.T) {
 
 func TestCancel_WaitsForANodeThatIsDown(t *testing.T) {
 	s := newSite(t)
-	b := s.bulk(1, "exec sleep 60")
+	b := s.bulk(1, "exec sleep 600")
 	refs := members(b, s.submit(b).ID)
 	s.good(adapters.Release, refs...)
 	s.until("running", b.Tag, all(1, jjm.BatchRunning))

@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 		return adaptertest.System{
 			Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
 			// On a machine of two cores that other tests load.
-			Patience: 2 * time.Minute,
+			Patience: 6 * time.Minute,
 			Walltime: 2 * time.Second, Parallel: true, Jobs: 100, AllExits: true,
 			NotHere: map[string]string{
 				"the jobs of two owners are kept apart": "the bed's commands act for one account only",

@@ -14,7 +14,7 @@ import (
 )
 
 // patience bounds what the bed does on a loaded machine.
-const patience = 2 * time.Minute
+const patience = 6 * time.Minute
 
 // patient polls until ok, or gives up.
 func patient(t *testing.T, what string, ok func() bool) {
@@ -208,13 +208,31 @@ func TestBed_AJobInErrorIsHeldWithItsReasonAndReleased(t *testing.T) {
 
 // TestBed_ARescheduledTaskIsListedByAnAdapterThatNeverSawIt covers the XML that
 // is none, which Grid Engine prints until it has cleaned up after the first run.
+// On a busy machine that clean-up may take the second run with it, "failed 21: in
+// recognizing job": then another task is tried.
 func TestBed_ARescheduledTaskIsListedByAnAdapterThatNeverSawIt(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "sge")
+	for range 4 {
+		r := rescheduled(t, bed)
+		if r.State == jjm.BatchAborted && strings.HasPrefix(r.Reason, "failed 21") {
+			continue
+		}
+		if r.State != jjm.BatchEndedFailed || r.Exit != 3 || r.Restarts != 1 {
+			t.Errorf("%+v", r)
+		}
+		return
+	}
+	t.Error("no task was run a second time")
+}
+
+// rescheduled is what becomes of the first of two tasks that is run again. The
+// second one runs all the time: of running ones qstat -j is asked.
+func rescheduled(t *testing.T, bed *testbed.Bed) jjm.Report {
+	t.Helper()
 	a, dir := onBed(t, bed, bed.Bin), bed.Dir(t)
-	// The second task runs all the time: of running ones qstat -j is asked.
 	b := bulkOf(t, bed, dir, 2, `echo x >>runs.$JJM_INDEX; [ -e again ] && exit 3
-		sleep 60`)
+		sleep 600`)
 	receipt, err := a.Submit(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
@@ -230,47 +248,8 @@ func TestBed_ARescheduledTaskIsListedByAnAdapterThatNeverSawIt(t *testing.T) {
 	}
 	bed.Do(t, "reschedule", receipt.ID+".1")
 	patient(t, "over", func() bool { return one(t, onBed(t, bed, bed.Bin), b).State.Ended() })
-	if r := one(t, a, b); r.State != jjm.BatchEndedFailed || r.Exit != 3 || r.Restarts != 1 {
-		t.Errorf("%+v", r)
-	}
 	if _, err := a.Control(t.Context(), b.Owner, adapters.Cancel, refsOf(b, receipt)); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestBed_RequestsAreTaken submits what a request can hold.
-func TestBed_RequestsAreTaken(t *testing.T) {
-	t.Parallel()
-	bed := testbed.Start(t, "sge")
-	a, dir := onBed(t, bed, bed.Bin, func(c *Config) { c.AllowDirectives = true }), bed.Dir(t)
-	if err := a.Probe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b := bulkOf(t, bed, dir, 1, `echo "$NSLOTS" >slots`)
-	b.Argv = append(b.Argv, "sh", "a line\n#$ -q nowhere\n") // no option, though qsub reads such lines
-	b.Request = jjm.Request{
-		Cores: 2, MemoryMB: 4000, Walltime: jjm.Duration(time.Minute), Queue: "all.q", GPUs: 1, Account: "cms", Project: "physics",
-		Directives: "-p -1\n-l arch=lx-amd64",
-	}
-	receipt, err := a.Submit(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	release(t, a, b, receipt)
-	patient(t, "over", func() bool { return one(t, a, b).State.Ended() })
-	if r := one(t, a, b); r.State != jjm.BatchEndedOK {
-		t.Errorf("%+v", r)
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, "slots")); string(text) != "2\n" {
-		t.Errorf("it had %q slots, error %v", text, err)
-	}
-	for field, change := range map[string]func(*jjm.Request){
-		"project": func(r *jjm.Request) { r.Project = "nosuch" },
-		"queue":   func(r *jjm.Request) { r.Queue = "nosuch" },
-	} {
-		b := bulkOf(t, bed, dir, 1, "exit 0")
-		change(&b.Request)
-		_, err := a.Submit(t.Context(), b)
-		wantKind(t, "submit with an unknown "+field, err, jjm.Invalid)
-	}
+	return one(t, a, b)
 }

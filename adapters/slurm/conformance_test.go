@@ -30,7 +30,7 @@ func open(t adaptertest.TB, bed *testbed.Bed, change func(*slurm.Config)) *slurm
 
 func probed(t *testing.T, a *slurm.Adapter) *slurm.Adapter {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	if err := a.Probe(ctx); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func mustAdmin(t adaptertest.TB, bed *testbed.Bed, args ...string) {
 func system(t *testing.T, bed *testbed.Bed, a *slurm.Adapter, change func(*slurm.Config)) adaptertest.System {
 	return adaptertest.System{
 		Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
-		Patience: time.Minute, Parallel: true, Jobs: 100, MemoryMB: 50, NoOOM: true,
+		Patience: 4 * time.Minute, Parallel: true, Jobs: 100, MemoryMB: 50, NoOOM: true,
 		Requeue: func(t adaptertest.TB, id string) {
 			mustAdmin(t, bed, "update", "JobId="+id, "Requeue=1")
 			mustAdmin(t, bed, "requeue", id)
@@ -87,7 +87,7 @@ func system(t *testing.T, bed *testbed.Bed, a *slurm.Adapter, change func(*slurm
 // nodeUp waits until a node takes jobs again. It may come back by itself.
 func nodeUp(t adaptertest.TB, bed *testbed.Bed, host string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		out := admin(t, bed, "-o", "show", "node", host)
 		if strings.Contains(string(out.Stdout), "State=IDLE ") {
 			return

@@ -90,7 +90,7 @@ func present(t *testing.T, a *slurm.Adapter, b adapters.Bulk) adapters.Found {
 	t.Helper()
 	var found []adapters.Found
 	var err error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		found, err = a.Find(t.Context(), b.Owner, []jjm.Tag{b.Tag})
 		if err == nil && found[0].Presence == adapters.Present {
 			return found[0]
@@ -173,7 +173,7 @@ func recycled(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	bed.Do(t, "stop", "slurmctld")
 	copied(t, state, before)
 	bed.Do(t, "start", "slurmctld")
-	lost, other := bulk(t, bed, 1, "sleep 60"), bulk(t, bed, 1, "sleep 60")
+	lost, other := bulk(t, bed, 1, "sleep 600"), bulk(t, bed, 1, "sleep 600")
 	lost.Request.Queue, other.Request.Queue = "closed", "closed" // takes jobs and runs none
 	was := submit(t, a, lost)
 	bed.Do(t, "kill", "slurmctld")
@@ -217,7 +217,7 @@ func copied(t *testing.T, from, to string) {
 // outOfArray cancels some jobs that wait inside their array. Slurm itself
 // forgets them at once.
 func outOfArray(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
-	b := bulk(t, bed, 6, "sleep 60")
+	b := bulk(t, bed, 6, "sleep 600")
 	b.Request.Queue = "closed" // takes jobs and runs none
 	r := submit(t, a, b)
 	refs := []adapters.Ref{{Tag: b.Tag, ID: r.ID, Index: 1}, {Tag: b.Tag, ID: r.ID + "_4", Index: -1}}

@@ -46,7 +46,9 @@ type token struct {
 const tokenLife = time.Hour
 
 func newRestClient(c Config, fetch func(context.Context, jjm.Owner) (string, error)) *restClient {
-	transport := &http.Transport{MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, DisableCompression: true}
+	// A connection that slurmrestd closes while a submission goes out on it again
+	// would leave that submission in doubt: each has one of its own.
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	base := strings.TrimSuffix(c.Rest, "/")
 	socket, isUnix := strings.CutPrefix(c.Rest, "unix:")
 	if isUnix {

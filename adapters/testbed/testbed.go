@@ -38,6 +38,9 @@ type Bed struct {
 // startTime bounds the start of a bed, its installation included.
 const startTime = 8 * time.Minute
 
+// statusTime bounds what a bed says of itself; one that is frozen says nothing.
+const statusTime = 30 * time.Second
+
 // Start brings up a bed - "slurm", "condor", "sge" - unless it is up, and
 // leaves it up. Other tests may use it at the same time, but none that
 // disturbs it, until the end of t. A bed that nobody uses is emptied of jobs
@@ -45,7 +48,8 @@ const startTime = 8 * time.Minute
 func Start(t testing.TB, name string) *Bed { return start(t, name, false) }
 
 // StartAlone is Start for a test that disturbs the batch system: it waits until
-// no other test uses it, and keeps others out until the end of t. Its Do tells
+// no other test uses it, and keeps others out until the end of t. Of HTCondor
+// there is a second pool for such tests, "condor2". Its Do tells
 // the bed's script so. A test, its parents included, calls one of the two at
 // most once.
 func StartAlone(t testing.TB, name string) *Bed { return start(t, name, true) }
@@ -76,6 +80,11 @@ func (b *Bed) enter(t testing.TB, name string, alone bool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Leave() })
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the bed %s at the end of this failed test:\n%s", name, b.status())
+		}
+	})
 	b.hold = h
 	b.Do(t, "up")
 	if h.Alone && !alone {
@@ -83,6 +92,15 @@ func (b *Bed) enter(t testing.TB, name string, alone bool) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// status is what the bed's script says of its daemons and jobs, whatever it says.
+func (b *Bed) status() string {
+	out, err := run.Run(context.Background(), run.Cmd{Argv: []string{b.script, "status"}, Env: os.Environ(), Deadline: statusTime})
+	if err != nil {
+		return err.Error()
+	}
+	return string(out.Stdout) + string(out.Stderr)
 }
 
 // Do runs the bed's script with the arguments and gives what it printed. The

@@ -29,7 +29,7 @@ func beds() []broken {
 	return []broken{
 		{"slurm", [][]string{{"kill", "slurmdbd"}, {"freeze", "slurmctld"}, {"kill", "n2"}},
 			func(job string) []string { return []string{"sbatch", "--output=/dev/null", job} }},
-		{"condor", [][]string{{"freeze", "schedd"}, {"kill", "negotiator"}},
+		{"condor2", [][]string{{"freeze", "schedd"}, {"kill", "negotiator"}},
 			func(job string) []string { return []string{"condor_submit", job + ".sub"} }},
 		{"sge", [][]string{{"kill", "execd"}, {"freeze", "qmaster"}},
 			func(job string) []string { return []string{"qsub", "-o", "/dev/null", "-j", "y", job} }},
@@ -187,7 +187,7 @@ func over(pid int) bool {
 
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		err := try()
 		if err == nil {
 			return

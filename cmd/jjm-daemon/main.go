@@ -1,4 +1,4 @@
-// Jjm-daemon is what "jjm serve", "jjm config check", "jjm clusters test" and
+// Command jjm-daemon is what "jjm serve", "jjm config check", "jjm clusters test" and
 // "jjm split" become.
 //
 // It is a program of its own because the jjm command is exec'ed thousands of

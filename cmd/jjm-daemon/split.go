@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"jjm"
@@ -15,6 +16,7 @@ import (
 	"jjm/handlers"
 	"jjm/handlers/all"
 	"jjm/jobfile"
+	"jjm/plan"
 	"jjm/split"
 )
 
@@ -31,7 +33,10 @@ type splitJob struct {
 // Help is the rest of its help.
 func (splitJob) Help() string {
 	return `The daemon need not run, and nothing is made. Files are read as this account.
-Without a map of storages, parts may run on every cluster.
+Where the configuration says which storages the clusters can read, the preview
+says where each local job may run. What only the daemon knows is not looked at:
+whether a cluster can give what is requested, files that a dataset has already,
+and the files that outputs of grid jobs were made from.
 
 Exit code 0, or 5 if the job file is wrong.
 
@@ -61,16 +66,27 @@ func (s *splitJob) Run(stdout io.Writer) error {
 	if p.handler, err = all.Registry().Get(doc.Spec.Type); err != nil {
 		return err
 	}
-	problems := append(p.handler.Check(&doc.Spec, site), handlers.Fits(doc.Spec.Type, p.handler.Describe(), &doc.Spec)...)
+	if doc.Spec.Result == "" {
+		doc.Spec.Result = p.handler.Describe().Result
+	}
+	problems := handlers.Examine(p.handler, &doc.Spec, site)
+	if doc.Spec.Merge != nil {
+		_, more := handlers.MergeCutting(&doc.Spec)
+		problems = append(problems, more...)
+	}
 	if len(problems) > 0 {
 		return doc.Locate(problems).Err()
 	}
-	cut, err := p.handler.Split(&doc.Spec, site)
+	cut, err := handlers.SplitBy(p.handler, &doc.Spec, site)
 	if err != nil {
 		return err
 	}
+	readers, problems := among(config.Readers(), &doc.Spec, &cut)
+	if len(problems) > 0 {
+		return doc.Locate(problems).Err()
+	}
 	if p.handler.Describe().Reads {
-		if cut, err = s.files(&doc.Spec, site, cut); err != nil {
+		if cut, err = s.files(&doc.Spec, site, cut, readers); err != nil {
 			return err
 		}
 	}
@@ -78,6 +94,22 @@ func (s *splitJob) Run(stdout io.Writer) error {
 		return err
 	}
 	return p.out.Flush()
+}
+
+// among are the clusters that a job file names, and what is wrong with them, or with
+// the settings of its splitter, on this site.
+func among(site []plan.Reader, spec *jjm.Spec, cut *handlers.Cutting) ([]plan.Reader, jjm.Problems) {
+	names := make([]string, len(site))
+	for i, r := range site {
+		names[i] = r.Name
+	}
+	clusters, problems := plan.Candidates(spec.Clusters, names)
+	problems = append(problems, plan.CheckSiteLists("split.params", &cut.Params, names, clusters)...)
+	if spec.Merge != nil {
+		merge, _ := handlers.MergeCutting(spec) // it was found to be right
+		problems = append(problems, plan.CheckSiteLists("merge.split.params", &merge.Params, names, clusters)...)
+	}
+	return slices.DeleteFunc(slices.Clone(site), func(r plan.Reader) bool { return !slices.Contains(clusters, r.Name) }), problems
 }
 
 // read reads the job file.
@@ -106,8 +138,11 @@ func (s *splitJob) path(path string) string {
 func (s *splitJob) open(path string) (io.ReadCloser, error) { return os.Open(s.path(path)) }
 
 // files adds the files of the datasets to the work, and refuses too many parts.
-func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cutting) (handlers.Cutting, error) {
+func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cutting, readers []plan.Reader) (handlers.Cutting, error) {
 	cut.Work.Closed = true
+	if cut.Splitter == split.WMBSMergeBySize {
+		return cut, jjm.Problems{{Field: "split.by", Text: cut.Splitter + " needs to know which local jobs made the files and how they ended, which is the daemon's knowledge: there is no preview of it"}}.Err()
+	}
 	for i := range spec.Datasets {
 		d := &spec.Datasets[i]
 		files, err := s.filesOf(d)
@@ -121,6 +156,8 @@ func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cuttin
 		}
 		cut.Work.Files, cut.Work.Closed = files, !d.Open && d.Watch == ""
 	}
+	cut.Work.Sites = plan.Sites(readers, &cut.Params, cut.Work.Files)
+	cut.Params = plan.Heeded(cut.Params, readers)
 	whole, problems := site.Cut(cut, "split", "give each part more, or process fewer files")
 	return whole, problems.Err()
 }
@@ -191,6 +228,7 @@ type preview struct {
 	made    int
 	units   int64
 	failed  int
+	outlook *handlers.Outlook // of merges, once there is a part
 }
 
 // print cuts, prints the first parts and counts all.
@@ -235,12 +273,17 @@ func (p *preview) part(part *jjm.Part) error {
 		p.failed++
 	}
 	if p.limit > 0 && n >= p.limit {
+		p.outlook.Add(part)
 		return nil
 	}
 	cmd, err := p.handler.Command(p.spec, &jjm.LocalJob{ID: jjm.LocalID{N: int32(n)}, Part: *part})
 	if err != nil {
 		return err
 	}
+	if p.outlook == nil {
+		p.outlook = handlers.NewOutlook(p.spec, cmd)
+	}
+	p.outlook.Add(part)
 	if p.json {
 		return p.object(shown{n, *part, cmd.Argv})
 	}
@@ -258,6 +301,13 @@ func (p *preview) object(v any) error {
 
 // end prints the sums and what was left.
 func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
+	if p.outlook == nil {
+		p.outlook = handlers.NewOutlook(p.spec, handlers.Command{})
+	}
+	merges, err := p.outlook.Merges(len(p.spec.Datasets) > 0 && !cut.Work.Closed)
+	if err != nil {
+		return err
+	}
 	if p.json {
 		sums := struct {
 			Jobs         int      `json:"jobs"`
@@ -268,7 +318,9 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 			Dropped      int      `json:"dropped"`
 			Waiting      int      `json:"waiting"`
 			WaitsFor     string   `json:"waits_for,omitempty"`
-		}{p.made, p.units, cut.Splitter, cut.Why, p.failed, len(left.Dropped), left.Waiting, left.Why}
+
+			Merge *jjm.MergeOutlook `json:"merge,omitempty"`
+		}{p.made, p.units, cut.Splitter, cut.Why, p.failed, len(left.Dropped), left.Waiting, left.Why, merges}
 		return p.object(sums)
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(p.out, "%s\n", printable(fmt.Sprintf(format, args...))) }
@@ -276,6 +328,9 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 		say("and %d more", n)
 	}
 	say("%s makes %d local jobs: %s", p.spec.Type, p.made, strings.Join(cut.Why, "; "))
+	if merges != nil {
+		say("%s", merges.Text)
+	}
 	if p.failed > 0 {
 		say("%d of them must not be submitted: createfailed", p.failed)
 	}
@@ -317,6 +372,12 @@ func partText(p *jjm.Part) string {
 	}
 	if in.Place != nil && len(in.Place.Storages) > 0 {
 		text += ", at " + strings.Join(in.Place.Storages, " ")
+	}
+	if in.Place != nil && len(in.Place.Clusters) > 0 {
+		text += ", on " + strings.Join(in.Place.Clusters, " ")
+	}
+	if in.More != nil && len(in.More.Parents) > 0 {
+		text += fmt.Sprintf(", reads %d parents along", len(in.More.Parents))
 	}
 	if f := p.Failure(); f != nil {
 		text += fmt.Sprintf(", createfailed %d: %s", f.Code, f.Reason)

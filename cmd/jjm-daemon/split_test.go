@@ -93,6 +93,29 @@ params = { files_per_job = 1 }`, 1)
 	}
 }
 
+// What the outputs will be merged into is told as far as it can be known.
+func TestSplit_TellsOfMerges(t *testing.T) {
+	merge := "result = \"exit\"\noutputs = [\"o\"]\n" + strings.Replace(fmt.Sprintf(reprocess, `from = "raw.csv"`), "lumis_per_job = 3",
+		"lumis_per_job = 3, performance = {sizePerEvent = %s}", 1) + "[merge]\nconcat = true\nfiles = 2\nbytes = 150000\n"
+	for _, c := range []struct{ text, want, json string }{
+		{strings.Replace(merge, "%s", "0.0", 1), "their 3 outputs make up to 3 merges, and at least 2: at most 2 files and 150000 bytes go into one\n", `"outputs":3,"least":2,"most":3,"text"`},
+		{strings.Replace(merge, "%s", "12.0", 1), "; about 2 if they are as large as estimated\n", `"estimated":2,`},
+		{strings.Replace(strings.Replace(merge, "%s", "0.0", 1), `["o"]`, `["*"]`, 1), "how many merges that makes is known once the outputs are", `"merge":{"splitter":"ParentlessMergeBySize","text"`},
+		{strings.Replace(strings.Replace(merge, "%s", "0.0", 1), `from =`, "open = true\nfrom =", 1), "so far make up to 3 merges, and more come", `outputs so far`},
+	} {
+		code, out, errs := splits(t, c.text, map[string]string{"raw.csv": table}, "--limit", "1")
+		if code != exitOK || !strings.Contains(out, c.want) {
+			t.Errorf("exit %d %s\n%s\nwant %q", code, errs, out, c.want)
+		}
+		if _, out, errs = splits(t, c.text, map[string]string{"raw.csv": table}, "--json"); !strings.Contains(out, c.json) {
+			t.Errorf("%s%s\nwant %q", errs, out, c.json)
+		}
+	}
+	if _, out, errs := splits(t, strings.Replace(merge, "%s", "0.0", 1)+"split = { by = \"None\" }\n", map[string]string{"raw.csv": table}); !strings.Contains(errs, "merge.split.by") || out != "" {
+		t.Errorf("%s%s", out, errs)
+	}
+}
+
 func TestSplit_SaysWhatIsWrong(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -113,6 +136,64 @@ func TestSplit_SaysWhatIsWrong(t *testing.T) {
 		code, out, errs := splits(t, c.text, map[string]string{"bad.csv": "lfn,events\na,x\n", "twice.csv": "lfn\na\na\n", "many.csv": "lfn,lumis\na,1:1-4000\n"})
 		if code != c.code || !strings.Contains(errs, c.want) || out != "" {
 			t.Errorf("%s: exit %d, want %d\n%s%s\nwant %q", c.name, code, c.code, out, errs, c.want)
+		}
+	}
+}
+
+// twoClusters is a configuration of two clusters, one of which reads storage "here" alone.
+const twoClusters = `state = "/nowhere"
+[[cluster]]
+name = "near"
+kind = "local"
+storages = ["here"]
+[[cluster]]
+name = "far"
+kind = "local"
+storages = ["there", "here"]
+`
+
+// Where the clusters can read is known from the configuration: the preview says where
+// each local job may run, and which none may.
+func TestSplit_SaysWhereLocalJobsMayRun(t *testing.T) {
+	text := `type = "reprocess"
+clusters = "any"
+[split]
+by = "FileBased"
+params = { files_per_job = 1, include_parents = true }
+[[datasets]]
+name = "raw"
+from = "raw.csv"
+[params]
+command = ["reco", "{files}", "{parents}"]
+`
+	want := `0: file 0 of a, at here, on far near, reads 2 parents along
+   $ reco a p q
+1: file 1 of b, at there, on far
+   $ reco b
+2: file 2 of c, at tape, createfailed 71101: no cluster may run this: the grid job may use none that can read from tape and that the site lists allow
+   $ reco c
+reprocess makes 3 local jobs: cut by FileBased, as the job file says
+1 of them must not be submitted: createfailed
+`
+	files := map[string]string{"raw.csv": "lfn,locations,parents\na,here,p q\nb,there,\nc,tape,\n", "site.toml": twoClusters}
+	code, out, errs := splits(t, text, files, "--config", "DIR/site.toml")
+	if diff := cmp.Diff(want, out); diff != "" || code != exitOK {
+		t.Errorf("exit %d %s\n%s", code, errs, diff)
+	}
+}
+
+// What the daemon refuses the preview refuses too, with the same words.
+func TestSplit_RefusesWhatSubmissionRefuses(t *testing.T) {
+	job := "type = \"reprocess\"\n%s\n[split]\nby = \"%s\"\nparams = { %s }\n[[datasets]]\nname = \"raw\"\nfiles = [{lfn = \"a\"}]\n[params]\ncommand = [\"reco\"]\n"
+	for _, c := range []struct{ clusters, by, params, want string }{
+		{`cluster = "nowhere"`, "FileBased", "", `job.toml:2: cluster: unknown cluster "nowhere": this site has [near far]`},
+		{`cluster = "any"`, "FileBased", `siteWhitelist = ["here"]`, `split.params.siteWhitelist[0]: unknown cluster "here": this site has [near far]`},
+		{``, "FileBased", `siteBlacklist = ["near"]`, `split.params.siteBlacklist: leaves none of the clusters that the grid job may use, near`},
+		{``, "WMBSMergeBySize", ``, `split.by: WMBSMergeBySize needs to know which local jobs made the files`},
+	} {
+		code, out, errs := splits(t, fmt.Sprintf(job, c.clusters, c.by, c.params), map[string]string{"site.toml": twoClusters}, "--config", "DIR/site.toml")
+		if code != exitInvalid || !strings.Contains(errs, c.want) || out != "" {
+			t.Errorf("%s %s: exit %d\n%s%s\nwant %q", c.by, c.params, code, out, errs, c.want)
 		}
 	}
 }

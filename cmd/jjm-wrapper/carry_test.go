@@ -25,7 +25,7 @@ func (s *site) carried(want int, bring func(dir string, box sandbox.Box)) (stder
 	bring(dir, box)
 	cmd := exec.Command("./"+sandbox.WrapperName, "carry", string(testTag))
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nowhere", indexEnv + "=0", batchEnv + "=4711.0"}
+	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "HOME=/nowhere", indexEnv + "=0", batchEnv + "=4711.0"}, s.env...)
 	code, stderr := runCommand(s.t, cmd)
 	if code != want {
 		s.t.Fatalf("wrapper: exit %d, want %d: %s", code, want, stderr)
@@ -83,6 +83,36 @@ func TestCarry_RunsWithoutSeeingTheArea(t *testing.T) {
 	// Again, as after a crash.
 	if again, err := s.area.TakeParcel(testTag, 0, s.as[0].AttemptID(), 0); err != nil || again == nil {
 		t.Errorf("the second time %+v, %v", again, err)
+	}
+}
+
+// A proxy that the batch system brings itself, and brings newer ones of, is the
+// job's instead of the copy in the box; what else the variable names is not.
+func TestCarry_TheProxyThatTheBatchSystemBringsIsTheJobs(t *testing.T) {
+	for _, ours := range []bool{true, false} {
+		s := newSite(t, `cat "$X509_USER_PROXY"; chmod 600 "$X509_USER_PROXY"`)
+		handle := jjm.HandleOf(1, "k")
+		if _, err := s.area.PutCredential(handle, jjm.Credential{Kind: jjm.ProxyKind, Secret: "from the box"}); err != nil {
+			t.Fatal(err)
+		}
+		s.job.Credentials = map[string]string{"X509_USER_PROXY": sandbox.CredentialPath(handle, jjm.ProxyKind)}
+		s.job.Env = map[string]string{"X509_USER_PROXY": "/of/the/user"}
+		want := "from the box"
+		s.carried(exitOK, func(dir string, box sandbox.Box) {
+			s.bringAll(dir, box)
+			file := filepath.Join(t.TempDir(), "proxy")
+			if ours {
+				file, want = filepath.Join(dir, "proxy"), "brought"
+			}
+			if err := os.WriteFile(file, []byte("brought"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.env = []string{"X509_USER_PROXY=" + file}
+		})
+		r, err := s.area.TakeParcel(testTag, 0, s.as[0].AttemptID(), 0)
+		if err != nil || r == nil || r.Exit != 0 || s.file("stdout") != want {
+			t.Errorf("brought: %v; the job saw %q, %+v, %v", ours, s.file("stdout"), r, err)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-// Jjm-wrapper runs one attempt of a local job on a worker: it is the command of
+// Command jjm-wrapper runs one attempt of a local job on a worker: it is the command of
 // every job that jjm submits.
 //
 //	jjm-wrapper run AREA TAG

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,7 @@ func (a *attempt) environment(inherited []string) []string {
 			env[name] = value
 		}
 	}
+	brought := a.brought(env)
 	for _, more := range []map[string]string{a.job.Env, a.assign.Env, a.jobVariables(), a.inputVariables()} {
 		for name, value := range more {
 			env[name] = value
@@ -36,12 +38,37 @@ func (a *attempt) environment(inherited []string) []string {
 	for name, file := range a.job.Credentials {
 		env[name] = filepath.Join(a.area.Root(), file)
 	}
+	maps.Copy(env, brought)
 	list := make([]string, 0, len(env))
 	for name, value := range env {
 		list = append(list, name+"="+value)
 	}
 	slices.Sort(list)
 	return list
+}
+
+// brought gives the credentials, by variable, that the batch system itself has put
+// into the folder where a carried job starts: there it brings newer ones, which the
+// box does not get.
+func (a *attempt) brought(env map[string]string) map[string]string {
+	files := map[string]string{}
+	if filepath.Base(a.area.Root()) != carriedArea {
+		return files
+	}
+	here, err := os.Stat(filepath.Dir(a.area.Root()))
+	if err != nil {
+		return files
+	}
+	for name := range a.job.Credentials {
+		dir, err := os.Stat(filepath.Dir(env[name]))
+		if err != nil || !os.SameFile(here, dir) {
+			continue
+		}
+		if info, err := os.Lstat(env[name]); err == nil && info.Mode().IsRegular() {
+			files[name] = env[name]
+		}
+	}
+	return files
 }
 
 // jobVariables are those that describe the job.

@@ -58,6 +58,7 @@ type site struct {
 	as   []sandbox.Assignment
 
 	inputs []jjm.Input
+	env    []string // more, that a batch system sets for carried jobs
 }
 
 // newSite makes a site whose one attempt runs a shell script.

@@ -12,8 +12,9 @@ import (
 
 // The files beside work/ that tell the application what it is to read.
 const (
-	inputName      = "input.json"
-	inputFilesName = "input.files"
+	inputName       = "input.json"
+	inputFilesName  = "input.files"
+	parentFilesName = "input.parents"
 )
 
 // maxVariable is the longest value of a variable of jjm's own, in bytes: less
@@ -28,8 +29,8 @@ type input struct {
 	*jjm.PartInput
 }
 
-// writeInput writes what a part reads of files: their names one a line, and the
-// whole as JSON. They lie beside work/, where no input of the job can have their
+// writeInput writes what a part reads of files: their names one a line, those of
+// the files to read along, and the whole as JSON. They lie beside work/, where no input of the job can have their
 // names.
 func (a *attempt) writeInput() error {
 	part := &a.assign.Part
@@ -43,11 +44,28 @@ func (a *attempt) writeInput() error {
 	if err := a.writeBeside(inputName, append(text, '\n')); err != nil {
 		return err
 	}
-	list := strings.Join(part.Input.Files, "\n")
-	if list != "" {
-		list += "\n"
+	if parents := parentsOf(part.Input); len(parents) > 0 {
+		if err := a.writeBeside(parentFilesName, lines(parents)); err != nil {
+			return err
+		}
 	}
-	return a.writeBeside(inputFilesName, []byte(list))
+	return a.writeBeside(inputFilesName, lines(part.Input.Files))
+}
+
+// parentsOf are the files to read along.
+func parentsOf(in *jjm.PartInput) []string {
+	if in.More == nil {
+		return nil
+	}
+	return in.More.Parents
+}
+
+// lines writes names one a line.
+func lines(names []string) []byte {
+	if len(names) == 0 {
+		return nil
+	}
+	return []byte(strings.Join(names, "\n") + "\n")
 }
 
 func (a *attempt) writeBeside(name string, text []byte) error {
@@ -75,6 +93,9 @@ func (a *attempt) inputVariables() map[string]string {
 		"JJM_INPUT_FILES": filepath.Join(a.dir, inputFilesName),
 		"JJM_FIRST_EVENT": strconv.FormatInt(events.First, 10),
 		"JJM_EVENTS":      strconv.FormatInt(events.Count, 10),
+	}
+	if len(parentsOf(in)) > 0 {
+		env["JJM_PARENT_FILES"] = filepath.Join(a.dir, parentFilesName)
 	}
 	if text := in.LumiText(); text != "" && len(text) <= maxVariable {
 		env["JJM_LUMIS"] = text

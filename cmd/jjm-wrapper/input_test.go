@@ -42,6 +42,22 @@ func TestInput_WholeFilesHaveNoEnd(t *testing.T) {
 	}
 }
 
+// The files to read along have a list of their own, if there are any.
+func TestInput_ParentsAreListed(t *testing.T) {
+	s := newSite(t, `cat "$JJM_INPUT_FILES" "$JJM_PARENT_FILES"`)
+	s.as[0].Part = jjm.Part{Unit: jjm.UnitFile, Count: 1, Serial: 1, Input: &jjm.PartInput{Files: []string{"a"}, More: &jjm.PartMore{Parents: []string{"p", "/data/q r"}}}}
+	s.run(exitOK)
+	if got := s.file("stdout"); got != "a\np\n/data/q r\n" {
+		t.Errorf("%q", got)
+	}
+	s = newSite(t, `echo "${JJM_PARENT_FILES-none}"`)
+	s.as[0].Part = jjm.Part{Unit: jjm.UnitFile, Count: 1, Serial: 1, Input: &jjm.PartInput{Files: []string{"a"}}}
+	s.run(exitOK)
+	if got := s.file("stdout"); got != "none\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestInput_ManySectionsDoNotStopTheJob: their text is longer than a variable may be.
 func TestInput_ManySectionsDoNotStopTheJob(t *testing.T) {
 	s := newSite(t, `echo "${JJM_LUMIS-none}"`)

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"jjm"
@@ -29,6 +30,7 @@ func clustersCommand() command {
 		name: "clusters", args: "[reset NAME]", max: 2, summary: "The batch systems: well or not, and how busy",
 		detail: "LISTING is how long it takes to ask for all jobs, and how often that is done; COMMANDS is how many " +
 			"commands were run within the last minute, of how many at most. " +
+			"Below it says what a cluster reads, if not all storages. " +
 			"reset NAME closes the circuit breaker of a cluster that did not answer, so that commands are sent at once, " +
 			"not only after the next probe; it is for administrators. " +
 			"test NAME (see jjm clusters test --help) tries out a cluster with real jobs.",
@@ -59,8 +61,24 @@ func (s *clusters) run(c *cli) error {
 	if err := c.clusterTable(a.Clusters); err != nil {
 		return err
 	}
+	if err := c.readsLines(a.Clusters); err != nil {
+		return err
+	}
 	for _, note := range a.Notes {
 		if _, err := fmt.Fprintln(c.out, printable(note)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readsLines say of each cluster what its workers can read, if that is not all.
+func (c *cli) readsLines(all []wire.Cluster) error {
+	for _, cl := range all {
+		if len(cl.Storages) == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(c.out, "%s: reads files at %s\n", printable(cl.Name), printable(strings.Join(cl.Storages, ", "))); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func groups() []group {
 	return []group{
 		{"For gatekeepers", []command{submitCommand(), lookupCommand(), killCommand(), renewCommand()}},
 		{"For people", []command{
-			statusCommand(), listCommand(), waitCommand(), releaseCommand(), outputCommand(), catCommand(), verifyCommand(), splitCommand(),
+			statusCommand(), listCommand(), waitCommand(), releaseCommand(), outputCommand(), catCommand(), verifyCommand(), retractCommand(), splitCommand(),
 			recordCommand(), historyCommand(), logCommand(), jobTypesCommand(), clustersCommand(), datasetCommand(), versionCommand(),
 		}},
 		{"For the site", []command{drainCommand(), pauseCommand(), resumeCommand(), banCommand(), unbanCommand(), bansCommand(), advertiseCommand(), serveCommand(), configCommand()}},

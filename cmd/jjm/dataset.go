@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"jjm"
@@ -20,14 +23,17 @@ type dataset struct {
 	// Reason and Dry go with mark.
 	Reason string
 	Dry    bool
-	Words  []string
+	// Container goes with add.
+	Container string
+	Words     []string
 }
 
 func (d *dataset) flags(fs *flag.FlagSet) {
 	d.place.flags(fs)
 	fs.IntVar(&d.UID, "uid", -1, "For administrators: datasets of the account with this `UID`.")
-	fs.StringVar(&d.Reason, "reason", "", "mark: `WHY` the files cannot be read.")
+	fs.StringVar(&d.Reason, "reason", "", "mark: `WHY` the files cannot be read, or can be again.")
 	fs.BoolVar(&d.Dry, "dry-run", false, "mark: only say what it would do.")
+	fs.StringVar(&d.Container, "container", "", "add: if the dataset is not there, make it in this container, the `NAME` of which job files may read as one.")
 	fs.BoolVar(&d.JSON, "json", false, "One JSON object per line.")
 }
 
@@ -37,10 +43,11 @@ func datasetCommand() command {
 	return command{
 		name: "dataset", args: "DO [NAME [FILE]]", min: 1, max: -1,
 		summary: "Add files to a dataset, close it, mark lost ones, or show some",
-		detail: "DO is add NAME FILE, add NAME - (standard input), close NAME, mark NAME LFN... missing|lost|broken, or show [NAME]. add reads a list of files, JSON lines or, from a FILE that ends in .csv, CSV with a header; a dataset that is not there is made. " +
+		detail: "DO is add NAME FILE, add NAME - (standard input), close NAME, mark NAME LFN... missing|lost|broken|ready, or show [NAME]. add reads a list of files, JSON lines or, from a FILE that ends in .csv, CSV with a header; a dataset that is not there is made. " +
 			"Files that it has already are left as they are. A list with a mistake adds nothing. close says that no more will come: the grid jobs that read it end " +
-			"once all of it is processed. mark says, for good, that files cannot be read: no local job is made for them any more, and the grid jobs that lack them end finished and not done. " +
-			"A local job that owns one goes on, and if it completes, the file was processed all the same. mark needs --reason, and with --dry-run changes nothing; it prints LFN STATE for each file, then the local jobs that own it. add prints NAME and how many files were new, close NAME closed or NAME no-change.",
+			"once all of it is processed. mark says that files cannot be read: no local job is made for them any more, and the grid jobs that lack them end finished and not done. " +
+			"A local job that owns one goes on once it was submitted, and if it completes, the file was processed all the same; before, it gives its files back, and another does the rest of them. mark NAME LFN... ready takes marks back: " +
+			"grid jobs that still cut the dataset process the files; what others lack of them, a recovery does (jjm verify --recovery). mark needs --reason, and with --dry-run changes nothing; it prints LFN STATE for each file, then the local jobs that own it. add prints NAME and how many files were new, close NAME closed or NAME no-change.",
 		example: "jjm dataset add raw files.jsonl",
 		make:    func() verb { return &dataset{} },
 	}
@@ -52,6 +59,8 @@ func (d *dataset) run(c *cli) error {
 		name = d.Words[1]
 	}
 	switch {
+	case d.Container != "" && d.Words[0] != wire.DatasetAdd:
+		return usage("--container goes with add: what a dataset is in is said when it is made")
 	case d.Words[0] == wire.DatasetAdd && len(d.Words) == 3:
 		return d.add(c, name, d.Words[2])
 	case d.Words[0] == wire.DatasetClose && len(d.Words) == 2:
@@ -61,7 +70,7 @@ func (d *dataset) run(c *cli) error {
 	case d.Words[0] == wire.DatasetShow && len(d.Words) < 3:
 		return d.show(c, name)
 	}
-	return usage("want add NAME FILE, add NAME -, close NAME, mark NAME LFN... missing|lost|broken, show or show NAME; see jjm dataset --help")
+	return usage("want add NAME FILE, add NAME -, close NAME, mark NAME LFN... missing|lost|broken|ready, show or show NAME; see jjm dataset --help")
 }
 
 // wish puts a request.
@@ -93,7 +102,7 @@ func (d *dataset) add(c *cli, name, file string) error {
 			bytes += len(catalogue.Line(files[n]))
 			n++
 		}
-		got, err := d.wish(c, wire.Dataset{Do: wire.DatasetAdd, Name: name, Files: files[:n]})
+		got, err := d.wish(c, wire.Dataset{Do: wire.DatasetAdd, Name: name, Container: d.Container, Files: files[:n]})
 		if err != nil {
 			if added > 0 {
 				err = fmt.Errorf("%d files were added before, which does no harm: %w", added, err)
@@ -146,30 +155,58 @@ func (d *dataset) close(c *cli, name string) error {
 	return err
 }
 
-// mark says of files that they cannot be read.
+// mark says of files that they cannot be read, or can be again.
 func (d *dataset) mark(c *cli, name string, lfns []string, state string) error {
 	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: lfns, State: state, Reason: d.Reason, DryRun: d.Dry})
 	if err != nil {
 		return err
 	}
+	lacking := map[jjm.GridID]bool{}
 	for _, m := range got.Marked {
 		if d.JSON {
 			err = c.printJSON(m)
 		} else {
-			text := field(m.LFN) + " " + m.State
-			if m.Before {
-				text += " no-change"
-			}
-			if len(m.Locals) > 0 {
-				text += " owned by " + strings.Join(m.Locals, " ")
-			}
-			_, err = fmt.Fprintln(c.out, text)
+			_, err = fmt.Fprintln(c.out, markedText(&m))
 		}
 		if err != nil {
 			return err
 		}
+		for _, id := range m.Without {
+			lacking[id] = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(lacking)) {
+		c.say("grid job %s does without some of them: once it is over, jjm verify %s --recovery FILE writes a job file that does the rest", id, id)
 	}
 	return nil
+}
+
+// markedText says what marking a file came to.
+func markedText(m *wire.MarkedFile) string {
+	text := field(m.LFN) + " " + m.State
+	if m.Before {
+		text += " no-change"
+	}
+	for _, owners := range []struct {
+		word   string
+		locals []string
+	}{{"owned by", m.Locals}, {"given back by", m.Back}} {
+		if len(owners.locals) > 0 {
+			text += " " + owners.word + " " + strings.Join(owners.locals, " ")
+		}
+	}
+	for _, readers := range []struct {
+		word  string
+		grids []jjm.GridID
+	}{{"again in", m.Again}, {"not in", m.Without}} {
+		for i, id := range readers.grids {
+			if i == 0 {
+				text += " " + readers.word
+			}
+			text += " " + id.String()
+		}
+	}
+	return text
 }
 
 func (d *dataset) show(c *cli, name string) error {
@@ -189,13 +226,13 @@ func (d *dataset) show(c *cli, name string) error {
 		_, err := c.out.WriteString("no datasets\n")
 		return err
 	}
-	rows := [][]string{{"NAME", "UID", "FILES", "EVENTS", "BYTES", "STATE"}}
+	rows := [][]string{{"NAME", "UID", "FILES", "EVENTS", "BYTES", "STATE", "CONTAINER"}}
 	for _, s := range got.Shown {
 		state := "open"
 		if s.Closed != 0 {
 			state = "closed " + clock(s.Closed)
 		}
-		rows = append(rows, []string{s.Name, fmt.Sprint(s.UID), fmt.Sprint(s.Files), fmt.Sprint(s.Events), fmt.Sprint(s.Bytes), state})
+		rows = append(rows, []string{s.Name, fmt.Sprint(s.UID), fmt.Sprint(s.Files), fmt.Sprint(s.Events), fmt.Sprint(s.Bytes), state, cmp.Or(s.Container, "-")})
 	}
 	if err := c.table(rows); err != nil {
 		return err
@@ -203,9 +240,14 @@ func (d *dataset) show(c *cli, name string) error {
 	return c.readers(got.Shown)
 }
 
-// readers tells who reads datasets.
+// readers tells what datasets are made of and who reads them.
 func (c *cli) readers(sets []wire.DatasetState) error {
 	for _, s := range sets {
+		for _, o := range s.Origins {
+			if _, err := fmt.Fprintf(c.out, "has %d files of %s\n", o.Files, o.Name); err != nil {
+				return err
+			}
+		}
 		for _, r := range s.Readers {
 			if _, err := fmt.Fprintf(c.out, "read by %s (%s)%s\n", r.Grid, r.Status, inputText(r.Input)); err != nil {
 				return err

@@ -3,6 +3,8 @@ package main
 import (
 	"flag"
 	"fmt"
+	"slices"
+	"strings"
 
 	"jjm/wire"
 )
@@ -74,5 +76,28 @@ func (c *cli) listTable(all []wire.Status) error {
 			fmt.Sprint(n.Completed), fmt.Sprint(n.Running), fmt.Sprint(n.Failed + n.Killed), s.Type, s.Owner,
 			clock(s.Accepted), s.Name})
 	}
+	if slices.ContainsFunc(all, func(s wire.Status) bool { return len(s.Steps) > 0 }) {
+		column(rows, "STEPS", func(i int) string { return stepsText(all[i].Steps) })
+	}
 	return c.table(rows)
+}
+
+// column puts a column before the last of a table, which may be long.
+func column(rows [][]string, title string, cell func(i int) string) {
+	for i := range rows {
+		text := title
+		if i > 0 {
+			text = cell(i - 1)
+		}
+		rows[i] = slices.Insert(rows[i], len(rows[i])-1, text)
+	}
+}
+
+// stepsText says how far the steps of a grid job are.
+func stepsText(all []wire.Step) string {
+	var texts []string
+	for _, s := range all {
+		texts = append(texts, stepText(s))
+	}
+	return strings.Join(texts, ", ")
 }

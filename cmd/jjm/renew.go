@@ -63,7 +63,7 @@ func (r *renew) take(words []string) { r.ID = words[0] }
 func renewCommand() command {
 	return command{
 		name: "renew", args: "ID", min: 1, max: 1, summary: "Give the jobs of a grid job a newer proxy or token",
-		detail: "The file that the jobs have is replaced, also for those that run. It prints ID renewed KIND, or ID no-change: one that " +
+		detail: "The file that the jobs have is replaced, also for those that run; jobs that it does not reach are told of, with the reason. It prints ID renewed KIND, or ID no-change: one that " +
 			"ends earlier than what the jobs have is not taken. A submission again, with the same key, renews too.",
 		example: "jjm renew 17 --proxy /tmp/x509up_u1000",
 		make:    func() verb { return &renew{} },
@@ -84,6 +84,9 @@ func (r *renew) run(c *cli) error {
 	a, err := r.ask(c, wire.Request{Verb: wire.VerbRenew, Refs: []string{r.ID}, Credentials: given})
 	if err != nil {
 		return err
+	}
+	for _, note := range a.NotReached {
+		c.say("%s", note)
 	}
 	if len(a.Renewed) == 0 {
 		_, err = fmt.Fprintf(c.out, "%s no-change\n", field(r.ID))

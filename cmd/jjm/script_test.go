@@ -89,7 +89,8 @@ func clustersOfBed() []wire.Cluster {
 			Breaker:    &wire.Breaker{State: "open", Since: 1700000010000, Cause: "slurmctld is DOWN", NextProbe: 1700000100000},
 			Accounting: &wire.Breaker{State: "open", Since: 1700000015000, Cause: "sacct: Connection refused", NextProbe: 1700000075000},
 			Trouble:    []string{"3 local jobs have been missing from the listings of farm since 2023-11-14T22:00:00.000Z: 17.1, 17.2, 17.5"}},
-		{Name: "local", Kind: "local", Healthy: true, Guarantee: "exactly once", Slots: 2, Waiting: 5, Running: 2, LastSeen: 1700000060000, Commands: 4},
+		{Name: "local", Kind: "local", Healthy: true, Guarantee: "exactly once", Slots: 2, Waiting: 5, Running: 2, LastSeen: 1700000060000, Commands: 4,
+			Storages: []string{"here", "tape"}},
 	}
 }
 
@@ -173,6 +174,9 @@ func setJob(ts *testscript.TestScript, j *gatetest.Job, key, value string) {
 		for i := range n {
 			j.Locals = append(j.Locals, localOfBed(l.ID, int32(i)))
 		}
+	case key == "steps": // the last local job merges
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(value)), &j.Status.Steps))
+		j.Locals[len(j.Locals)-1].Step = jjm.StepMerge
 	case key == "held":
 		holdOfBed(j, n)
 	case key == "history":

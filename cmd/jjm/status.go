@@ -109,9 +109,9 @@ func (c *cli) printStatus(st wire.Status, ref string) error {
 	case !strings.Contains(ref, "."):
 		return c.printGrid(st)
 	case len(st.Locals) == 1:
-		return c.printLocal(st.Locals[0])
+		return c.printLocal(st.Locals[0], len(st.Steps) > 0)
 	}
-	return c.localTable(st.Locals)
+	return c.localTable(st.Locals, len(st.Steps) > 0)
 }
 
 // originRows tell where a grid job came from.
@@ -154,6 +154,9 @@ func (c *cli) printGrid(st wire.Status) error {
 		{"exit", exitCode}, {"output", l.Tar}, {"record", st.Record},
 		{"handle", string(st.Handle)}, {"used", usageText(l.Usage)},
 	}
+	for i, s := range st.Steps {
+		rows = append(rows, [2]string{[]string{"steps", ""}[min(i, 1)], stepText(s) + stepMore(s)})
+	}
 	rows = append(rows, originRows(st.Origin)...)
 	rows = append(rows, heldRows(st.Holds)...)
 	for i, in := range st.Inputs {
@@ -169,6 +172,29 @@ func (c *cli) printGrid(st wire.Status) error {
 		rows = append(rows, [2]string{[]string{"why", ""}[min(i, 1)], why})
 	}
 	return c.facts(rows)
+}
+
+// stepText says how far a step is.
+func stepText(s wire.Step) string {
+	return fmt.Sprintf("%s %d of %d", s.Name, s.Done, s.Counts.Expected)
+}
+
+// stepMore says what else is to know of a step.
+func stepMore(s wire.Step) string {
+	text := ""
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{s.Merging, "waiting to be merged"}, {s.Counts.Running, "running"}, {s.Counts.Held, "held"}, {s.Counts.Failed, "failed"},
+		{s.Counts.Killed, "killed"}, {s.Counts.GivenBack, "done again by others"}} {
+		if p.n > 0 {
+			text += fmt.Sprintf(", %d %s", p.n, p.word)
+		}
+	}
+	if !s.Closed {
+		text += "; more to come"
+	}
+	return text
 }
 
 // clustersText names the clusters that a grid job may use, best first.
@@ -256,7 +282,8 @@ func phaseText(p jjm.Progress) string {
 	return p.Phase
 }
 
-func (c *cli) printLocal(l jjm.LocalJob) error {
+// printLocal shows a local job; steps says that its grid job has several.
+func (c *cli) printLocal(l jjm.LocalJob, steps bool) error {
 	_, _ = fmt.Fprintf(c.out, "local job %v: %s\n", l.ID, printable(stateText(l)))
 	exitCode := ""
 	if l.Exit >= 0 && l.Ended != 0 {
@@ -266,12 +293,16 @@ func (c *cli) printLocal(l jjm.LocalJob) error {
 	if l.Counters != (jjm.Counters{}) {
 		counters = fmt.Sprintf("%d early, %d late handled, %d late unhandled", l.Counters.Early, l.Counters.LateHandled, l.Counters.LateUnhandled)
 	}
+	step := ""
+	if steps {
+		step = jjm.StepName(l.Step)
+	}
 	held, waits := heldText(l), ""
 	if held == "" {
 		waits = waitsText(l.Waits)
 	}
 	return c.facts([][2]string{
-		{"work", partText(l.Part)}, {"words", strings.Join(l.Part.Args, " ")}, {"attempt", fmt.Sprint(l.Attempt)},
+		{"step", step}, {"work", partText(l.Part)}, {"words", strings.Join(l.Part.Args, " ")}, {"attempt", fmt.Sprint(l.Attempt)},
 		{"failures", counters}, {"retry with", strings.Join(l.RetryArgs, " ")}, {"not before", clock(l.NotBefore)},
 		{"cluster", l.Cluster}, {"batch job", l.BatchID}, {"held by", held}, {"waits for", waits},
 		{"expected start", startsText(l.Waits)}, {"host", l.Host}, {"submitted", clock(l.Submitted)}, {"started", clock(l.Started)},
@@ -286,7 +317,7 @@ func stateText(l jjm.LocalJob) string {
 	return l.State.String() + "/" + string(l.Phase)
 }
 
-func (c *cli) localTable(ls []jjm.LocalJob) error {
+func (c *cli) localTable(ls []jjm.LocalJob, steps bool) error {
 	rows := [][]string{{"ID", "STATE", "ATTEMPT", "CLUSTER", "BATCH JOB", "HOST", "SUBMITTED", "STARTED", "ENDED", "EXIT", "PROGRESS", "MESSAGE"}}
 	for _, l := range ls {
 		exitCode := "-"
@@ -299,6 +330,9 @@ func (c *cli) localTable(ls []jjm.LocalJob) error {
 		}
 		rows = append(rows, []string{l.ID.String(), stateText(l), fmt.Sprint(l.Attempt), l.Cluster, l.BatchID, l.Host, clock(l.Submitted),
 			clock(l.Started), clock(l.Ended), exitCode, phaseText(l.Progress), message})
+	}
+	if steps {
+		column(rows, "STEP", func(i int) string { return jjm.StepName(ls[i].Step) })
 	}
 	return c.table(rows)
 }

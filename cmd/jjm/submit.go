@@ -162,10 +162,16 @@ func (c *cli) printPlan(p *wire.Plan) error {
 	if len(p.Clusters) > 1 {
 		on = "clusters " + strings.Join(p.Clusters, ", ")
 	}
-	_, _ = fmt.Fprintf(c.out, "%s would make %d local jobs on %s, cut by %s:\n",
-		printable(p.Type), p.Jobs, printable(on), printable(p.Splitter))
+	jobs := fmt.Sprintf("%d local jobs", p.Jobs)
+	if p.Jobs == 0 {
+		jobs = "local jobs, whose number is known once their files are,"
+	}
+	_, _ = fmt.Fprintf(c.out, "%s would make %s on %s, cut by %s:\n", printable(p.Type), jobs, printable(on), printable(p.Splitter))
 	for _, why := range p.Why {
 		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(why))
+	}
+	if p.Merge != nil {
+		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(p.Merge.Text))
 	}
 	rows := [][]string{{"LOCAL JOB", "WORK", "COMMAND"}}
 	for i, part := range p.Parts {
@@ -173,7 +179,7 @@ func (c *cli) printPlan(p *wire.Plan) error {
 		if i < len(p.Commands) {
 			words = p.Commands[i]
 		}
-		rows = append(rows, []string{fmt.Sprint(i), partText(part), quoteWords(words)})
+		rows = append(rows, []string{fmt.Sprint(i), partText(part) + whereText(&part), quoteWords(words)})
 	}
 	if len(rows) == 1 {
 		return nil
@@ -192,6 +198,18 @@ func partText(p jjm.Part) string {
 		return fmt.Sprintf("%s %d", p.Unit, p.First)
 	}
 	return fmt.Sprintf("%ss %d-%d", p.Unit, p.First, p.Last())
+}
+
+// whereText says where a part may run, if it is known that not every cluster can
+// read its files, or why it must not be submitted.
+func whereText(p *jjm.Part) string {
+	if f := p.Failure(); f != nil {
+		return fmt.Sprintf(", createfailed %d: %s", f.Code, f.Reason)
+	}
+	if p.Input == nil || p.Input.Place == nil || len(p.Input.Place.Clusters) == 0 {
+		return ""
+	}
+	return ", on " + strings.Join(p.Input.Place.Clusters, " ")
 }
 
 // quoteWords writes a command line as a shell would read it.

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"jjm"
+	"jjm/cover"
 	"jjm/wire"
 )
 
@@ -22,7 +24,7 @@ type verify struct {
 
 func (v *verify) flags(fs *flag.FlagSet) {
 	v.place.flags(fs)
-	fs.StringVar(&v.Recovery, "recovery", "", "If something is missing, write a job file that does exactly that to this `FILE`, which must not exist.")
+	fs.StringVar(&v.Recovery, "recovery", "", "If something is missing, write a job file that does exactly that to this `FILE`, which must not exist; long lists go beside it.")
 	fs.BoolVar(&v.JSON, "json", false, "Answer as one line of JSON.")
 }
 
@@ -32,7 +34,7 @@ func verifyCommand() command {
 	return command{
 		name: "verify", args: "ID", min: 1, max: 1, summary: "Was every event, row, file, section done exactly once?",
 		detail: "It holds what the grid job had to do against the cover ledger, which says what each local job owns, and against how they " +
-			"ended and what their applications say that they processed. Its exit codes are its own: 0 proven, 1 something is missing, " +
+			"ended and what their applications say that they processed. Grid jobs that recover it - their job file, as --recovery writes it, says recovers = ID - are counted with it, and it says what each of them did. Its exit codes are its own: 0 proven, 1 something is missing, " +
 			"2 something is owned or was processed twice, 3 undecidable - not over yet, or the applications do not say how much they " +
 			"processed (docs/JOB-TYPES.md); 8 if the question could not be answered.",
 		example: "jjm verify 17 --recovery missing.json",
@@ -61,7 +63,7 @@ func (v *verify) run(c *cli) error {
 	if a.Verify == nil {
 		return jjm.Errorf(jjm.Internal, "the daemon's answer holds no report")
 	}
-	if err := v.write(a.Verify); err != nil {
+	if err := writeRecovery(v.Recovery, a.Verify.Recovery, a.Verify.RecoveryFiles, a.Verify.RecoveryRanges); err != nil {
 		return &exit{exitInternal, err}
 	}
 	if v.JSON {
@@ -75,17 +77,21 @@ func (v *verify) run(c *cli) error {
 	return err
 }
 
-// write writes the recovery and its list of files; neither may be there.
-func (v *verify) write(a *wire.Verified) error {
-	if a.Recovery == "" || v.Recovery == "" {
+// writeRecovery writes a recovery and its lists, if there is one; none of them may
+// be there.
+func writeRecovery(path, job, files, ranges string) error {
+	if path == "" || job == "" {
 		return nil
 	}
-	if a.RecoveryFiles != "" {
-		if err := writeNew(wire.FilesOf(v.Recovery), a.RecoveryFiles); err != nil {
+	for _, list := range []struct{ path, text string }{{wire.FilesOf(path), files}, {wire.RangesOf(path), ranges}} {
+		if list.text == "" {
+			continue
+		}
+		if err := writeNew(list.path, list.text); err != nil {
 			return err
 		}
 	}
-	return writeNew(v.Recovery, a.Recovery)
+	return writeNew(path, job)
 }
 
 func writeNew(path, text string) error {
@@ -116,27 +122,50 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 		p("  merging: %s: %s; local jobs %d, completed %d\n", m.Verdict, printable(m.Why), m.Jobs, m.Completed)
 		v.Findings = append(v.Findings, m.Findings...)
 	}
+	for i := range v.Recoveries {
+		p("  %s\n", recoveryText(&v.Recoveries[i]))
+	}
 	for _, f := range v.Findings {
-		p("  %-11s %s%s\n", f.Kind, printable(f.Why), localsText(v.ID, f.Locals))
+		p("  %-11s %s%s\n", f.Kind, printable(f.Why), localsText(v.ID, &f))
 	}
 	if v.Recovery != "" {
 		c.say("%s does what is missing: jjm submit %s", recovery, recovery)
 	}
+	if len(v.Anew) > 0 {
+		c.say("%s processed less than they own, and it does their parts anew: do not use what they made", some(v.Anew))
+	}
 	return nil
 }
 
-// localsText names local jobs: " (17.3, 17.4)".
-func localsText(grid jjm.GridID, locals []int32) string {
-	text := ""
-	for i, n := range locals {
-		sep := ", "
-		if i == 0 {
-			sep = " ("
-		}
-		text += sep + jjm.LocalID{Grid: grid, N: n}.String()
+// recoveryText says what a recovery did.
+func recoveryText(r *wire.Recovery) string {
+	if r.Apart != "" {
+		return fmt.Sprintf("grid job %s recovers it, and is not counted: %s", r.ID, printable(r.Apart))
 	}
-	if text != "" {
-		text += ")"
+	text := fmt.Sprintf("grid job %s (%s) recovers it and did %d", r.ID, r.Status, r.Units)
+	if len(r.Replaces) > 0 {
+		text += "; do not use what these made, whose parts it did anew: " + some(r.Replaces)
 	}
 	return text
+}
+
+// some names the first of many.
+func some(names []string) string {
+	const enough = 20
+	if len(names) > enough {
+		return strings.Join(names[:enough], " ") + fmt.Sprintf(" and %d more", len(names)-enough)
+	}
+	return strings.Join(names, " ")
+}
+
+// localsText names the local jobs of a finding: " (17.3, 17.4)".
+func localsText(grid jjm.GridID, f *cover.Finding) string {
+	var names []string
+	for _, n := range f.Locals {
+		names = append(names, jjm.LocalID{Grid: grid, N: n}.String())
+	}
+	if names = append(names, f.Others...); len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
 }

@@ -1,6 +1,7 @@
 package gatetest
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -134,13 +135,18 @@ func (f *Fake) Dataset(ctx context.Context, c gate.Caller, d wire.Dataset) (wire
 	if d.Do != wire.DatasetShow {
 		state := f.sets[d.Name]
 		state.Name, state.UID, state.Files = d.Name, c.UID, state.Files+int64(len(d.Files))
+		state.Container = cmp.Or(state.Container, d.Container)
 		if d.Do == wire.DatasetClose {
 			state.Closed = 1
 		}
 		f.sets[d.Name] = state
 	}
 	for _, lfn := range d.LFNs {
-		out.Marked = append(out.Marked, wire.MarkedFile{LFN: lfn, State: d.State, Locals: []string{"1.0"}})
+		one := wire.MarkedFile{LFN: lfn, State: d.State, Locals: []string{"1.0"}}
+		if d.State == jjm.FileReady.String() {
+			one.Locals, one.Without = nil, []jjm.GridID{1}
+		}
+		out.Marked = append(out.Marked, one)
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.sets)) {
 		if d.Name == "" || d.Name == name {
@@ -151,18 +157,35 @@ func (f *Fake) Dataset(ctx context.Context, c gate.Caller, d wire.Dataset) (wire
 }
 
 // Renew remembers nothing; every credential is newer.
-func (f *Fake) Renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []jjm.Credential) ([]string, error) {
+func (f *Fake) Renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []jjm.Credential) (r wire.Renewal, err error) {
 	if err := f.hook(ctx, wire.VerbRenew); err != nil {
-		return nil, err
+		return r, err
 	}
 	if _, err := f.get(c, id); err != nil {
-		return nil, err
+		return r, err
 	}
-	var kinds []string
 	for _, one := range given {
-		kinds = append(kinds, one.Kind)
+		r.Kinds = append(r.Kinds, one.Kind)
 	}
-	return kinds, nil
+	return r, nil
+}
+
+// Retract says that each output was made by local job 0, and that a recovery is
+// needed.
+func (f *Fake) Retract(ctx context.Context, c gate.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted, error) {
+	if err := f.hook(ctx, wire.VerbRetract); err != nil {
+		return wire.Retracted{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.get(c, id); err != nil {
+		return wire.Retracted{}, err
+	}
+	out := wire.Retracted{ID: id, Locals: []wire.RetractedLocal{{Local: jjm.LocalID{Grid: id}.String(), Outputs: w.Outputs}}, Lost: w.Outputs}
+	if w.Recovery != "" {
+		out.Recovery = "{}\n"
+	}
+	return out, nil
 }
 
 // Verify gives what the test put there.

@@ -28,7 +28,7 @@ func TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing(t *testing.T) {
 		if problems != nil {
 			t.Fatal(problems)
 		}
-		r := cover.NewRecovery(doc.Spec, c.unit, 17, 40, "/home/a")
+		r := cover.NewRecovery(doc.Spec, c.unit, 17, 40, 0, "/home/a")
 		for _, f := range c.missing {
 			f.Kind = cover.Missing
 			if err := r.Add(f); err != nil {
@@ -39,12 +39,12 @@ func TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing(t *testing.T) {
 		for _, f := range doc.Spec.Datasets[0].Files {
 			known[f.LFN] = f
 		}
-		text, _, err := r.JobFile("list", func(lfn string) (jjm.File, error) { return known[lfn], nil })
+		written, err := r.JobFile("list", "ranges", func(lfn string) (jjm.File, error) { return known[lfn], nil })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.want, owns(t, string(text))); diff != "" {
-			t.Errorf("%s (-missing +recovered):\n%s\n%s", c.by, diff, text)
+		if diff := cmp.Diff(c.want, owns(t, string(written.Job))); diff != "" {
+			t.Errorf("%s (-missing +recovered):\n%s\n%s", c.by, diff, written.Job)
 		}
 	}
 }

@@ -15,7 +15,7 @@ type Handler struct{}
 var _ handlers.Handler = Handler{}
 
 type params struct {
-	Command    []string `json:"command" required:"true" help:"the words of the command; may hold {files} {file} {first_event} {events} {last_event} {lumis} {serial} {seed} {job}"`
+	Command    []string `json:"command" required:"true" help:"the words of the command; may hold {files} {file} {first_event} {events} {last_event} {lumis} {parents} {serial} {seed} {job}"`
 	SeedOffset int64    `json:"seed_offset" default:"0" min:"0" max:"9007199244740992" help:"added to the serial of a local job to make {seed}"`
 }
 

@@ -142,6 +142,7 @@ clean() {
 
 # forget wipes the jobs: those of the service and the clients' lists of them.
 forget() {
+	unmount_below "$bed"
 	rm -rf "$bed/control" "$bed/session" "$bed/log" "$bed/tmp"
 	for user in $users; do
 		rm -rf "$(home_of "$user")/.arc"

@@ -21,8 +21,13 @@ host_key=$authority/host/key.pem
 # name_of ACCOUNT is the subject of an account's certificate.
 name_of() { echo "/O=Grid/OU=jjm-testbed/CN=$1"; }
 
-# proxy_of ACCOUNT is the file of its proxy.
+# proxy_of ACCOUNT is the file of its proxy. small_proxy_of is one with a key of
+# 1024 bits, for many jobs: a Globus gatekeeper makes a key as long as the client's
+# for each, and 2048 bits take it 300 ms. OpenSSL takes such keys with weak_keys
+# only, which the scripts of Globus that move files do not get.
 proxy_of() { echo "$authority/users/$1/proxy.pem"; }
+small_proxy_of() { echo "$authority/users/$1/small.pem"; }
+weak_keys=$authority/openssl.cnf # OPENSSL_CONF
 
 # make_authority makes the authority and the host's certificate, unless they are
 # there and good for two days.
@@ -31,6 +36,8 @@ make_authority() {
 	chmod 755 "$authority" "$authority/users"
 	exec 5>"$authority/lock"
 	flock 5
+	printf '%s\n' openssl_conf=all '[all]' ssl_conf=ssl '[ssl]' system_default=default '[default]' CipherString=DEFAULT@SECLEVEL=1 |
+		put "$weak_keys"
 	if ! good_for 172800 "$authority/ca/cert.pem" || ! good_for 172800 "$host_cert"; then
 		rm -rf "$authority/ca" "$authority/host" "$certificates" "$authority"/users/*
 		make_ca || return 1
@@ -71,11 +78,11 @@ sign() {
 # good_for SECONDS FILE reports whether a certificate is there and lasts.
 good_for() { openssl x509 -noout -checkend "$1" -in "$2" >/dev/null 2>&1; }
 
-# make_identity ACCOUNT makes a certificate and a proxy of 24 h, unless they are
-# there and good for some hours.
+# make_identity ACCOUNT makes a certificate and two proxies of 24 h, unless they
+# are there and good for some hours.
 make_identity() {
 	mine=$authority/users/$1
-	good_for 21600 "$mine/proxy.pem" && [ "$(stat -c %U "$mine/proxy.pem")" = "$1" ] && return 0
+	good_for 21600 "$mine/small.pem" && [ "$(stat -c %U "$mine/small.pem")" = "$1" ] && return 0
 	exec 5>"$authority/lock"
 	flock 5
 	mkdir -p "$mine"
@@ -83,8 +90,13 @@ make_identity() {
 	exec 5>&-
 	chown -R "$1": "$mine"
 	chmod 700 "$mine"
-	X509_CERT_DIR=$certificates setpriv --reuid "$1" --regid "$1" --init-groups \
-		grid-proxy-init -q -valid 24:00 -cert "$mine/cert.pem" -key "$mine/key.pem" -out "$mine/proxy.pem" </dev/null >/dev/null
+	make_proxy "$1" proxy.pem 2048 && make_proxy "$1" small.pem 1024
+}
+
+# make_proxy ACCOUNT FILE BITS
+make_proxy() {
+	OPENSSL_CONF=$weak_keys X509_CERT_DIR=$certificates setpriv --reuid "$1" --regid "$1" --init-groups \
+		grid-proxy-init -q -valid 24:00 -bits "$3" -cert "$mine/cert.pem" -key "$mine/key.pem" -out "$mine/$2" </dev/null >/dev/null
 }
 
 # make_users makes the authority, the users' accounts and their proxies.

@@ -18,7 +18,7 @@ within() {
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ "$(date +%s)" -lt "$end" ] || return 1
-		sleep 0.05
+		sleep 0.1
 	done
 }
 
@@ -102,6 +102,10 @@ end_below() {
 
 # mounts_below FOLDER prints what is mounted there, the innermost first.
 mounts_below() { awk -v r="$1/" 'index($2 "/", r) == 1 { print $2 }' /proc/mounts | sort -r; }
+
+# unmount_below FOLDER takes away what is mounted there, by a test that was killed
+# perhaps.
+unmount_below() { for dir in $(mounts_below "$1"); do umount -l "$dir"; done; }
 
 # ---- packages ----------------------------------------------------------------
 

@@ -5,7 +5,8 @@
 #
 #   condor.sh up            install it, start it, return when jobs can run
 #   condor.sh down [--wipe] stop it; with --wipe remove everything
-#   condor.sh status        say what runs and what is wrong; exit 0 if jobs can run
+#   condor.sh status        say what runs, jobs too, and what is wrong; exit 0 if
+#                           jobs can run
 #   condor.sh env           print NAME=value lines for the tests
 #   condor.sh freeze|thaw|kill|stop|start schedd|startd|collector|negotiator
 #   condor.sh start master  the same as up
@@ -23,10 +24,14 @@
 # ordinary user can call them; root becomes jjmtest first, unless JJM_AS_ROOT is
 # set. A killed daemon stays down until it is started: its master is frozen
 # meanwhile. With the startd its jobs are killed, as if the machine were lost.
+#
+#   JJM_CONDOR_POOL   the pool's name    condor (condor2.sh is another one)
 set -eu
 umask 022
 
-bed=${JJM_TESTBED:-/var/lib/jjm-testbed}/condor
+pool=${JJM_CONDOR_POOL:-condor}
+base=${JJM_TESTBED:-/var/lib/jjm-testbed}
+bed=$base/$pool
 root=$bed/root
 apt=$bed/apt
 suite=trixie
@@ -35,7 +40,7 @@ uid=61001
 condor=61000 # uid and gid of the daemons' own account
 port=${JJM_CONDOR_PORT:-19618}
 cores=16 # pretended
-programs="q submit rm hold release qedit vacate_job history status config_val version advertise"
+programs="q submit rm hold release qedit vacate_job history status config_val version advertise collector"
 packages="base-files bash dash coreutils sed grep mawk findutils procps util-linux hostname libc-bin python3-minimal perl-base condor"
 shared="/tmp /root /home /srv /var/tmp"
 
@@ -92,15 +97,33 @@ unpack() {
 	[ -e "$root/usr/bin/python3" ] || ln -s python3.13 "$root/usr/bin/python3"
 }
 
+# share takes the programs of another pool: as links, for nobody writes to them.
+share() {
+	mkdir -p "$root"
+	cp -a --link "$1/usr" "$root"
+	cp -a "$1/etc" "$1/bin" "$1/sbin" "$1/lib" "$1/lib64" "$root"
+	rm -rf "$root/etc/condor/config.d" # a test's, perhaps
+}
+
+unpacked() { [ -e "$base/$1/unpacked" ] && [ "$(cat "$base/$1/unpacked")" = "$suite $packages" ]; }
+
+# install has one pool at a time fetch the programs, and others share them.
 install() {
-	if [ ! -e "$bed/unpacked" ] || [ "$(cat "$bed/unpacked")" != "$suite $packages" ]; then
+	exec 5>"$base/condor.programs"
+	flock 5
+	if ! unpacked "$pool"; then
 		say "installing HTCondor of Debian $suite into $root"
 		rm -rf --one-file-system "$root"
-		fetch
-		unpack
-		rm -rf "$apt"
+		if unpacked condor; then
+			share "$base/condor/root"
+		else
+			fetch
+			unpack
+			rm -rf "$apt"
+		fi
 		echo "$suite $packages" >"$bed/unpacked"
 	fi
+	exec 5>&-
 	[ -x "$root/usr/sbin/condor_master" ] || fail "no condor_master in $root: run \"$0 down --wipe\" and try again"
 }
 
@@ -193,6 +216,9 @@ config() {
 		STARTER_INITIAL_UPDATE_INTERVAL = 1
 		STARTER_UPDATE_INTERVAL = 5
 		SHADOW_QUEUE_UPDATE_INTERVAL = 2
+		SHADOW_CHECKPROXY_INTERVAL = 1
+		# This version cannot delegate them with the OpenSSL it comes with.
+		DELEGATE_JOB_GSI_CREDENTIALS = False
 		PERIODIC_EXPR_INTERVAL = 1
 		MAX_PERIODIC_EXPR_INTERVAL = 2
 		KILLING_TIMEOUT = 3
@@ -311,6 +337,13 @@ mount_all() {
 		mount --bind "$dir" "$root$dir"
 		mount --make-private "$root$dir"
 	done
+	# Of what is mounted below, test runs' own folders (with.sh), and no more: what
+	# a test mounts could not be removed.
+	awk '$2 ~ "^/tmp/jjm-run[.][^/]*$" { print $2 }' /proc/mounts | while read -r dir; do
+		mountpoint -q "$root$dir" && continue
+		mount --bind "$dir" "$root$dir"
+		mount --make-private "$root$dir"
+	done
 }
 
 # own_proc runs the master in a namespace of process ids of its own: HTCondor
@@ -350,6 +383,7 @@ trouble() {
 	for program in $programs; do
 		[ -x "$bed/bin/condor_$program" ] || { echo "not installed: condor_$program"; return; }
 	done
+	config "" "$condor.$condor" | cmp -s - "$root/etc/condor/condor_config" || echo "its configuration is an older one"
 	down=0
 	for name in master collector negotiator schedd startd; do
 		found=$(pids "$name")
@@ -368,7 +402,7 @@ up() {
 	case "$bed" in
 	/tmp/* | /root/* | /home/* | /srv/* | /var/tmp/*) fail "JJM_TESTBED must not be below a folder that the chroot sees: $shared" ;;
 	esac
-	if alone condor; then
+	if alone "$pool"; then
 		if well && no_strays; then return 0; fi
 		forget_all
 	elif well; then
@@ -380,6 +414,7 @@ up() {
 	commands
 	mount_all
 	send CONT any
+	send HUP master # one that runs reads its configuration anew
 	start
 	wait_ready
 }
@@ -426,9 +461,9 @@ status() {
 		echo "condor_$name: $(pids "$name" | tr '\n' ' ')"
 	done
 	trouble=$(trouble)
-	[ -n "$trouble" ] || return 0
-	echo "$trouble"
-	return 1
+	[ -z "$trouble" ] || { echo "$trouble" && return 1; }
+	as_root condor_status || :
+	as_root condor_q -allusers -nobatch || :
 }
 
 # heal: the master starts what has ended, once it is not frozen itself.
@@ -492,7 +527,7 @@ is_gone() {
 fit() {
 	[ "$(id -u)" = 0 ] || fail "$1: as root only"
 	[ -e /etc/debian_version ] || fail "$1: on Debian only"
-	locked "$(dirname "$bed")/condor.lock"
+	locked "$base/$pool.lock"
 }
 
 case "${1:-} ${2:-}" in

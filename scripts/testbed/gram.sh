@@ -70,7 +70,7 @@ configuration() {
 # gatekeeper starts the service, which binds every interface of its namespace.
 gatekeeper() {
 	rm -f "$bed/gatekeeper.pid"
-	in_net "$net" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 GLOBUS_HOSTNAME=localhost X509_CERT_DIR="$certificates" \
+	in_net "$net" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 GLOBUS_HOSTNAME=localhost X509_CERT_DIR="$certificates" OPENSSL_CONF="$weak_keys" \
 		globus-gatekeeper -pidfile "$bed/gatekeeper.pid" -p $port -l "$bed/log/gatekeeper.log" \
 		-grid_services "$bed/services" -gridmap "$bed/grid-mapfile" -x509_cert_dir "$certificates" \
 		-x509_user_cert "$host_cert" -x509_user_key "$host_key" </dev/null >/dev/null 2>&1 5>&- 8>&- 9>&- || fail "the gatekeeper does not start: see $bed/log/gatekeeper.log"
@@ -104,6 +104,7 @@ clean() {
 # forget wipes what job managers keep of jobs: a stale state file would be taken
 # up by the next job manager of its user.
 forget() {
+	unmount_below "$bed"
 	rm -rf "$bed"/jobs/* "$bed"/log/gram_*
 	for user in $users; do
 		home=$(home_of "$user")
@@ -129,6 +130,8 @@ environment() {
 		JOBS=$bed/jobs
 		SERVICES=$bed/services
 		ENV_GLOBUS_HOSTNAME=localhost
+		SMALL_PROXY=$(small_proxy_of jjmgrid1)
+		ENV_OPENSSL_CONF=$weak_keys
 	ENV
 }
 

@@ -4,8 +4,8 @@
 #
 #   slurm.sh up               install, start, return when jobs can run
 #   slurm.sh down [--wipe]    cancel all jobs and stop; --wipe forgets everything
-#   slurm.sh status           one line for each daemon, and one for each trouble;
-#                             exit 1 if there is any
+#   slurm.sh status           one line for each daemon, trouble, node and job;
+#                             exit 1 if there is any trouble
 #   slurm.sh env              what tests need, as lines NAME=value
 #   slurm.sh freeze|thaw DAEMON   SIGSTOP, SIGCONT
 #   slurm.sh kill DAEMON      SIGKILL, and wait until it is gone
@@ -153,7 +153,11 @@ start() {
 		;;
 	n[1-4])
 		mkdir -p "$bed/spool/$1"
-		quiet slurmd -N "$1" || fail "slurmd of $1 does not start"
+		[ -e "/proc/$(world)/ns" ] || make_world
+		rm -f "$(inside "$1")"
+		quiet in_world slurmd -N "$1" || fail "slurmd of $1 does not start"
+		within 10 node_process "$1" || fail "slurmd of $1 has ended: see $bed/log/slurmd.$1.log"
+		node_process "$1" >"$(pidfile "$1")"
 		;;
 	rest)
 		# It wants a SLURM_JWT of its own, though every request brings one.
@@ -166,6 +170,37 @@ start() {
 		within 20 test -S "$bed/rest/owner/sock" || fail "slurmrestd makes no socket"
 		;;
 	esac
+}
+
+# The nodes have process ids and a /proc of their own: for each job Slurm reads
+# all of /proc many times, which took a twelfth of the CPU of a test run. The
+# shell stays, as process 1, and has nothing to do with daemons' ends.
+# shellcheck disable=SC2016 # the inner shell expands these
+keep_world='mount -t proc proc /proc && : >"$0/pid/world.ready" && while :; do sleep 3600; done'
+make_world() {
+	rm -f "$bed/pid/world.ready"
+	mount --make-shared / # as most machines have it: what tests mount is seen there
+	setsid unshare --pid --mount --propagation slave --fork sh -c "$keep_world" "$bed" \
+		</dev/null >"$bed/log/world.log" 2>&1 8>&- 9>&- &
+	echo $! >"$bed/pid/world"
+	within 10 test -e "$bed/pid/world.ready" || fail "the nodes have no /proc: see $bed/log/world.log"
+}
+
+# world prints the process whose children are in that world.
+world() { process_of "$bed/pid/world" unshare || echo none; }
+in_world() { nsenter --pid="/proc/$(world)/ns/pid_for_children" --mount="/proc/$(world)/ns/mnt" "$@"; }
+
+# inside NODE is the file in which a slurmd has its number in that world.
+inside() { echo "$bed/pid/slurmd.$1.inside"; }
+
+# node_process NODE prints its slurmd's number outside of it.
+node_process() {
+	[ -s "$(inside "$1")" ] || return 1
+	for p in $(pgrep -x slurmd); do
+		grep -qsF "SLURM_CONF=$SLURM_CONF" "/proc/$p/environ" || continue
+		grep -qs "^NSpid:.*[[:space:]]$(cat "$(inside "$1")")\$" "/proc/$p/status" && echo "$p" && return
+	done
+	return 1
 }
 
 # scontrol ping exits with 0 whatever it finds.
@@ -230,7 +265,7 @@ slurm_conf() {
 		StateSaveLocation=$bed/ctld
 		SlurmdSpoolDir=$bed/spool/%n
 		SlurmctldPidFile=$bed/pid/slurmctld.pid
-		SlurmdPidFile=$bed/pid/slurmd.%n.pid
+		SlurmdPidFile=$bed/pid/slurmd.%n.inside
 		SlurmctldLogFile=$bed/log/slurmctld.log
 		SlurmdLogFile=$bed/log/slurmd.%n.log
 		SlurmctldDebug=info
@@ -437,7 +472,7 @@ cancel_all() {
 # wipe ends everything and forgets it, however it was.
 wipe() {
 	end_below "$bed"
-	for dir in $(mounts_below "$bed"); do umount -l "$dir"; done
+	unmount_below "$bed"
 	rm -rf "$bed"
 }
 
@@ -448,6 +483,7 @@ down() {
 		within 15 no_jobs || :
 	fi
 	for d in rest-unix rest n1 n2 n3 n4 slurmctld slurmdbd mariadbd munged; do end TERM "$d"; done
+	if p=$(pgrep -P "$(world)" 2>/dev/null); then kill -KILL "$p"; fi
 	if [ "${1:-}" = --wipe ]; then wipe; fi
 }
 
@@ -456,9 +492,9 @@ status() {
 		if p=$(pid "$d"); then echo "$d up $p"; else echo "$d down"; fi
 	done
 	trouble=$(trouble)
-	[ -n "$trouble" ] || return 0
-	echo "$trouble"
-	return 1
+	[ -z "$trouble" ] || { echo "$trouble" && return 1; }
+	timeout 10 sinfo || :
+	timeout 10 squeue || :
 }
 
 # ---- faults and what helps against them -------------------------------------

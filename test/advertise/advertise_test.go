@@ -3,6 +3,7 @@ package advertise_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"syscall"
@@ -10,22 +11,19 @@ import (
 	"time"
 
 	"jjm"
-	"jjm/adapters"
-	"jjm/adapters/testbed"
 	"jjm/advertise"
 	"jjm/wire"
 )
 
-// collectorOf is the address of the bed's collector.
-func collectorOf(bed *testbed.Bed) []string { return []string{bed.Vars["COLLECTOR"]} }
-
 func TestAdvertise_IsPublishedReadBackChangedAndWithdrawn(t *testing.T) {
-	s := newSite(t, testbed.Start(t, "condor"))
+	t.Parallel()
+	p := startPool(t)
+	s := newSite(t, p)
 	const name = "jjm \"test\"\nName = \"other\" \\ü"
-	s.configure(name, collectorOf(s.bed), "[[advertise.gatekeeper]]\nkind = \"gram5\"\ncontact = \"ce.example.org:2119/jobmanager-jjm\"")
+	s.configure(name, []string{p.address}, "[[advertise.gatekeeper]]\nkind = \"gram5\"\ncontact = \"ce.example.org:2119/jobmanager-jjm\"")
 	s.start()
 	k := s.published(time.Time{})
-	held, err := s.held(name)
+	held, err := p.held(name)
 	if err != nil || len(held) != 1 {
 		t.Fatalf("the collector holds %v, %v", held, err)
 	}
@@ -41,23 +39,31 @@ func TestAdvertise_IsPublishedReadBackChangedAndWithdrawn(t *testing.T) {
 		t.Fatal(out, errs)
 	}
 	s.eventually("the ad says that the site is drained", func() error {
-		held, err := s.held(name)
+		held, err := p.held(name)
 		if err == nil && (len(held) != 1 || held[0].Get("State") != "drained" || !strings.Contains(fmt.Sprint(held[0].Get("Clusters")), `a "quoted" reason`)) {
 			err = fmt.Errorf("it says %v", held)
 		}
 		return err
 	})
 	s.stop(syscall.SIGTERM)
-	if held, err := s.held(name); err != nil || len(held) > 0 {
+	if held, err := p.held(name); err != nil || len(held) > 0 {
 		t.Errorf("after the daemon's end the collector holds %v, %v", held, err)
 	}
 }
 
 func TestAdvertise_TheCommandShowsSendsAndWorksWithoutADaemon(t *testing.T) {
-	s := newSite(t, testbed.Start(t, "condor"))
-	s.configure("jjm-test-command", append(collectorOf(s.bed), "127.0.0.1:1"), "")
+	t.Parallel()
+	p := startPool(t)
+	s := newSite(t, p)
+	s.configure("jjm-test-command", []string{p.address, "127.0.0.1:1"}, "")
 	s.start()
 	s.published(time.Time{})
+	s.eventually("the trouble with the other collector is known", func() error {
+		if out, _, _ := s.jjm("advertise"); !strings.Contains(out, "in trouble since") {
+			return errors.New(out)
+		}
+		return nil
+	})
 	out, errs, code := s.jjm("advertise")
 	if code != 0 || !strings.Contains(out, "published") || !strings.Contains(out, "127.0.0.1:1: in trouble since") || !strings.Contains(out, `Name = "jjm-test-command"`) {
 		t.Errorf("jjm advertise: exit %d\n%s%s", code, out, errs)
@@ -90,7 +96,8 @@ func TestAdvertise_TheCommandShowsSendsAndWorksWithoutADaemon(t *testing.T) {
 }
 
 func TestAdvertise_WithoutCollectorsNothingIsSentAndAllIsShown(t *testing.T) {
-	s := newSite(t, &testbed.Bed{})
+	t.Parallel()
+	s := newSite(t, noPool(t))
 	s.configure("jjm-test-alone", nil, "")
 	s.start()
 	if out, errs, code := s.jjm("advertise"); code != 0 || !strings.Contains(out, "not advertised") || !strings.Contains(out, `Name = "jjm-test-alone"`) {
@@ -103,9 +110,11 @@ func TestAdvertise_WithoutCollectorsNothingIsSentAndAllIsShown(t *testing.T) {
 
 // A collector that the daemon's account cannot prove itself to refuses the ad.
 func TestAdvertise_ARefusalIsTold(t *testing.T) {
-	s := newSite(t, testbed.Start(t, "condor"))
+	t.Parallel()
+	p := startPool(t)
+	s := newSite(t, p)
 	s.env = map[string]string{"_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS": "PASSWORD", "_CONDOR_SEC_DEFAULT_AUTHENTICATION_METHODS": "PASSWORD"}
-	s.configure("jjm-test-refused", collectorOf(s.bed), "")
+	s.configure("jjm-test-refused", []string{p.address}, "")
 	s.start()
 	s.eventually("the refusal is told", func() error {
 		if k := s.told().Collectors[0]; k.State != wire.AdFailing || !strings.Contains(k.Error, "exit 1: ") || k.Sent != 0 {
@@ -113,45 +122,61 @@ func TestAdvertise_ARefusalIsTold(t *testing.T) {
 		}
 		return nil
 	})
-	if held, err := s.held("jjm-test-refused"); err != nil || len(held) > 0 {
+	if held, err := p.held("jjm-test-refused"); err != nil || len(held) > 0 {
 		t.Errorf("and yet the collector holds %v, %v", held, err)
 	}
 }
 
 func TestAdvertise_WhatAKilledDaemonLeftIsTakenAwayByTheNext(t *testing.T) {
-	s := newSite(t, testbed.Start(t, "condor"))
-	s.configure("jjm-test-old", collectorOf(s.bed), "")
+	t.Parallel()
+	p := startPool(t)
+	s := newSite(t, p)
+	s.configure("jjm-test-old", []string{p.address}, "")
 	s.start()
 	s.published(time.Time{})
 	s.stop(syscall.SIGKILL)
-	s.wants("jjm-test-old", 1) // nobody withdrew it
+	p.wants("jjm-test-old", 1) // nobody withdrew it
 
-	s.configure("jjm-test-new", collectorOf(s.bed), "")
+	s.configure("jjm-test-new", []string{p.address}, "")
 	s.start()
 	s.published(time.Time{})
-	s.wants("jjm-test-old", 0)
-	s.wants("jjm-test-new", 1)
+	p.wants("jjm-test-old", 0)
+	p.wants("jjm-test-new", 1)
 	s.stop(syscall.SIGKILL)
 
 	s.configure("jjm-test-new", nil, "") // not to be advertised any more
 	s.start()
-	s.wants("jjm-test-new", 0)
+	p.wants("jjm-test-new", 0)
 	s.stop(syscall.SIGTERM)
 }
 
+// What nobody withdraws or renews is dropped by the collector itself, once its own
+// lifetime is over and no sooner.
+func TestAdvertise_WhatAKilledDaemonLeftEndsByItself(t *testing.T) {
+	t.Parallel()
+	p := startPool(t)
+	for name, lifetime := range map[string]string{"jjm-test-short": "3s", "jjm-test-long": "10m"} {
+		s := newSite(t, p)
+		s.lifetime = lifetime
+		s.configure(name, []string{p.address}, "")
+		s.start()
+		s.published(time.Time{})
+		s.stop(syscall.SIGKILL)
+	}
+	p.wants("jjm-test-short", 0)
+	p.wants("jjm-test-long", 1)
+}
+
 func TestAdvertise_WhatTheCollectorLosesItGetsAgain(t *testing.T) {
-	bed := testbed.StartAlone(t, "condor")
-	s := newSite(t, bed)
-	s.configure("jjm-test-lost", collectorOf(bed), "")
+	t.Parallel()
+	p := startPool(t)
+	s := newSite(t, p)
+	s.configure("jjm-test-lost", []string{p.address}, "")
 	s.start()
 	s.published(time.Time{})
 	// An administrator of the pool takes it away.
-	cli := adapters.CLI{Bin: bed.Bin, Env: bed.Env}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	instance := s.told().Instance
-	if out, err := cli.Run(ctx, []byte(advertise.Withdrawal("jjm-test-lost", instance)), "condor_advertise", "-tcp", "INVALIDATE_ADS_GENERIC", "-"); err != nil || out.Exit != 0 {
-		t.Fatalf("%+v, %v", out, err)
+	if _, err := p.run(advertise.Withdrawal("jjm-test-lost", s.told().Instance), "condor_advertise", "-tcp", "INVALIDATE_ADS_GENERIC", "-"); err != nil {
+		t.Fatal(err)
 	}
 	s.eventually("the loss is told", func() error {
 		if k := s.told().Collectors[0]; k.Lost != 1 || k.LostAt == 0 {
@@ -159,34 +184,28 @@ func TestAdvertise_WhatTheCollectorLosesItGetsAgain(t *testing.T) {
 		}
 		return nil
 	})
-	s.wants("jjm-test-lost", 1)
+	p.wants("jjm-test-lost", 1)
 
-	bed.Do(t, "kill", "collector")
+	p.kill()
 	s.eventually("a collector that is down is told of", func() error {
 		if k := s.told().Collectors[0]; k.State != wire.AdFailing || k.Error == "" || k.Since == 0 {
 			return fmt.Errorf("%+v", k)
 		}
 		return nil
 	})
-	bed.Do(t, "start", "collector")
+	p.start()
 	s.published(time.Now())
-	s.wants("jjm-test-lost", 1)
+	p.wants("jjm-test-lost", 1)
 }
 
 func TestAdvertise_AFrozenCollectorHoldsUpNothing(t *testing.T) {
-	bed := testbed.StartAlone(t, "condor")
-	s := newSite(t, bed)
-	s.configure("jjm-test-frozen", collectorOf(bed), "")
+	t.Parallel()
+	p := startPool(t)
+	s := newSite(t, p)
+	s.configure("jjm-test-frozen", []string{p.address}, "")
 	s.start()
 	s.published(time.Time{})
-	bed.Do(t, "freeze", "collector")
-	thaw := func() { bed.Do(t, "thaw", "collector") }
-	frozen := true
-	t.Cleanup(func() {
-		if frozen {
-			thaw()
-		}
-	})
+	p.freeze()
 	s.eventually("it is told that the collector hangs", func() error {
 		if k := s.told().Collectors[0]; k.State != wire.AdFailing || !strings.Contains(k.Error, "deadline exceeded") {
 			return fmt.Errorf("%+v", k)
@@ -211,10 +230,9 @@ func TestAdvertise_AFrozenCollectorHoldsUpNothing(t *testing.T) {
 	if took := s.stop(syscall.SIGTERM); took > 20*time.Second {
 		t.Errorf("the stop took %v", took)
 	}
-	thaw()
-	frozen = false
+	p.thaw()
 	s.start() // a new one finds the ad, or makes it, and takes it away at its end
 	s.published(time.Time{})
 	s.stop(syscall.SIGTERM)
-	s.wants("jjm-test-frozen", 0)
+	p.wants("jjm-test-frozen", 0)
 }

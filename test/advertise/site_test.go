@@ -17,9 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"jjm/adapters"
-	"jjm/adapters/testbed"
-	"jjm/advertise"
 	"jjm/gate/client"
 	"jjm/test/programs"
 	"jjm/wire"
@@ -30,25 +27,27 @@ var bin programs.Programs
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 // patience is how long anything may take; a test that passes never waits so long.
-const patience = 60 * time.Second
+const patience = 4 * time.Minute
 
-// site is an installation of jjm that advertises itself at a bed's collector.
+// site is an installation of jjm that advertises itself at a collector.
 type site struct {
 	t    *testing.T
-	bed  *testbed.Bed
+	pool *pool
 	dir  string
 	env  map[string]string // added to that of the commands
-	cmd  *exec.Cmd
-	over chan struct{}
+	// lifetime is that of its ad.
+	lifetime string
+	cmd      *exec.Cmd
+	over     chan struct{}
 }
 
-func newSite(t *testing.T, bed *testbed.Bed) *site {
+func newSite(t *testing.T, p *pool) *site {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjma") // short enough for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, bed: bed, dir: dir}
+	s := &site{t: t, pool: p, dir: dir, lifetime: "10m"}
 	t.Cleanup(func() { s.stop(syscall.SIGTERM); _ = os.RemoveAll(dir) })
 	return s
 }
@@ -58,7 +57,7 @@ func newSite(t *testing.T, bed *testbed.Bed) *site {
 func (s *site) configure(name string, collectors []string, more string) {
 	s.t.Helper()
 	var env []string
-	for _, vars := range []map[string]string{s.bed.Env, s.env} {
+	for _, vars := range []map[string]string{s.pool.env, s.env} {
 		for _, key := range slices.Sorted(maps.Keys(vars)) {
 			env = append(env, fmt.Sprintf("%s = %q", key, vars[key]))
 		}
@@ -71,8 +70,8 @@ func (s *site) configure(name string, collectors []string, more string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	text := fmt.Sprintf("log = \"debug\"\nstate = %q\n[advertise]\nsite = %s\ncollectors = %s\nbin = %q\nenv = {%s}\ninterval = \"1s\"\nlifetime = \"10m\"\ntimeout = \"3s\"\nwithdraw_time = \"2s\"\n%s\n"+
-		"[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 3\n", s.dir+"/state", quoted, list, s.bed.Bin, strings.Join(env, ", "), more)
+	text := fmt.Sprintf("log = \"debug\"\nstate = %q\n[advertise]\nsite = %s\ncollectors = %s\nbin = %q\nenv = {%s}\ninterval = \"1s\"\nlifetime = %q\ntimeout = \"3s\"\nwithdraw_time = \"2s\"\n%s\n"+
+		"[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 3\n", s.dir+"/state", quoted, list, s.pool.bin, strings.Join(env, ", "), s.lifetime, more)
 	if err := os.WriteFile(s.path("jjm.toml"), []byte(text), 0o644); err != nil {
 		s.t.Fatal(err)
 	}
@@ -128,14 +127,8 @@ func (s *site) client() *client.Client { return &client.Client{Socket: s.path("s
 // it does not.
 func (s *site) eventually(what string, ok func() error) {
 	s.t.Helper()
-	err := ok()
-	for end := time.Now().Add(patience); err != nil; err = ok() {
-		if time.Now().After(end) {
-			log, _ := os.ReadFile(s.path("log"))
-			s.t.Fatalf("not within %v: %s: %v; the log:\n%s", patience, what, err, log)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	log := func() []byte { text, _ := os.ReadFile(s.path("log")); return text }
+	eventually(s.t, what, log, ok)
 }
 
 // told is what the daemon says of its advertising.
@@ -160,29 +153,6 @@ func (s *site) published(after time.Time) wire.AdCollector {
 		return nil
 	})
 	return k
-}
-
-// held asks the collector itself for the ads of a name.
-func (s *site) held(name string) ([]advertise.Held, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	out, err := adapters.CLI{Bin: s.bed.Bin, Env: s.bed.Env}.Run(ctx, nil, "condor_status", "-any", "-constraint", advertise.Constraint(name), "-json")
-	if err != nil || out.Exit != 0 {
-		return nil, fmt.Errorf("condor_status: exit %d, %w: %s", out.Exit, err, out.Stderr)
-	}
-	return advertise.ParseHeld(out.Stdout)
-}
-
-// wants waits until the collector holds so many ads of a name.
-func (s *site) wants(name string, n int) {
-	s.t.Helper()
-	s.eventually(fmt.Sprintf("%d ads of %q", n, name), func() error {
-		held, err := s.held(name)
-		if err == nil && len(held) != n {
-			err = fmt.Errorf("there are %d", len(held))
-		}
-		return err
-	})
 }
 
 // jjm runs the command and gives its output and exit code.

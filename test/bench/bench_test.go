@@ -34,7 +34,7 @@ func alone() []string {
 // tiny is a run of seconds, whose figures mean nothing.
 func tiny() sizes {
 	return sizes{live: 200, history: 1000, linear: []int{50}, watch: 2 * time.Second,
-		execs: 5, jobs: 10, files: 20, fileSize: 5000, rounds: 1, split: []int{200, 400}, calls: 5}
+		execs: 5, jobs: 10, files: 20, fileSize: 5000, rounds: 1, split: []int{200, 400}, datasets: []int{200, 400}, feed: 1000, calls: 5}
 }
 
 func TestRun_EverySectionGivesItsFigures(t *testing.T) {

@@ -1,4 +1,4 @@
-// Bench prints jjm's figures, each beside what it is compared with or beside
+// Command bench prints jjm's figures, each beside what it is compared with or beside
 // its target.
 //
 //	make bench                            # everything, about nine minutes

@@ -47,6 +47,7 @@ func sections() []section {
 		{"true", (*bench).bare},
 		{"tar", (*bench).tar},
 		{"split", (*bench).split},
+		{"datasets", (*bench).datasets},
 		{"slurm", (*bench).slurm},
 		{"condor", (*bench).condor},
 		{"blahp", (*bench).blahp},
@@ -85,13 +86,16 @@ type sizes struct {
 	singles  int   // grid jobs of one local job
 	short    int   // jobs on Slurm
 	split    []int // files to cut
+	datasets []int // files that are cut as they come
+	feed     int   // files that are cut when all are there
 	calls    int   // of blahp's scripts, and of ARC's
 }
 
 func wholeSizes() sizes {
 	return sizes{live: 100_000, history: 1_000_000, linear: []int{1000, 10_000}, quiet: 5 * time.Second, watch: 30 * time.Second,
 		execs: 300, jobs: 2000, files: 10_000, fileSize: 100_000, rounds: 3,
-		singles: 10_000, short: 1000, split: []int{1000, 10_000, 100_000, 1_000_000}, calls: 50}
+		singles: 10_000, short: 1000, split: []int{1000, 10_000, 100_000, 1_000_000},
+		datasets: []int{10_000, 100_000}, feed: 1_000_000, calls: 50}
 }
 
 func run(ctx context.Context, size sizes, args []string, out, log io.Writer) int {

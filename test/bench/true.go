@@ -130,6 +130,7 @@ type realDaemon struct {
 	bed    *bed      // whose jobs it has, if it is a real one
 	log    *os.File  // what it says, beside standard error
 	perf   *exec.Cmd // nil unless profiling
+	began  time.Time // of what is measured, where that is the daemon's
 }
 
 // startDaemon starts jjm-daemon with the defaults, in a folder of its own below

@@ -74,11 +74,43 @@ func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
 			if id, code := d.says("submit", "missing.json", "--wait"); code != 0 || strings.TrimSpace(id) != "2" {
 				t.Fatalf("the recovery: id %s, exit %d", id, code)
 			}
-			if out, code := d.says("verify", "2"); code != 0 || !strings.Contains(out, "proven: ") {
-				t.Errorf("the recovery is not proven: exit %d\n%s", code, out)
+			for _, id := range []string{"2", "1"} {
+				if out, code := d.says("verify", id); code != 0 || !strings.Contains(out, "proven: ") || id == "1" && !strings.Contains(out, "; of these grid job 2 did") {
+					t.Errorf("grid job %s is not proven once it is recovered: exit %d\n%s", id, code, out)
+				}
 			}
 			d.everyFileOnce(6, 25)
 		})
+	}
+}
+
+// TestVerify_APartThatWasDoneInPartIsDoneAnew: which events a local job left out
+// nobody knows, so its recovery does all of its part, and says whose outputs not to
+// use. The two are proven together.
+func TestVerify_APartThatWasDoneInPartIsDoneAnew(t *testing.T) {
+	d := start(t, "")
+	d.write("short", "")
+	d.write("job.toml", fmt.Sprintf(`type = "script"
+[params]
+command = ["sh", "-c", 'n=5; [ -e %s/short ] && [ $1 = 2 ] && n=3; $GBS_LOG INFO "processed=$n events"', "sh", "{serial}"]
+events = 15
+events_per_job = 5
+`, d.dir))
+	d.says("submit", "job.toml", "--wait")
+	out, code := d.says("verify", "1", "--recovery", "missing.json")
+	if code != 1 || !strings.Contains(out, ": not all of it was processed (1.1)") {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+	if err := os.Remove(filepath.Join(d.dir, "short")); err != nil {
+		t.Fatal(err)
+	}
+	if id, code := d.says("submit", "missing.json", "--wait"); code != 0 || strings.TrimSpace(id) != "2" {
+		t.Fatalf("the recovery: id %s, exit %d", id, code)
+	}
+	out, code = d.says("verify", "1")
+	if code != 0 || !strings.Contains(out, "15 events processed exactly once; of these grid job 2 did 5") ||
+		!strings.Contains(out, "do not use what these made, whose parts it did anew: 1.1") {
+		t.Errorf("exit %d\n%s", code, out)
 	}
 }
 

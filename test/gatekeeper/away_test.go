@@ -16,6 +16,7 @@ import (
 	"jjm"
 	"jjm/gatekeeper"
 	"jjm/internal/needs"
+	"jjm/test/programs"
 	"jjm/wire"
 )
 
@@ -98,7 +99,7 @@ func TestFrozen_TheDaemonHangs(t *testing.T) {
 		d.Socket = "/no/daemon"
 		return d.Lookup(ctx, string(running.Handle))[0].GRAM == jjm.GRAMActive
 	})
-	s.must(s.daemon.Process.Signal(syscall.SIGSTOP))
+	programs.Freeze(t, s.daemon.Process.Pid)
 	d := s.door(200 * time.Millisecond)
 	fresh, err := d.Submit(ctx, s.job("fresh", "exit 0"))
 	if err != nil || !fresh.Spooled {

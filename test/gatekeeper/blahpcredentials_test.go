@@ -64,7 +64,7 @@ func (s *site) follows(t *testing.T, b *blahpd) {
 	a := s.attrs("proxy", `look() { openssl x509 -in "$X509_USER_PROXY" -noout -checkend 400000 >/dev/null && echo long || echo short
 stat -c %a "$X509_USER_PROXY" "$BEARER_TOKEN_FILE"; cat "$BEARER_TOKEN_FILE"; }
 look; : > started; mv started "$GO"
-while [ "$(cat "$BEARER_TOKEN_FILE")" = one ] || look | grep -q short; do sleep 0.1; done; look`)
+while [ "$(cat "$BEARER_TOKEN_FILE")" = one ] || look | grep -q short; do sleep 0.5; done; look`)
 	file, token := filepath.Join(a["Iwd"], "px"), filepath.Join(a["Iwd"], "token")
 	make(file, 1)
 	s.must(os.WriteFile(token, []byte("one\n"), 0o600))
@@ -88,9 +88,7 @@ while [ "$(cat "$BEARER_TOKEN_FILE")" = one ] || look | grep -q short; do sleep 
 		t.Errorf("the job saw %q, want %q", got, want)
 	}
 	for _, left := range []string{s.dir + "/.jjm-credentials/*", s.state + "/work/*/credentials/*"} {
-		if found, _ := filepath.Glob(left); len(found) > 0 {
-			t.Errorf("left behind: %v", found)
-		}
+		s.await("nothing is left: "+left, func() bool { found, _ := filepath.Glob(left); return len(found) == 0 })
 	}
 	secrets, err := json.Marshal(answer)
 	s.must(err)

@@ -135,7 +135,7 @@ func (p *pool) hold() {
 	program := filepath.Join(p.root, "etc/jjm-blahp/jjm-gatekeeper")
 	p.must(os.Rename(program, program+".real"))
 	p.must(os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\n[ \"$2\" = submit ] && [ -e %[1]s/hold ] || exec \"$0.real\" \"$@\"\n"+
-		"answer=$(\"$0.real\" \"$@\")\necho x >>%[1]s/held\nwhile [ -e %[1]s/hold ]; do sleep 0.1; done\necho \"$answer\"\n", p.iwd), 0o755))
+		"answer=$(\"$0.real\" \"$@\")\necho x >>%[1]s/held\nwhile [ -e %[1]s/hold ]; do sleep 0.3; done\necho \"$answer\"\n", p.iwd), 0o755))
 }
 
 // blahpdKilled kills blahpd in the middle of a submission that jjm has accepted
@@ -151,19 +151,11 @@ func (p *pool) blahpdKilled() string {
 	}
 	p.await("blahpd submits", func() bool { p.notHeld(); return times() >= 1 })
 	before := times()
-	found, err := filepath.Glob("/proc/[0-9]*/comm")
-	p.must(err)
-	killed := 0
-	for _, name := range found {
-		comm, _ := os.ReadFile(name)
-		root, _ := os.Readlink(filepath.Join(filepath.Dir(name), "root"))
-		var pid int
-		if _, err := fmt.Sscanf(name, "/proc/%d/comm", &pid); err == nil && string(comm) == "blahpd\n" && root == p.root {
-			p.must(syscall.Kill(pid, syscall.SIGKILL))
-			killed++
-		}
+	daemons := p.processes("blahpd")
+	for _, pid := range daemons {
+		p.must(syscall.Kill(pid, syscall.SIGKILL))
 	}
-	if killed == 0 {
+	if len(daemons) == 0 {
 		p.t.Fatal("no blahpd runs")
 	}
 	p.await("it is submitted again", func() bool { p.notHeld(); return times() > before })
@@ -171,44 +163,59 @@ func (p *pool) blahpdKilled() string {
 	return cluster
 }
 
-// router runs HTCondor's job router with the route that jjm ships.
+// router has the pool run HTCondor's job router with the route that jjm ships,
+// until the end of the test.
 func (p *pool) router() {
 	p.t.Helper()
 	shipped, err := os.ReadFile("../../etc/htcondor/60-jjm.conf")
 	p.must(err)
-	conf := filepath.Join(p.root, "etc/condor/config.d")
-	for name, text := range map[string]string{
+	files := map[string]string{
 		"60-jjm.conf": string(shipped),
 		// What the shipped file tells a pool that is no CE to add, and less patience.
-		"95-jjm-router.conf": "JOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantJobRouter\nJOB_ROUTER_POLLING_PERIOD = 1\nJOB_ROUTER_LOG = $(LOG)/JobRouterLog\n" +
+		"95-jjm-router.conf": "DAEMON_LIST = $(DAEMON_LIST) JOB_ROUTER\nJOB_ROUTER = $(LIBEXEC)/condor_job_router\nJOB_ROUTER_LOG = $(LOG)/JobRouterLog\n" +
+			"JOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantJobRouter\nJOB_ROUTER_POLLING_PERIOD = 1\n" +
 			"GRIDMANAGER_JOB_PROBE_INTERVAL = 4\nGRIDMANAGER_JOB_PROBE_RATE = 100\n",
-	} {
-		file := filepath.Join(conf, name)
-		p.must(os.WriteFile(file, []byte(text), 0o644))
-		p.t.Cleanup(func() { _ = os.Remove(file) })
 	}
-	master := ""
-	found, err := filepath.Glob("/proc/[0-9]*/comm")
-	p.must(err)
-	for _, name := range found {
-		comm, _ := os.ReadFile(name)
-		root, _ := os.Readlink(filepath.Join(filepath.Dir(name), "root"))
-		if string(comm) == "condor_master\n" && root == p.root {
-			master = filepath.Base(filepath.Dir(name))
-		}
-	}
-	// It wants a /proc that shows itself, which in the bed is the master's.
-	cmd := exec.Command("nsenter", "--target", master, "--pid", "chroot", p.root, "/usr/libexec/condor/condor_job_router", "-f")
-	cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root", "CONDOR_CONFIG=/etc/condor/condor_config",
-		"_CONDOR_SEC_USE_FAMILY_SESSION=False"} // it is none of the master's children
-	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Setpgid: true}
-	p.must(cmd.Start())
+	at := func(name string) string { return filepath.Join(p.root, "etc/condor/config.d", name) }
 	p.t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
+		for name := range files {
+			_ = os.Remove(at(name))
+		}
+		p.reconfigure()
+		p.await("the job router has ended", func() bool { return len(p.processes("condor_job_rou")) == 0 })
 		if p.t.Failed() {
 			log, _ := os.ReadFile(filepath.Join(p.root, "var/log/condor/JobRouterLog"))
 			p.t.Logf("the job router's log ends:\n%s", log[max(0, len(log)-4000):])
 		}
 	})
+	for name, text := range files {
+		p.must(os.WriteFile(at(name), []byte(text), 0o644))
+	}
+	p.reconfigure()
+	p.await("the job router runs", func() bool { return len(p.processes("condor_job_rou")) == 1 })
+}
+
+// reconfigure has the pool's master read its configuration anew, and start and
+// stop daemons accordingly.
+func (p *pool) reconfigure() {
+	p.t.Helper()
+	for _, pid := range p.processes("condor_master") {
+		p.must(syscall.Kill(pid, syscall.SIGHUP))
+	}
+}
+
+// processes are those of the pool whose program's name begins so.
+func (p *pool) processes(name string) (pids []int) {
+	p.t.Helper()
+	found, err := filepath.Glob("/proc/[0-9]*/comm")
+	p.must(err)
+	for _, file := range found {
+		comm, _ := os.ReadFile(file)
+		root, _ := os.Readlink(filepath.Join(filepath.Dir(file), "root"))
+		var pid int
+		if _, err := fmt.Sscanf(file, "/proc/%d/comm", &pid); err == nil && strings.HasPrefix(string(comm), name) && root == p.root {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }

@@ -32,6 +32,7 @@ func exact(t *testing.T, what, got, want string) {
 func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, local, "")
+	s.deadline = ample // what the daemon itself answers is looked at
 	s.start()
 	h := string(jjm.HandleOf(os.Geteuid(), "k"))
 	file := filepath.Join(s.dir, "j.toml")

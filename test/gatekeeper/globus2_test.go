@@ -89,3 +89,49 @@ func TestGlobus2_ALifeByShellScripts(t *testing.T) {
 		t.Errorf("%d in the ledger", n)
 	}
 }
+
+// The proxy that the job's environment names goes with the job, as a private file
+// of its own; a newer one follows with a poll while the job runs. One that others
+// may read is refused.
+func TestGlobus2_TheProxyFollows(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, local, "")
+	s.start()
+	at := func(name string) string { return filepath.Join(s.dir, name) }
+	renew := s.authority()
+	s.must(os.WriteFile(at("watch.sh"), fmt.Appendf(nil, `look() { openssl x509 -in "$X509_USER_PROXY" -noout -checkend 400000 >/dev/null && echo long || echo short
+stat -c %%a "$X509_USER_PROXY"; [ "$X509_USER_PROXY" != %[1]s/px ] || echo "not its own"; }
+look; touch "%[1]s/started.$1"; while look | grep -q short; do sleep 0.5; done; look
+`, s.dir), 0o644))
+	s.must(os.WriteFile(at("job.toml"), fmt.Appendf(nil,
+		"type = \"script\"\nresult = \"exit\"\ncredentials = [\"proxy\"]\n[params]\ncommand = [\"/bin/sh\", \"%s/watch.sh\", \"file\"]\n", s.dir), 0o644))
+	for name, more := range map[string]string{
+		"plain": fmt.Sprintf("grami_program='/bin/sh'\ngrami_args='\"%s/watch.sh\" \"plain\"'\ngrami_env='\"X509_USER_PROXY\" \"px\"'\n", s.dir),
+		"file":  fmt.Sprintf("grami_env='\"X509_USER_PROXY\" \"%s/px\" \"JJM_JOB_FILE\" \"job.toml\"'\n", s.dir),
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := at("args." + name)
+			s.must(os.WriteFile(file, fmt.Appendf(nil, "grami_directory='%s'\ngrami_stdout='out.%s'\ngrami_uniq_id='%[2]s'\ngrami_job_id='%s'\n%s",
+				s.dir, name, jjm.HandleOf(os.Geteuid(), "globus2-"+name), more), 0o644))
+			script := func(verb string) string { out, _, _ := s.script("globus-script-jjm-"+verb, file); return out }
+			renew(at("px"), 1)
+			s.must(os.Chmod(at("px"), 0o640))
+			if out := script("submit"); out != "GRAM_SCRIPT_ERROR:30\n" {
+				t.Errorf("a proxy that others read: %q", out)
+			}
+			s.must(os.Chmod(at("px"), 0o600))
+			if out := script("submit"); !strings.HasSuffix(out, "GRAM_SCRIPT_SUCCESS:1\n") {
+				t.Fatalf("submit printed %q", out)
+			}
+			s.await("the job has looked", func() bool { script("poll"); _, err := os.Stat(at("started." + name)); return err == nil })
+			renew(at("px"), 9)
+			s.await("the job has seen the newer proxy and is over", func() bool { return script("poll") == "GRAM_SCRIPT_SUCCESS:8\n" })
+			if got, err := os.ReadFile(at("out." + name)); err != nil || string(got) != "short\n600\nlong\n600\n" {
+				t.Errorf("the job saw %q, %v", got, err)
+			}
+		})
+	}
+	for _, left := range []string{at(".jjm-gatekeeper/*"), s.state + "/work/*/credentials/*"} {
+		s.await("nothing is left: "+left, func() bool { found, _ := filepath.Glob(left); return len(found) == 0 })
+	}
+}

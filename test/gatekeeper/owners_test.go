@@ -79,7 +79,7 @@ func (s *site) begins(l *life) {
 		last = "exec sleep 600"
 	}
 	s.must(os.WriteFile(l.dir+"/job.sh", []byte("#!/bin/sh\nid -un; [ -z \"$SLURM_ARRAY_JOB_ID\" ] || echo ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\n"+
-		"until [ -e "+s.dir+"/go ]; do sleep 0.1; done; echo r >result; "+last+"\n"), 0o755))
+		"until [ -e "+s.dir+"/go ]; do sleep 0.3; done; echo r >result; "+last+"\n"), 0o755))
 	s.must(os.Chown(l.dir, l.owner.UID, l.owner.GID))
 	attrs := map[string]string{"Cmd": "job.sh", "Iwd": l.dir, "Out": "out", "Err": "err", "In": "/dev/null", "JobDirectory": "home_bl_schedd_" + l.key + "_1",
 		"Queue": "@" + l.cluster, "TransferOutput": "result,jjm-output.tar", "TransferOutputRemaps": "jjm-output.tar=" + l.dir + "/all.tar"}

@@ -32,7 +32,7 @@ var bin programs.Programs
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 const (
-	patience  = 2 * time.Minute
+	patience  = 6 * time.Minute
 	pollEvery = 20 * time.Millisecond
 )
 
@@ -47,6 +47,8 @@ type site struct {
 	daemon *exec.Cmd
 	gone   chan struct{} // closed when the daemon has ended
 	log    *os.File
+	// deadline is what scripts give the daemon, 0 for their own.
+	deadline time.Duration
 }
 
 // local is a configuration of the embedded batch system in which everything is
@@ -185,8 +187,7 @@ func (s *site) close() {
 		<-s.gone
 	}
 	if s.t.Failed() {
-		text, _ := os.ReadFile(s.log.Name())
-		s.t.Logf("the end of the daemon's log:\n%s", text[max(0, len(text)-8000):])
+		s.t.Logf("the daemon's log ends:\n%s", programs.LogEnd(s.log.Name()))
 	}
 	_ = s.log.Close()
 	_ = os.RemoveAll(s.dir)
@@ -197,6 +198,9 @@ func (s *site) script(name string, args ...string) (stdout, stderr string, code 
 	s.t.Helper()
 	cmd := exec.Command(filepath.Join(s.scripts(), name), args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "JJM_STATE=" + s.state}
+	if s.deadline > 0 {
+		cmd.Env = append(cmd.Env, "JJM_DEADLINE="+s.deadline.String())
+	}
 	var out, errs bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, &out, &errs
 	err := cmd.Run()

@@ -100,7 +100,7 @@ func arcFrozen(t *testing.T, a *arcSite) {
 func arcFullDisk(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	goOn := filepath.Join(dir, "go")
-	runs := a.submit(t, a.one, dir, fmt.Sprintf(`&(executable="/bin/sh")(arguments="-c" "until [ -e %s ]; do sleep 0.1; done; echo ran")(stdout="out.txt")(jobname="runs")`, goOn))
+	runs := a.submit(t, a.one, dir, fmt.Sprintf(`&(executable="/bin/sh")(arguments="-c" "until [ -e %s ]; do sleep 0.3; done; echo ran")(stdout="out.txt")(jobname="runs")`, goOn))
 	a.running(t, "runs")
 	ballast := filepath.Join(a.state(), "ballast")
 	fill(t, ballast)

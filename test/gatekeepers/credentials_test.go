@@ -131,9 +131,10 @@ func TestGRAM_TheProxyFollows(t *testing.T) {
 	if l := g.list()[0].Lookup; l.Status != "done" {
 		t.Errorf("%+v", l)
 	}
-	if left, _ := filepath.Glob(filepath.Join(g.state(), "work/*/credentials/*")); len(left) > 0 {
-		t.Errorf("credentials stay: %v", left)
-	}
+	await(t, "no credentials stay", func() bool {
+		left, _ := filepath.Glob(filepath.Join(g.state(), "work/*/credentials/*"))
+		return len(left) == 0
+	})
 }
 
 // rslWord writes a text as one word of RSL.
@@ -170,7 +171,8 @@ func TestARC_TheProxyFollows(t *testing.T) {
 	if err != nil || strings.Count(string(text), "600\n") != 2 || len(lines) < 2 {
 		t.Errorf("the job saw %q, %v; want two proxies of mode 600", text, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(a.state(), "work/*/credentials/*")); len(left) > 0 {
-		t.Errorf("credentials stay: %v", left)
-	}
+	await(t, "no credentials stay", func() bool {
+		left, _ := filepath.Glob(filepath.Join(a.state(), "work/*/credentials/*"))
+		return len(left) == 0
+	})
 }

@@ -48,6 +48,7 @@ func TestGRAMScript(t *testing.T) {
 		"answers":        of(scriptAnswers),
 		"bad programs":   of(scriptBadPrograms),
 		"two hundred":    of(scriptTwoHundred),
+		"killed":         of(scriptKilled),
 		"frozen cluster": of(scriptFrozen),
 		"full disk":      of(scriptFullDisk),
 	})
@@ -207,6 +208,51 @@ func scriptTwoHundred(t *testing.T, s *site, g *scripts) {
 	for _, j := range s.list() {
 		if j.Lookup.Status != "done" {
 			t.Errorf("%s: %s %s", j.Key, j.Lookup.Status, j.Lookup.Message)
+		}
+	}
+}
+
+// A script that is killed between its call of jjm and its answer - before jjm has
+// the job, and once it has - leaves its call running. The next one submits the job
+// again, as job managers do, and it is the same grid job.
+func scriptKilled(t *testing.T, s *site, g *scripts) {
+	s.start()
+	for id, moment := range map[string]string{"6.1": "%[2]s; answer=$(%[1]s)", "6.2": "answer=$(%[1]s); %[2]s"} {
+		j := g.job(t, id)
+		at := func(name string) string { return filepath.Join(j.dir, name) }
+		wait := fmt.Sprintf("touch %s; while [ -e %s ]; do sleep 0.3; done", at("there"), at("hold"))
+		for _, err := range []error{os.WriteFile(at("hold"), nil, 0o644), os.Mkdir(at("bin"), 0o755)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		call := fmt.Sprintf(`printf %%s "$text" | %s/jjm-gatekeeper "$@"`, bin.Dir(t))
+		write(t, at("bin/jjm-gatekeeper"), "#!/bin/sh\ntrap '' PIPE\ntext=$(cat)\n"+fmt.Sprintf(moment, call, wait)+"\necho \"$answer\"\ntouch "+at("told")+"\n", 0o755)
+		j.attr["executable"], j.attr["arguments"] = "'/bin/sh'", quoted("-c", "echo ran >>"+at("ledger"))
+		doomed := newScripts(t, g.owner, j.dir, at("bin"), s.state()).start(t)
+		doomed.tell("submit", j)
+		await(t, "the submission is on its way", func() bool { return exists(at("there")) })
+		if said := doomed.kill(); strings.Contains(said, "JOB_ID") {
+			t.Fatalf("it had answered %q", said)
+		}
+		if n := len(s.byKey("gram-" + id)); (n == 1) != strings.HasPrefix(moment, "answer") {
+			t.Fatalf("%d grid jobs at the script's end", n)
+		}
+		p := g.start(t)
+		handle := p.submit(j)
+		if err := os.Remove(at("hold")); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the call of the killed script is over", func() bool { return exists(at("told")) })
+		if again := p.submit(j); again != handle {
+			t.Errorf("the same job again is %s, was %s", again, handle)
+		}
+		if got := p.end(j); !slices.Equal(got, []string{"JOB_STATE:8"}) {
+			t.Errorf("the end: %q", got)
+		}
+		wantFile(t, at("ledger"), "ran\n")
+		if jobs := s.byKey("gram-" + id); len(jobs) != 1 || string(jobs[0].Handle) != handle {
+			t.Errorf("%s is %+v, want one grid job, %s", id, jobs, handle)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func lives(t *testing.T, s *site, f front, users []*person, killedIsWell bool, c
 	}
 	each(func(t *testing.T, l *life) {
 		_, cluster, _ := strings.Cut(l.name, "-")
-		l.job = f.begin(t, l.as, l.name, cluster, "id -un; until [ -e "+goOn+" ]; do sleep 0.1; done; "+l.script)
+		l.job = f.begin(t, l.as, l.name, cluster, "id -un; until [ -e "+goOn+" ]; do sleep 0.3; done; "+l.script)
 	})
 	if t.Failed() {
 		return

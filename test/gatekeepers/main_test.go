@@ -20,8 +20,8 @@ import (
 
 // Deadlines. They are generous: a test that passes never waits for one.
 const (
-	patience  = 3 * time.Minute
-	pollEvery = 50 * time.Millisecond
+	patience  = 8 * time.Minute
+	pollEvery = 200 * time.Millisecond
 )
 
 // bin is where jjm's programs are.

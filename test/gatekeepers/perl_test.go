@@ -108,15 +108,7 @@ func quoted(words ...string) string {
 // the log. An answer ends with one blank line, or it is none.
 func (p *script) ask(verb string, j *gramJob) []string {
 	p.t.Helper()
-	var text strings.Builder
-	text.WriteString(verb + "\n$description = {\n")
-	for name, perl := range j.attr {
-		fmt.Fprintf(&text, "'%s' => [ %s ],\n", name, perl)
-	}
-	text.WriteString("};\n\n")
-	if _, err := io.WriteString(p.in, text.String()); err != nil {
-		p.t.Fatalf("%s: %v", verb, err)
-	}
+	p.tell(verb, j)
 	var lines []string
 	for {
 		line, err := p.out.ReadString('\n')
@@ -136,6 +128,33 @@ func (p *script) ask(verb string, j *gramJob) []string {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// tell asks for a verb, as a job manager does, and waits for no answer.
+func (p *script) tell(verb string, j *gramJob) {
+	p.t.Helper()
+	var text strings.Builder
+	text.WriteString(verb + "\n$description = {\n")
+	for name, perl := range j.attr {
+		fmt.Fprintf(&text, "'%s' => [ %s ],\n", name, perl)
+	}
+	text.WriteString("};\n\n")
+	if _, err := io.WriteString(p.in, text.String()); err != nil {
+		p.t.Fatalf("%s: %v", verb, err)
+	}
+}
+
+// kill kills the process, and gives what it had answered.
+func (p *script) kill() string {
+	p.t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		p.t.Fatal(err)
+	}
+	said, err := io.ReadAll(p.out)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(said)
 }
 
 // wantLines asks and compares the whole answer.

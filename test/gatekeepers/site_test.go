@@ -18,6 +18,7 @@ import (
 	"jjm"
 	"jjm/adapters/testbed"
 	"jjm/gate/client"
+	"jjm/test/programs"
 	"jjm/wire"
 )
 
@@ -176,17 +177,7 @@ func final(word string) bool {
 	return st.UnmarshalText([]byte(word)) == nil && st.Final()
 }
 
-// log is the end of the daemon's log, without requests that went well.
-func (s *site) log() string {
-	text, _ := os.ReadFile(s.path("daemon.log"))
-	var lines []string
-	for line := range strings.Lines(string(text)) {
-		if !strings.Contains(line, "gate: request") {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines[max(0, len(lines)-60):], "")
-}
+func (s *site) log() string { return programs.LogEnd(s.path("daemon.log")) }
 
 func (s *site) client() *client.Client {
 	return &client.Client{Socket: filepath.Join(s.state(), "jjm.sock"), Timeout: 20 * time.Second}

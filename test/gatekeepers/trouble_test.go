@@ -28,11 +28,11 @@ func (s *site) holdOf(t testing.TB, p *person) {
 	write(t, s.path("bin/jjm-gatekeeper"), fmt.Sprintf(`#!/bin/sh
 [ "$2" = submit ] && [ "$(id -un)" = %[1]s ] || exec %[2]s/jjm-gatekeeper "$@"
 touch %[3]s/$$
-while [ -e %[6]s ]; do sleep 0.1; done
+while [ -e %[6]s ]; do sleep 0.3; done
 answer=$(%[2]s/jjm-gatekeeper "$@")
 code=$?
 touch %[4]s/$$
-while [ -e %[5]s ]; do sleep 0.1; done
+while [ -e %[5]s ]; do sleep 0.3; done
 [ -z "$answer" ] || echo "$answer"
 exit $code
 `, p.owner.User, bin.Dir(t), p.folderFor(t, s.path("begun")), p.folderFor(t, s.path("answered")), s.path("hold"), s.path("halt")), 0o755)
@@ -75,6 +75,7 @@ func frozenCluster(t testing.TB, dir string, slurm *testbed.Bed) string {
 		write(t, filepath.Join(shims, c.Name()), fmt.Sprintf("#!/bin/sh\nwhile [ -e %s ]; do sleep 0.2; done\nexec %s \"$@\"\n", ice, filepath.Join(slurm.Bin, c.Name())), 0o755)
 	}
 	write(t, ice, "", 0o644)
+	t.Cleanup(func() { _ = os.Remove(ice) }) // what a killed daemon has started ends
 	frozen := *slurm
 	frozen.Bin = shims
 	return bedClusterNamed(&frozen, "frozen", "slurm")

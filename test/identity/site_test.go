@@ -28,7 +28,7 @@ var bin programs.Programs
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 const (
-	patience  = 2 * time.Minute
+	patience  = 6 * time.Minute
 	pollEvery = 100 * time.Millisecond
 )
 
@@ -148,8 +148,7 @@ func (s *site) close() {
 		s.stop()
 	}
 	if s.t.Failed() {
-		text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-		s.t.Logf("the daemon's log:\n%s", text[max(0, len(text)-8000):])
+		s.t.Logf("the daemon's log ends:\n%s", programs.LogEnd(filepath.Join(s.dir, "log")))
 	}
 	if s.log != nil {
 		s.log.Close()

@@ -16,7 +16,7 @@ import (
 
 // bedPatience is how long a grid job may take on a batch system that starts a
 // job after seconds and tells its end after more.
-const bedPatience = 4 * time.Minute
+const bedPatience = 10 * time.Minute
 
 // place is a batch system that a site can have as its cluster.
 type place struct {
@@ -67,7 +67,6 @@ func bedSection(t *testing.T, b *testbed.Bed, kind, more string) (string, int) {
 // jobs as nobody, who may not read it.
 func onCarryingCondor(t *testing.T) (string, int) {
 	section, uid := bedSection(t, testbed.Start(t, "condor"), "condor", "")
-	t.Cleanup(func() { noCarriedJobRuns(t) })
 	return section + "shared_fs = false\ndirectives = [\"+RunAsOwner = false\"]\n", uid
 }
 
@@ -79,16 +78,16 @@ func (s *site) carries() bool {
 	return err == nil && strings.Contains(string(text), "shared_fs = false")
 }
 
-// noCarriedJobRuns finds applications by their environment, in which HTCondor
-// names the folder of a carried job: site.processes knows those that see the work
-// area.
-func noCarriedJobRuns(t *testing.T) {
+// noCarriedJobRuns finds applications of a site by their environment, in which
+// HTCondor names the folder of a carried job: site.processes knows those that see
+// the work area.
+func (s *site) noCarriedJobRuns(t *testing.T) {
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(pollEvery) {
 		var left []string
 		files, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, name := range files {
 			env, _ := os.ReadFile(name)
-			if strings.Contains(string(env), "_CONDOR_JOB_IWD=/var/") && strings.Contains(string(env), "LEDGER=") {
+			if strings.Contains(string(env), "_CONDOR_JOB_IWD=/var/") && strings.Contains(string(env), "LEDGER="+s.dir+"/") {
 				left = append(left, filepath.Dir(name))
 			}
 		}
@@ -150,6 +149,7 @@ func bedSite(t *testing.T, section string, uid, retry int) *site {
 // TestBeds_AGridJobRunsToItsTar runs one grid job, with all kinds of ends, to
 // its tar on each kind of cluster, by both ways of reporting.
 func TestBeds_AGridJobRunsToItsTar(t *testing.T) {
+	t.Parallel()
 	for _, p := range places() {
 		t.Run(p.kind, func(t *testing.T) {
 			t.Parallel()
@@ -165,6 +165,7 @@ func TestBeds_AGridJobRunsToItsTar(t *testing.T) {
 					s.startReady()
 				}
 			}
+			s.noCarriedJobRuns(t)
 		})
 	}
 }
@@ -172,6 +173,7 @@ func TestBeds_AGridJobRunsToItsTar(t *testing.T) {
 // TestBeds_AKillLeavesNothingRunning kills a grid job of which some local jobs
 // run and others wait.
 func TestBeds_AKillLeavesNothingRunning(t *testing.T) {
+	t.Parallel()
 	for _, p := range places() {
 		t.Run(p.kind, func(t *testing.T) {
 			t.Parallel()
@@ -186,6 +188,7 @@ func TestBeds_AKillLeavesNothingRunning(t *testing.T) {
 			}
 			s.final(id)
 			s.verify(id, d)
+			s.noCarriedJobRuns(t)
 		})
 	}
 }

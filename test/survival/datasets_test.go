@@ -94,6 +94,7 @@ func growing(ctx context.Context, s *site, text string) (jjm.GridID, error) {
 // it takes notice of files, adds some, ends the dataset, gives files back: every
 // file is processed exactly once, and in the tar.
 func TestFailpoint_DatasetsLoseNoFile(t *testing.T) {
+	t.Parallel()
 	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit", "dataset-add.before-commit:3", "dataset-add.after-commit:2",
 		"dataset-close.before-commit", "dataset-close.after-commit", "generate.after-commit:2", "verdict.before-commit:2"} {
 		t.Run("at "+point, func(t *testing.T) { growsUnder(t, point, "") })
@@ -103,6 +104,7 @@ func TestFailpoint_DatasetsLoseNoFile(t *testing.T) {
 // The outputs are merged meanwhile, and the daemon dies where it takes notice of
 // them, makes merges, and settles those whose outputs are merged.
 func TestFailpoint_MergingLosesNoOutput(t *testing.T) {
+	t.Parallel()
 	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit:2", "generate.before-commit:2", "generate.after-commit:2",
 		"verdict.before-commit:2", "verdict.after-commit:2"} {
 		t.Run("at "+point, func(t *testing.T) {

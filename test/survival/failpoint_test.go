@@ -45,6 +45,7 @@ func mixed(glf bool) scenario {
 // TestFailpoint_DaemonKilledThere kills a daemon at every failpoint and looks
 // whether the next one brings everything to the right end.
 func TestFailpoint_DaemonKilledThere(t *testing.T) {
+	t.Parallel()
 	all := scenarios()
 	for _, point := range failpoints(t) {
 		if why, ok := elsewhere()[point]; ok {

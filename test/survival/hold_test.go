@@ -13,30 +13,36 @@ import (
 )
 
 // holders are the commands with which people hold jobs that wait, and never
-// those that run.
-var holders = map[string]string{"slurm": "scontrol hold", "condor": "condor_hold -constraint", "sge": "qhold"}
+// those that run; and what a site can set so that jobs wait, but for the first
+// so many, on a bed where others find all cores free.
+var holders = map[string]struct {
+	hold, wait string
+	first      int
+}{
+	"slurm":  {"scontrol hold", "--begin=now+20", 0},
+	"condor": {"condor_hold -constraint", "concurrency_limits = jjmhold:1500000", 1}, // of 2308032, by default
+	"sge":    {"qhold", "-tc 1", 1},
+}
 
 // TestBeds_AHoldIsReleasedByRule holds local jobs that wait, with the batch
 // system's own command; a rule releases them, and the grid job comes to its end.
 func TestBeds_AHoldIsReleasedByRule(t *testing.T) {
+	t.Parallel()
 	for kind, holder := range holders {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			b := testbed.Start(t, kind)
 			section, uid := bedSection(t, b, kind, "")
-			if kind == "sge" {
-				section += "pe = \"smp\"\n"
-			}
+			section += fmt.Sprintf("directives = [%q]\n", holder.wait)
 			s := bedSite(t, section+"[[cluster.hold]]\nby = \"operator\"\ndo = \"release\"\nafter = \"0s\"\n", uid, 1)
 			s.startReady()
-			// So many cores that most of them wait.
-			d := design{jobs: 8, seconds: 2, request: "cores = 16", key: "once"}
-			r := s.goDrive(t.Context(), driveOnly, d)
-			s.started(d, 1)
-			holdWaiting(t, b, s, holder)
-			s.final(r.wait(t))
+			d := design{jobs: 4, seconds: 2, key: "once"}
+			id := s.submitted(d)
+			s.started(d, holder.first)
+			holdWaiting(t, b, s, holder.hold)
+			s.final(id)
 			history := ""
-			for _, j := range s.verify(r.id, d).journal {
+			for _, j := range s.verify(id, d).journal {
 				history += fmt.Sprintf("%d-%d %s -> %s: %s\n", j.First, j.Last, j.From, j.To, j.Cause)
 			}
 			if !strings.Contains(history, "releas") {

@@ -23,6 +23,7 @@ func campaign() (runs, killsEach int) {
 // TestSurvival_RandomKills kills the daemon at random times while 200 local jobs
 // are in progress. JJM_SEED repeats a run.
 func TestSurvival_RandomKills(t *testing.T) {
+	t.Parallel()
 	runs, kills := campaign()
 	seed := uint64(time.Now().UnixNano()) % 1_000_000
 	if text := os.Getenv("JJM_SEED"); text != "" {
@@ -46,7 +47,7 @@ func TestSurvival_RandomKills(t *testing.T) {
 func randomKills(t *testing.T, r *rand.Rand, kills int, glf bool) {
 	s := newSite(t, settings{slots: 4})
 	d := design{jobs: 200, glf: glf, mix: "yes", key: "once"}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	defer cancel()
 	killed := make(chan struct{})
 	s.start("")

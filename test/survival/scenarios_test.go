@@ -20,13 +20,15 @@ import (
 func elsewhere() map[string]string {
 	const twoPhase = "only two-phase batch systems take bulks held and release them"
 	const datasets = "datasets_test.go goes there"
-	const marks = "a mark is one transaction that nothing follows; the engine's own crash tests come there"
+	const marks = "marks and retractions are made at moments that a site with real programs can only guess; the engine's own crash tests come there"
 	const holds = "the embedded batch system holds no job; the engine's own crash tests come there"
 	return map[string]string{"release.before-commit": twoPhase, "release.after-commit": twoPhase,
 		"notice.before-commit": datasets, "notice.after-commit": datasets,
 		"dataset-add.before-commit": datasets, "dataset-add.after-commit": datasets,
 		"dataset-close.before-commit": datasets, "dataset-close.after-commit": datasets,
 		"dataset-mark.before-commit": marks, "dataset-mark.after-commit": marks,
+		"withdraw.before-commit": marks, "withdraw.after-commit": marks,
+		"retract.before-commit": marks, "retract.after-commit": marks,
 		"hold.before-commit": holds, "hold.after-commit": holds, "hold.acted": holds,
 		"hold-done.before-commit": holds, "hold-done.after-commit": holds}
 }
@@ -83,7 +85,7 @@ func scenarios() map[string]scenario {
 	}
 	changes("spool-refuse", func(glf bool) scenario { return leftInSpool(mixed(glf)) })
 	add("reconcile.found", scenario{design: mixed(true).design, lives: []string{"submit.acted", "reconcile.found"}})
-	add("local.purging", scenario{design: mixed(false).design, set: settings{keep: "1m"}, patience: 90 * time.Second, lives: []string{"", "local.purging"}})
+	add("local.purging", scenario{design: mixed(false).design, set: settings{keep: "1m"}, patience: 6 * time.Minute, lives: []string{"", "local.purging"}})
 	for point, nth := range map[string]int{"publish.before": 5, "publish.after": 4, "watch.listed": 3,
 		"local.marked": 7, "local.started": 9, "local.recorded": 12, "local.ended": 3, "local.closed": 5} {
 		sc := all[point]

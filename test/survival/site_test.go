@@ -21,9 +21,9 @@ import (
 
 // Deadlines. They are generous: a test that passes never waits for one.
 const (
-	aliveWithin = 15 * time.Second
-	deadWithin  = 30 * time.Second
-	finalWithin = 60 * time.Second
+	aliveWithin = time.Minute
+	deadWithin  = 2 * time.Minute
+	finalWithin = 5 * time.Minute
 	pollEvery   = 20 * time.Millisecond
 )
 
@@ -54,6 +54,8 @@ type settings struct {
 	retry int    // max_retry_early; 0 means 1
 	// cluster is the configuration's section on clusters; "" = the embedded one.
 	cluster string
+	// engine has further settings of its section, each a line.
+	engine string
 }
 
 // newSite makes a site without starting its daemon.
@@ -148,9 +150,9 @@ heartbeat_stale = "5s"
 grace = "1s"
 backoff = "0s"
 publish_every = "100ms"
-[engine.retry]
+%s[engine.retry]
 max_retry_early = %d
-%s`, max(set.retry, 1), clusters)
+%s`, set.engine, max(set.retry, 1), clusters)
 	return os.WriteFile(s.config, []byte(text), 0o644)
 }
 

@@ -54,6 +54,9 @@ type Head struct {
 	Phases []jjm.Progress
 	// Inputs are the datasets that it reads.
 	Inputs []Input
+	// Steps are the local jobs step by step, in order, if there is more than one.
+	// Of the steps behind the first, Read gives no more than these.
+	Steps []jjm.StepCounts
 	// Written is when the record was written.
 	Written jjm.Time
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -181,12 +182,30 @@ func (p *parser) step(a map[string]string) error {
 		why = append(why, s)
 		return err
 	})
+	if p.stepCounts(a); p.int(a, "step", "n") > 0 {
+		return err
+	}
 	p.head.Grid.Step = jjm.Step{
 		Cluster: a["cluster"], Splitter: a["splitter"], Why: why,
 		Expected: int(p.int(a, "step", "expected")), Made: int(p.int(a, "step", "made")),
 		Closed: a["closed"] == "true", Prepared: a["prepared"] == "true",
 	}
 	return err
+}
+
+// stepCounts reads how many local jobs a step has, of a grid job that has several.
+// The steps stand from the last to the first.
+func (p *parser) stepCounts(a map[string]string) {
+	if a["of"] == "" {
+		return
+	}
+	const at = "step"
+	c := jjm.StepCounts{Step: int32(p.int(a, at, "n")), Expected: int(p.int(a, at, "of")), Closed: a["closed"] == "true",
+		GivenBack: int(p.int(a, at, "givenBack")), Merging: int(p.int(a, at, "merging"))}
+	for s := range jjm.NumStates {
+		c.Counts[s] = int(p.int(a, at, jjm.State(s).String()))
+	}
+	p.head.Steps = slices.Insert(p.head.Steps, 0, c)
 }
 
 func (p *parser) phases() error {

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+
+	"jjm"
+	"jjm/wire"
+)
+
+// tallied are local jobs of one step: those whose work was not given back by their
+// state, and how many the others are.
+type tallied struct {
+	counts    [jjm.NumStates]int
+	givenBack int
+}
+
+// tally counts a local job by its state, in all and in its step, by d.
+func (g *grid) tally(l *jjm.LocalJob, d int) {
+	g.tallyStep(l, d)
+	if l.Phase == jjm.GivenBack {
+		g.givenBack += d
+		return
+	}
+	g.counts[l.State] += d
+}
+
+func (g *grid) tallyStep(l *jjm.LocalJob, d int) {
+	t := &g.bySteps[min(l.Step, jjm.StepMerge)]
+	if l.Phase == jjm.GivenBack {
+		t.givenBack += d
+		return
+	}
+	t.counts[l.State] += d
+}
+
+// steps counts the local jobs of a grid job step by step; nil if it has but one, or
+// if not all of its local jobs are in memory any more. The memory lock is held, or g
+// is our own.
+func (g *grid) steps() []jjm.StepCounts {
+	made := 0
+	for _, t := range g.bySteps {
+		made += t.givenBack
+		for _, n := range t.counts {
+			made += n
+		}
+	}
+	if g.job.Merging == nil || made != g.job.Step.Made {
+		return nil
+	}
+	all := make([]jjm.StepCounts, len(g.bySteps))
+	for step, t := range g.bySteps {
+		all[step] = jjm.StepCounts{Step: int32(step), Counts: t.counts, GivenBack: t.givenBack}
+	}
+	all[jjm.StepWork].Merging = g.merging
+	expect(&g.job, all)
+	return all
+}
+
+// expect adds to the counts of steps how many there will be.
+func expect(job *jjm.GridJob, all []jjm.StepCounts) {
+	m := job.Merging
+	for i := range all {
+		c := &all[i]
+		c.Expected, c.Closed = job.Step.Expected-m.Made-c.GivenBack, job.Step.Closed
+		if c.Step == jjm.StepMerge {
+			c.Expected, c.Closed = m.Made-c.GivenBack, m.Closed
+		}
+	}
+}
+
+// stepsOf is steps for grid jobs that memory does not tell it of.
+func (e *Engine) stepsOf(ctx context.Context, job *jjm.GridJob) ([]jjm.StepCounts, error) {
+	if job.Merging == nil {
+		return nil, nil
+	}
+	all, err := e.store.StepCounts(ctx, job.ID)
+	expect(job, all)
+	return all, err
+}
+
+// showSteps adds the steps to an answer that lacks them.
+func (e *Engine) showSteps(ctx context.Context, job *jjm.GridJob, s *wire.Status) error {
+	if s.Steps != nil {
+		return nil
+	}
+	all, err := e.stepsOf(ctx, job)
+	s.Steps = wireSteps(job, all)
+	return err
+}
+
+// wireSteps is how people see steps.
+func wireSteps(job *jjm.GridJob, all []jjm.StepCounts) []wire.Step {
+	var out []wire.Step
+	for _, c := range all {
+		n := counts(c.Counts, 0, job)
+		n.Expected, n.GivenBack, n.Total = c.Expected, c.GivenBack, c.GivenBack
+		for _, k := range c.Counts {
+			n.Total += k
+		}
+		out = append(out, wire.Step{Step: c.Step, Name: jjm.StepName(c.Step), Done: c.Done(), Merging: c.Merging, Closed: c.Closed, Counts: n})
+	}
+	return out
+}

@@ -1,0 +1,110 @@
+package handlers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"jjm"
+	"jjm/split"
+)
+
+// Outlook gathers, part by part, what can be told of the merges to come.
+type Outlook struct {
+	spec  *jjm.Spec
+	each  int64   // outputs of one local job, 0 = not known
+	jobs  int64   // that will be submitted
+	sizes []int64 // of the outputs as estimated, until one has no estimate
+}
+
+// NewOutlook begins with the command of any part: it may name outputs besides those
+// of the job file.
+func NewOutlook(spec *jjm.Spec, cmd Command) *Outlook {
+	return &Outlook{spec: spec, each: outputsOf(spec, cmd), sizes: []int64{}}
+}
+
+// outputsOf gives how many outputs are declared; 0 where a pattern, or what the
+// application says, decides.
+func outputsOf(spec *jjm.Spec, cmd Command) int64 {
+	names := slices.Concat(spec.Outputs, cmd.Outputs)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if spec.Result == jjm.ResultGLF || slices.ContainsFunc(names, func(n string) bool { return strings.ContainsAny(n, `*?[\`) }) {
+		return 0
+	}
+	return int64(len(names))
+}
+
+// Add takes a part.
+func (o *Outlook) Add(p *jjm.Part) {
+	if p.Failure() != nil {
+		return
+	}
+	o.jobs++
+	if o.sizes == nil || o.each != 1 || p.Input == nil || p.Input.Estimate.DiskKB <= 0 {
+		o.sizes = nil
+		return
+	}
+	o.sizes = append(o.sizes, int64(math.Ceil(p.Input.Estimate.DiskKB*1024)))
+}
+
+// AddJobs takes local jobs of which only the number is known.
+func (o *Outlook) AddJobs(n int64) { o.jobs, o.sizes = o.jobs+n, nil }
+
+// Merges gives the outlook; nil if nothing is merged. more says that more local jobs
+// may come.
+func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
+	if o.spec.Merge == nil {
+		return nil, nil
+	}
+	cut, problems := MergeCutting(o.spec)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	out := &jjm.MergeOutlook{Splitter: cut.Splitter, Outputs: o.jobs * o.each}
+	bound := fmt.Sprintf("at most %d bytes go into one", cut.Params.MaxMergeSize)
+	out.Least, out.Most = min(out.Outputs, 1), out.Outputs
+	if most := cut.Params.MaxMergeFiles; most > 0 {
+		out.Least = (out.Outputs + most - 1) / most
+		bound = fmt.Sprintf("at most %d files and %d bytes go into one", most, cut.Params.MaxMergeSize)
+	}
+	if out.Outputs == 0 {
+		out.Text = "their outputs are merged, and how many merges that makes is known once the outputs are: " + bound
+		return out, nil
+	}
+	out.Text = fmt.Sprintf("their %d outputs make up to %d merges, and at least %d: %s", out.Outputs, out.Most, out.Least, bound)
+	if more {
+		out.Text = fmt.Sprintf("their %d outputs so far make up to %d merges, and more come: %s", out.Outputs, out.Most, bound)
+		return out, nil
+	}
+	var err error
+	if len(o.sizes) > 0 {
+		if out.Estimated, err = pack(cut, o.sizes); err != nil {
+			return nil, err
+		}
+		out.Text += fmt.Sprintf("; about %d if they are as large as estimated", out.Estimated)
+	}
+	return out, nil
+}
+
+// pack counts the merges of outputs of known sizes.
+func pack(cut Cutting, sizes []int64) (int64, error) {
+	sp, err := split.Get(cut.Splitter)
+	if err != nil {
+		return 0, err
+	}
+	work := split.Work{Closed: true, Files: make([]jjm.File, len(sizes))}
+	for i, size := range sizes {
+		work.Files[i] = Mergeable(jjm.File{LFN: fmt.Sprint(i), Size: size}, int64(i))
+	}
+	return sp.Count(work, cut.Params)
+}
+
+// Mergeable gives an output to the splitter, number n of those to be merged: it
+// wants a section and a place, and takes them in the order of sections.
+func Mergeable(f jjm.File, n int64) jjm.File {
+	at := uint32(n) + 1
+	f.Lumis, f.Locations = []jjm.LumiRange{{Run: 1, First: at, Last: at}}, []string{"work-area"}
+	return f
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+
+	"jjm"
+)
+
+// Retract notes that what a completed local job made is lost, with who says so and
+// why. That it was noted before is a success; fresh says that it was not. A local
+// job that has not completed is refused.
+func (tx *Tx) Retract(id jjm.LocalID, actor, reason string) (fresh bool, err error) {
+	n, err := tx.exec("INSERT INTO retractions (grid, n, time, actor, reason) SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM retractions WHERE grid = ?1 AND n = ?2)",
+		localArgs(id).int(int64(jjm.At(tx.s.o.Now()))).text(actor).text(reason))
+	if err != nil {
+		return false, tx.fail(err, "retract local job %s", id)
+	}
+	return n > 0, nil
+}
+
+// RetractInputs undoes for its files the end of a local job that completed and was
+// retracted: as if it had failed. [Tx.GiveBack] then takes them from it.
+func (tx *Tx) RetractInputs(l *jjm.LocalJob) error {
+	files, err := tx.ownedBy(l.ID)
+	if err != nil {
+		return tx.fail(err, "retract local job %s", l.ID)
+	}
+	for _, n := range sortedKeys(files) {
+		err := tx.reopenFile(l.ID.Grid, int64(l.Step), n, "lost = lost + ?, state = CASE state WHEN 2 THEN 1 ELSE state END", files[n].open)
+		if err == nil {
+			err = tx.setFile(l.ID.Grid, int(l.Step), n, "lost = lost")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Retracted gives the local jobs of a grid job whose results were retracted, and
+// why.
+func (s *Store) Retracted(ctx context.Context, id jjm.GridID) (map[int32]string, error) {
+	out := map[int32]string{}
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, "SELECT n, reason FROM retractions WHERE grid = ?", args{}.int(int64(id)), func(r row) error {
+			out[int32(r.int(0))] = r.text(1)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read what grid job %s retracted", id)
+	}
+	return out, nil
+}
+
+// HasFile reports whether a dataset has a file.
+func (tx *Tx) HasFile(id DatasetID, lfn string) (bool, error) {
+	n, err := tx.fileOf(id, lfn)
+	if err != nil {
+		return false, tx.fail(err, "find a file of dataset %d", id)
+	}
+	return n >= 0, nil
+}

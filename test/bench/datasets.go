@@ -1,0 +1,212 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"jjm"
+	"jjm/split"
+	"jjm/wire"
+)
+
+const (
+	// smallParts is how many files a part has where parts are what counts, and
+	// largeParts where files are.
+	smallParts, largeParts = 5, 100
+	// feedPeakMB is the most that a daemon may take that cuts a million files at once.
+	feedPeakMB = 1200
+	// linearLimit is by how much a file of a large dataset may cost more CPU than
+	// one of a dataset of a tenth of its size.
+	linearLimit = 2
+)
+
+// fed tells how a daemon took in a dataset and cut it.
+type fed struct {
+	// added is until all files were in it, made until all parts were stored, both
+	// from the first request on.
+	added, made time.Duration
+	cpu         time.Duration // of the daemon
+	peakMB      float64
+}
+
+// datasets measures how fast files become parts: on a real daemon, whose embedded
+// cluster is paused, so that local jobs take no part of the machine; and once with
+// all that follows, to the tar.
+func (b *bench) datasets() error {
+	var last float64 // CPU per file
+	for i, n := range b.size.datasets {
+		f, err := b.growingDataset(n)
+		if err != nil {
+			return err
+		}
+		alone, err := b.cut(split.MinFileBased, n)
+		if err != nil {
+			return err
+		}
+		what := fmt.Sprintf("%d files, %d per part, cut as they come: ", n, smallParts)
+		b.beside("datasets", what+"files per second, from add to parts", rate(n, f.made), "", split.MinFileBased+" alone", rate(n, alone.CPU), 0)
+		last = b.perFile(what, n, f, last, b.size.datasets[max(i-1, 0)])
+	}
+	n := b.size.feed
+	f, err := b.standingDataset(n)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("%d files, %d per part, cut when all are there: ", n, largeParts)
+	b.tell("datasets", what+"files per second, added", rate(n, f.added), "")
+	b.tell("datasets", what+"files per second, from the grid job to parts", rate(n, f.made-f.added), "")
+	b.perFile(what, n, f, last, b.size.datasets[len(b.size.datasets)-1])
+	b.target("datasets", what+"peak memory of the daemon", f.peakMB, "MB", feedPeakMB)
+	return b.wholeDataset(b.size.datasets[0])
+}
+
+// perFile tells the CPU time of a file, beside that of a smaller dataset.
+func (b *bench) perFile(what string, n int, f fed, last float64, of int) float64 {
+	each := float64(f.cpu.Microseconds()) / float64(n)
+	if last == 0 {
+		b.tell("datasets", what+"CPU of the daemon per file", each, "us")
+	} else {
+		b.beside("datasets", what+"CPU of the daemon per file", each, "us", fmt.Sprintf("%d files", of), last, linearLimit)
+	}
+	return each
+}
+
+func rate(n int, d time.Duration) float64 { return float64(n) / d.Seconds() }
+
+// growingDataset cuts files while they come.
+func (b *bench) growingDataset(n int) (fed, error) {
+	return b.feed(n, func(d *realDaemon, f *fed) error {
+		first := min(n, wire.MaxFiles)
+		if err := d.addFiles(b, 0, first); err != nil {
+			return err
+		}
+		id, err := d.reads(b, smallParts)
+		if err == nil {
+			err = d.addFiles(b, first, n)
+		}
+		if err != nil {
+			return err
+		}
+		f.added = time.Since(d.began)
+		return d.untilMade(b, id, n/smallParts)
+	})
+}
+
+// standingDataset cuts files that are all there.
+func (b *bench) standingDataset(n int) (fed, error) {
+	return b.feed(n, func(d *realDaemon, f *fed) error {
+		if err := d.addFiles(b, 0, n); err != nil {
+			return err
+		}
+		f.added = time.Since(d.began)
+		id, err := d.reads(b, largeParts)
+		if err != nil {
+			return err
+		}
+		return d.untilMade(b, id, n/largeParts)
+	})
+}
+
+// feed lets a daemon of its own, whose cluster is paused, take in a dataset.
+func (b *bench) feed(n int, do func(*realDaemon, *fed) error) (f fed, err error) {
+	b.say("  %d files", n)
+	d, err := b.startDaemon(b.dir)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	if err := d.pause(b); err != nil {
+		return f, err
+	}
+	before, err := timesOf(d.pid())
+	if err != nil {
+		return f, err
+	}
+	d.began = time.Now()
+	if err := do(d, &f); err != nil {
+		return f, err
+	}
+	f.made = time.Since(d.began)
+	after, err := timesOf(d.pid())
+	if err != nil {
+		return f, err
+	}
+	f.cpu = after.minus(before).own
+	f.peakMB, err = peakMB(strconv.Itoa(d.pid()))
+	return f, err
+}
+
+// pause lets the daemon hand nothing to its only cluster.
+func (d *realDaemon) pause(b *bench) error {
+	a, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbClusters})
+	if err != nil {
+		return err
+	}
+	order := &wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: a.Clusters[0].Name, Reason: "only the cutting is measured"}
+	_, err = d.client.Do(b.ctx, wire.Request{Verb: wire.VerbOrder, Order: order})
+	return err
+}
+
+// wholeDataset runs a dataset to its tar, with local jobs that do nothing.
+func (b *bench) wholeDataset(n int) (err error) {
+	d, err := b.startDaemon(b.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	began := time.Now()
+	if err := d.addFiles(b, 0, n); err != nil {
+		return err
+	}
+	if _, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbDataset, Dataset: &wire.Dataset{Do: wire.DatasetClose, Name: "raw"}}); err != nil {
+		return err
+	}
+	status, err := d.runJob(b.ctx, readsText(largeParts))
+	if err == nil && status != jjm.Done.String() {
+		err = fmt.Errorf("the grid job is %s", status)
+	}
+	b.tell("datasets", fmt.Sprintf("%d files, %d per part, /bin/true: files per second, from add to the tar", n, largeParts), rate(n, time.Since(began)), "")
+	return err
+}
+
+// addFiles adds the files from..to-1 to the dataset.
+func (d *realDaemon) addFiles(b *bench, from, to int) error {
+	for ; from < to; from += wire.MaxFiles {
+		files := make([]jjm.File, min(wire.MaxFiles, to-from))
+		for i := range files {
+			files[i] = jjm.File{LFN: fmt.Sprintf("/store/data/bench/%07d.root", from+i), Size: 2_000_000, Events: 100}
+		}
+		if _, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbDataset, Dataset: &wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readsText is a job file that reads the dataset.
+func readsText(perPart int) string {
+	return fmt.Sprintf("type = \"reprocess\"\nname = \"bench\"\nresult = \"exit\"\n[[datasets]]\nname = \"raw\"\n"+
+		"[split]\nby = %q\nparams = { files_per_job = %d }\n[params]\ncommand = [\"/bin/true\"]\n", split.MinFileBased, perPart)
+}
+
+// reads submits it.
+func (d *realDaemon) reads(b *bench, perPart int) (jjm.GridID, error) {
+	a, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Name: "job.toml", Text: readsText(perPart), BaseDir: d.state}})
+	if err != nil {
+		return 0, err
+	}
+	return a.Submit.ID, nil
+}
+
+// untilMade waits until a grid job has its local jobs.
+func (d *realDaemon) untilMade(b *bench, id jjm.GridID, parts int) error {
+	return until(b.ctx, fmt.Sprintf("%d local jobs are made", parts), 10*time.Minute, func() (bool, error) {
+		a, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbLookup, Refs: []string{id.String()}})
+		if err != nil {
+			return false, err
+		}
+		return a.Lookup[0].Counts.Total >= parts, a.Lookup[0].Error.Err()
+	})
+}
