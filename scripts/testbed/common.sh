@@ -22,8 +22,8 @@ within() {
 	done
 }
 
-# put FILE writes standard input to a file, in one step.
-put() { cat >"$1.new" && mv "$1.new" "$1"; }
+# put FILE [MODE] writes standard input to a file, in one step.
+put() { cat >"$1.new" && { [ -z "${2:-}" ] || chmod "$2" "$1.new"; } && mv "$1.new" "$1"; }
 
 # ---- locks -------------------------------------------------------------------
 # Descriptor 9 is this script's lock, descriptor 8 that of the bed's users.

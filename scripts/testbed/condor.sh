@@ -298,7 +298,7 @@ commands() {
 	for program in $programs; do
 		at=$root/usr/bin/condor_$program
 		[ -e "$at" ] || at=$root/usr/sbin/condor_$program
-		cat >"$bed/bin/condor_$program.new" <<-END
+		put "$bed/bin/condor_$program" 755 <<-END
 			#!/bin/sh
 			CONDOR_CONFIG=\${CONDOR_CONFIG:-$bed/client_config}
 			export CONDOR_CONFIG
@@ -306,8 +306,6 @@ commands() {
 			[ ! -O "\$0" ] || [ -n "\${JJM_AS_ROOT:-}" ] || set -- setpriv --reuid=$owner --regid=$owner --clear-groups "\$@"
 			exec "\$@"
 		END
-		chmod 755 "$bed/bin/condor_$program.new"
-		mv "$bed/bin/condor_$program.new" "$bed/bin/condor_$program"
 	done
 }
 

@@ -115,7 +115,7 @@ make_commands() {
 	mkdir -p "$here/bin"
 	home=$(getent passwd $owner | cut -d: -f6)
 	for name in qsub qstat qacct qdel qhold qrls qmod qalter qconf qhost qselect; do
-		cat >"$here/bin/$name.new" <<-END
+		put "$here/bin/$name" 755 <<-END
 			#!/bin/sh
 			export SGE_ROOT=$SGE_ROOT SGE_CELL=$SGE_CELL SGE_QMASTER_PORT=$SGE_QMASTER_PORT SGE_EXECD_PORT=$SGE_EXECD_PORT
 			if [ -w /etc/shadow ]; then
@@ -123,8 +123,6 @@ make_commands() {
 			fi
 			exec $real/$name "\$@"
 		END
-		chmod 755 "$here/bin/$name.new"
-		mv "$here/bin/$name.new" "$here/bin/$name"
 	done
 }
 

@@ -368,15 +368,14 @@ configuration() {
 # commands makes the folder of commands: for root they act for the owner.
 commands() {
 	for c in sbatch squeue scancel scontrol sinfo sacct sacctmgr; do
-		put "$bed/bin/$c" <<-SHIM
+		put "$bed/bin/$c" 755 <<-SHIM
 			#!/bin/sh
 			export SLURM_CONF=$SLURM_CONF
-			if [ "\$(id -u)" = 0 ]; then
+			if [ -O "\$0" ]; then
 				exec setpriv --reuid $owner --regid $owner --clear-groups -- /usr/bin/$c "\$@"
 			fi
 			exec /usr/bin/$c "\$@"
 		SHIM
-		chmod 755 "$bed/bin/$c"
 	done
 }
 

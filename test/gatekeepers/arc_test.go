@@ -58,12 +58,20 @@ func (a *arcSite) submit(t *testing.T, p *person, dir, xrsl string) string {
 	t.Helper()
 	file := filepath.Join(dir, "job.xrsl")
 	write(t, file, xrsl, 0o644)
-	s := p.run(t, "env", "--chdir="+dir, "arcsub", "-j", filepath.Join(dir, "jobs.dat"), "-C", a.bed.Vars["URL"], "-T", "arcrest", "-Q", "NONE", file)
+	s := p.arc(t, dir, "arcsub", "-C", a.bed.Vars["URL"], "-T", "arcrest", "-Q", "NONE", file)
 	_, url, ok := strings.Cut(s.out, "with jobid: ")
 	if !ok {
 		t.Fatalf("arcsub: exit %d\n%s%s", s.exit, s.out, s.err)
 	}
 	return strings.TrimSpace(url)
+}
+
+// arc runs one of ARC's commands in a folder that keeps its jobs. Of itself it
+// waits 20 s for an answer, too little where everything else runs as well.
+func (p *person) arc(t *testing.T, dir, command string, args ...string) said {
+	t.Helper()
+	argv := []string{"env", "--chdir=" + dir, command, "-t", "120", "-j", filepath.Join(dir, "jobs.dat")}
+	return p.run(t, append(argv, args...)...)
 }
 
 // end waits until A-REX says one of the states of a job, and gives what it said.
@@ -74,7 +82,7 @@ func (a *arcSite) end(t *testing.T, p *person, dir, url string, states ...string
 	})
 	var text string
 	awaitEvery(t, time.Second, fmt.Sprintf("the job is %v", states), func() bool {
-		text = p.run(t, "arcstat", "-j", filepath.Join(dir, "jobs.dat"), url).out
+		text = p.arc(t, dir, "arcstat", url).out
 		for _, s := range states {
 			if strings.Contains(text, "State: "+s) {
 				return true
@@ -89,7 +97,7 @@ func (a *arcSite) end(t *testing.T, p *person, dir, url string, states ...string
 func (a *arcSite) get(t *testing.T, p *person, dir, url string) string {
 	t.Helper()
 	to := p.folderFor(t, filepath.Join(dir, "got"))
-	s := p.run(t, "arcget", "-k", "-j", filepath.Join(dir, "jobs.dat"), "-D", to, url)
+	s := p.arc(t, dir, "arcget", "-k", "-D", to, url)
 	found, _ := filepath.Glob(filepath.Join(to, "*"))
 	if s.exit != 0 || len(found) != 1 {
 		t.Fatalf("arcget: exit %d\n%s%s", s.exit, s.out, s.err)

@@ -33,7 +33,7 @@ func (f arcFront) begin(t *testing.T, as *person, name, cluster, text string) ha
 
 func (r *arcRun) kill(t *testing.T) {
 	t.Helper()
-	if s := r.as.run(t, "arckill", "--keep", "-j", filepath.Join(r.dir, "jobs.dat"), r.url); s.exit != 0 {
+	if s := r.as.arc(t, r.dir, "arckill", "--keep", r.url); s.exit != 0 {
 		t.Errorf("arckill: exit %d\n%s%s", s.exit, s.out, s.err)
 	}
 }

@@ -83,7 +83,7 @@ func arcFrozen(t *testing.T, a *arcSite) {
 			return strings.TrimSpace(string(status)) == "INLRMS"
 		})
 	}
-	if s := a.one.run(t, "arckill", "--keep", "-j", filepath.Join(dir, "jobs.dat"), doomed); s.exit != 0 {
+	if s := a.one.arc(t, dir, "arckill", "--keep", doomed); s.exit != 0 {
 		t.Errorf("arckill: exit %d\n%s%s", s.exit, s.out, s.err)
 	}
 	if a.byName("waits")[0].Lookup.Counts.Running != 0 {

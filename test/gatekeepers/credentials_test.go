@@ -162,7 +162,7 @@ func TestARC_TheProxyFollows(t *testing.T) {
 	await(t, "the job has seen its proxy", func() bool { return exists(runs) })
 	a.nowhere(t, filepath.Join(bed.Vars["CONTROL"], "job."+filepath.Base(url)+".proxy"))
 	one.proxy(t, bed.Vars["PROXY"], proxy, 200)
-	if s := me.run(t, "arcrenew", "-a", "-j", filepath.Join(dir, "jobs.dat")); s.exit != 0 {
+	if s := me.arc(t, dir, "arcrenew", "-a"); s.exit != 0 {
 		t.Fatalf("arcrenew: exit %d\n%s%s", s.exit, s.out, s.err)
 	}
 	a.end(t, me, dir, url, "Finished")
