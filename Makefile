@@ -9,7 +9,7 @@ BUILD    = $(GO) build -ldflags '$(LDFLAGS)'
 export CGO_ENABLED = 0
 export GOFLAGS += -trimpath
 
-.PHONY: build demo test test-all units test-faults lint nice-lint tools bench fuzz clean install uninstall check
+.PHONY: build demo test test-all units test-faults lint vet nice-vet tools bench fuzz clean install uninstall check
 
 build:
 	$(BUILD) -o bin/ ./cmd/jjm ./cmd/jjm-gatekeeper ./cmd/jjm-daemon ./cmd/jjm-wrapper
@@ -40,21 +40,22 @@ demo: build
 	sh scripts/demo.sh
 
 # Everything that must be true, in minutes; as root on Debian with the real
-# batch systems. Packages that wait rather than work are begun first, and lint
-# takes what they leave of the processors. One build of the programs serves all;
+# batch systems. Packages that wait rather than work are begun first, with the
+# one that works most, and vet takes what they leave of the processors. One build
+# of the programs serves all;
 # accounts without privileges reach it. At the end come the tables that tests
 # made, of faults and what became of local jobs.
-WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/identity ./test/gatekeeper ./adapters/command ./etc/examples ./adapters/pbs ./test/advertise ./engine
+WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./engine ./adapters/testbed ./adapters/slurm ./test/identity ./test/gatekeeper ./adapters/command ./etc/examples ./adapters/pbs ./test/advertise
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
 test-all: build
-	@$(MAKE) --no-print-directory -j2 nice-lint units
+	@$(MAKE) --no-print-directory -j2 nice-vet units
 units:
 	@bin=$$(mktemp -d) && tables=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm* $$bin && { \
 		JJM_BIN=$$bin JJM_TABLES=$$tables $(GO) test -count=1 -timeout 40m -vet=off -p 7 -parallel 24 $(WAITING) ./... ; \
 		status=$$? ; cat /dev/null $$tables/* ; rm -rf $$bin $$tables ; exit $$status ; }
-nice-lint:
-	@nice $(MAKE) --no-print-directory lint
+nice-vet:
+	@nice $(MAKE) --no-print-directory vet
 
 # The whole campaign: 500 random kills of the daemon, every failpoint, and each
 # fault of each real batch system at each moment. Half an hour.
@@ -63,11 +64,14 @@ test-faults: build
 		$(GO) test -count=1 -timeout 100m -parallel 8 -v -run 'Survival|Failpoint|Faults' ./test/survival
 	JJM_FAULTS=whole $(GO) test -count=1 -timeout 60m -run 'Crash|Property' ./engine
 
-lint:
+# Before a commit: vet, and the linter, which in an empty cache takes longer than
+# the rest of a test run's compiling.
+lint: vet
+	$(GO) tool staticcheck ./...
+vet:
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
 	if [ -n "$$bad" ]; then echo "gofmt: these files are not formatted:"; echo "$$bad"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
 
 # What the tests need besides Go: installed when root on Debian, else named.
 tools:

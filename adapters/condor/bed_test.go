@@ -27,7 +27,7 @@ func open(t testing.TB, bed *testbed.Bed, change func(c *condor.Config)) *condor
 		c := config.(*condor.Config)
 		c.Bin, c.Env = bed.Bin, bed.Env
 		c.Grace = jjm.Duration(time.Second)
-		c.Keep = jjm.Duration(time.Minute) // what is in the queue is listed each time
+		c.Keep = jjm.Duration(5 * time.Minute) // what is in the queue is listed each time, and can be forgotten
 		if change != nil {
 			change(c)
 		}
@@ -76,7 +76,7 @@ func forget(t adaptertest.TB, bed *testbed.Bed, id string) {
 // together lets checks that run at the same time share listings: eight that poll
 // with all their might would leave HTCondor no CPU to run the jobs they wait
 // for. A listing is shared only by those who asked before it began, and listings
-// take a fifth of the time at most.
+// take a tenth of the time at most.
 type together struct {
 	*condor.Adapter
 	shared *listings
@@ -116,7 +116,7 @@ func (a together) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 		a.shared.next = nil // who comes now gets the next one
 		a.shared.wait.Unlock()
 		mine.listing, mine.err = a.Adapter.List(context.WithoutCancel(ctx), owner, began.Add(-time.Hour))
-		a.shared.rest = time.Now().Add(max(300*time.Millisecond, 4*time.Since(began)))
+		a.shared.rest = time.Now().Add(max(500*time.Millisecond, 9*time.Since(began)))
 	})
 	a.shared.mu.Unlock()
 	l := mine.listing

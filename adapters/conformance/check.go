@@ -145,7 +145,7 @@ const (
 	defaultPatience = 30 * time.Second
 	defaultJobs     = 200
 	defaultPause    = 20 * time.Millisecond
-	commandPause    = 200 * time.Millisecond
+	commandPause    = 500 * time.Millisecond
 )
 
 // atOnce is how many checks run at the same time where they may: they wait

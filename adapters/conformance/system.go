@@ -53,7 +53,7 @@ type System struct {
 	// Engine: 99 asks for a rerun, 100 puts the job into error), or by which it
 	// tells signals.
 	ReservedExits []int
-	// Pause is how long to wait between two listings; 0 means 20 ms, 200 ms
+	// Pause is how long to wait between two listings; 0 means 20 ms, 500 ms
 	// where Commands are run: twelve checks at once would do little else. A
 	// Watcher may cut it short.
 	Pause time.Duration

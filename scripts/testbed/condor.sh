@@ -239,6 +239,8 @@ config() {
 		MOUNT_UNDER_SCRATCH =
 		SINGULARITY =
 		DOCKER =
+		# Each starter would ask each plugin what it can, three Python programs.
+		ENABLE_URL_TRANSFERS = False
 		ENABLE_KERNEL_TUNING = False
 		MAIL = /bin/true
 		PREEN =
@@ -280,8 +282,9 @@ configure() {
 	rm -f "$root/etc/condor/config.d/00-htcondor-9.0.config" # the package's own pool
 	config "" "$condor.$condor" >"$root/etc/condor/condor_config"
 	config "$root" 0.0 >"$bed/client_config"
-	for dir in lib log run lock; do
-		chown -R "$condor:$condor" "$root/var/$dir/condor"
+	# Not what is in them: jobs that run have folders of their own there.
+	for dir in lib/condor lib/condor/spool lib/condor/execute log/condor run/condor lock/condor; do
+		chown "$condor:$condor" "$root/var/$dir"
 	done
 	chmod 1777 "$root/var/lock/condor" "$root/var/tmp"
 	chmod 755 "$root/var/lib/condor/execute"
@@ -367,9 +370,9 @@ ready() {
 }
 
 wait_ready() {
-	within 90 ready && return 0
+	within 180 ready && return 0
 	tail -n 5 "$bed/master.out" "$root"/var/log/condor/*Log >&2 || true
-	fail "HTCondor does not answer after 90 s"
+	fail "HTCondor does not answer after 180 s"
 }
 
 none() { [ -z "$(pids any)" ]; }
@@ -391,7 +394,7 @@ trouble() {
 		done
 	done
 	[ $down = 0 ] || return 0
-	timeout 10 "$0" ready || echo "jobs cannot run"
+	timeout 40 "$0" ready || echo "jobs cannot run"
 }
 
 well() { [ -z "$(trouble)" ]; }
@@ -403,7 +406,7 @@ up() {
 	if alone "$pool"; then
 		if well && no_strays; then return 0; fi
 		forget_all
-	elif well; then
+	elif within 60 well; then # they may be busy
 		return 0
 	fi
 	account
@@ -422,15 +425,15 @@ no_strays() {
 	if no_jobs; then return 0; fi
 	say "removing jobs that an earlier run left"
 	as_root condor_rm -all >&2 || :
-	within 10 no_jobs || as_root condor_rm -all -forcex >&2 || :
-	within 10 no_jobs && well
+	within 30 no_jobs || as_root condor_rm -all -forcex >&2 || :
+	within 30 no_jobs && well
 }
 
 no_jobs() { queued=$(as_root condor_q -allusers -af ClusterId) && [ -z "$queued" ]; }
 as_root() {
 	program=$1
 	shift
-	JJM_AS_ROOT=1 timeout 10 "$bed/bin/$program" "$@" 2>/dev/null
+	JJM_AS_ROOT=1 timeout 40 "$bed/bin/$program" "$@" 2>/dev/null
 }
 
 # forget_all ends everything and removes what it left, however it was.
@@ -444,8 +447,8 @@ forget_all() {
 down() {
 	send CONT any
 	send QUIT master # a fast shutdown: jobs are killed, the queue is kept
-	within 20 none || send KILL any
-	within 5 none || fail "processes of $root do not end: $(pids any | tr '\n' ' ')"
+	within 60 none || send KILL any
+	within 15 none || fail "processes of $root do not end: $(pids any | tr '\n' ' ')"
 	for dir in $(mounts_below "$root"); do
 		umount "$dir" || umount -l "$dir"
 	done
@@ -496,7 +499,7 @@ disturb() { # disturb VERB DAEMON
 	kill)
 		send STOP master
 		send KILL "$2"
-		within 5 is_gone "$2" || fail "$2 does not end"
+		within 15 is_gone "$2" || fail "$2 does not end"
 		[ "$2" = startd ] || return 0
 		send KILL starter
 		for pid in $(jobs); do
@@ -507,7 +510,7 @@ disturb() { # disturb VERB DAEMON
 		send STOP master
 		send CONT "$2"
 		send QUIT "$2"
-		within 20 is_gone "$2" || fail "$2 does not end"
+		within 60 is_gone "$2" || fail "$2 does not end"
 		;;
 	start)
 		send CONT "$2"

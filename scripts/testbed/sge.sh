@@ -55,7 +55,7 @@ make_account() {
 	id $owner >/dev/null 2>&1 && return
 	mkdir -p "$bed/home"
 	useradd -u 61001 -m -d "$bed/home/$owner" -s /bin/sh $owner 2>/dev/null || true
-	within 5 id $owner || fail "cannot make the account $owner"
+	within 15 id $owner || fail "cannot make the account $owner"
 }
 
 # make_cell writes a cell as the package's own scripts do, below $here.
@@ -150,13 +150,13 @@ start() {
 # ready waits until a daemon does its work, and puts it before the tests that
 # load the machine and wait for it; execd resets its priority when it starts.
 ready() {
-	if [ "$1" = qmaster ]; then within 30 master_answers; else within 30 host_reports; fi ||
+	if [ "$1" = qmaster ]; then within 90 master_answers; else within 90 host_reports; fi ||
 		fail "$1 does not answer; see $here/log"
 	renice -n -10 -p "$(pid_of "$1")" >/dev/null 2>&1 || true
 }
 
-master_answers() { timeout 5 $real/qconf -sh; }
-host_reports() { timeout 5 $real/qhost -h localhost | grep 'lx-'; }
+master_answers() { timeout 40 $real/qconf -sh; }
+host_reports() { timeout 40 $real/qhost -h localhost | grep 'lx-'; }
 
 configure() {
 	[ -e "$here/configured" ] && return
@@ -212,12 +212,12 @@ trouble() {
 }
 
 # bad_queues prints the queues that are in any state; those that work are in none.
-bad_queues() { timeout 10 $real/qstat -f | awk '/^[^ ]*@/ && NF == 6 { print $1, $6 }'; }
+bad_queues() { timeout 40 $real/qstat -f | awk '/^[^ ]*@/ && NF == 6 { print $1, $6 }'; }
 
 # bad_tasks prints tasks in error, tasks on their way to a worker, and tasks that
 # are to be deleted: job, task, state.
 bad_tasks() {
-	timeout 10 $real/qstat -u '*' -g d | awk '$5 ~ /[Etd]/ && $1 + 0 > 0 { print $1, ($NF ~ /^[0-9]+$/ ? $NF : 1), $5 }'
+	timeout 40 $real/qstat -u '*' -g d | awk '$5 ~ /[Etd]/ && $1 + 0 > 0 { print $1, ($NF ~ /^[0-9]+$/ ? $NF : 1), $5 }'
 }
 
 well() { [ -z "$(trouble)" ]; }
@@ -227,7 +227,7 @@ up() {
 	if alone sge; then
 		if well && no_strays; then return 0; fi
 		wipe
-	elif well; then
+	elif within 60 well; then # they may be busy
 		return 0
 	fi
 	mkdir -p "$here/log" "$here/run"
@@ -243,7 +243,7 @@ up() {
 	start execd
 	thaw execd
 	ready execd
-	if ! within 20 well; then
+	if ! within 60 well; then
 		trouble >&2
 		fail "the bed is not well; see $here/log"
 	fi
@@ -253,11 +253,11 @@ up() {
 no_strays() {
 	if no_jobs; then return 0; fi
 	say "deleting jobs that an earlier run left"
-	timeout 10 $real/qdel -u '*' >/dev/null 2>&1 || true
-	within 15 no_jobs && well
+	timeout 40 $real/qdel -u '*' >/dev/null 2>&1 || true
+	within 45 no_jobs && well
 }
 
-no_jobs() { jobs=$(timeout 10 $real/qstat -u '*') && [ -z "$jobs" ]; }
+no_jobs() { jobs=$(timeout 40 $real/qstat -u '*') && [ -z "$jobs" ]; }
 
 # wipe ends everything and forgets it, however it was.
 wipe() {
@@ -271,7 +271,7 @@ stop() {
 	alive "$1" || return 0
 	thaw "$1"
 	kill "$(pid_of "$1")"
-	within 10 dead "$1" || kill -KILL "$(pid_of "$1")"
+	within 30 dead "$1" || kill -KILL "$(pid_of "$1")"
 }
 
 dead() { ! alive "$1"; }
@@ -290,7 +290,7 @@ status() {
 	done
 	trouble=$(trouble)
 	[ -z "$trouble" ] || { echo "$trouble" && return 1; }
-	timeout 10 $real/qstat -f -u '*'
+	timeout 40 $real/qstat -f -u '*'
 }
 
 # ---- faults and what helps against them
@@ -315,7 +315,7 @@ heal() {
 		esac || true
 	done
 	$real/qmod -cq '*' >/dev/null || true
-	within 20 well || { trouble >&2 && fail "cannot heal that"; }
+	within 60 well || { trouble >&2 && fail "cannot heal that"; }
 }
 
 lose_history() { : >"$SGE_ROOT/default/common/accounting"; }
@@ -349,7 +349,7 @@ thaw) daemon "$@" && thaw "$1" ;;
 kill)
 	daemon "$@"
 	kill -KILL "$(pid_of "$1")"
-	within 5 dead "$1" || fail "$1 does not end"
+	within 15 dead "$1" || fail "$1 does not end"
 	;;
 stop) daemon "$@" && stop "$1" ;;
 start)

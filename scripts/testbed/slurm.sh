@@ -101,9 +101,9 @@ end() {
 	p=$(pid "$2") || { rm -f "$(pidfile "$2")"; return 0; }
 	kill "-$1" "$p" 2>/dev/null || :
 	kill -CONT "$p" 2>/dev/null || :
-	if ! within 15 gone "$2"; then
+	if ! within 45 gone "$2"; then
 		kill -KILL "$p" 2>/dev/null || :
-		within 5 gone "$2" || fail "$2 (process $p) does not end"
+		within 15 gone "$2" || fail "$2 (process $p) does not end"
 	fi
 	rm -f "$(pidfile "$2")"
 }
@@ -131,7 +131,7 @@ start() {
 			--socket="$bed/munge/munge.sock" --key-file="$bed/munge/munge.key" \
 			--pid-file="$bed/munge/munged.pid" --log-file="$bed/munge/munged.log" \
 			--seed-file="$bed/munge/munged.seed" --num-threads=4
-		within 10 timeout 5 munge --socket="$bed/munge/munge.sock" -n || fail "munged does not answer"
+		within 30 timeout 40 munge --socket="$bed/munge/munge.sock" -n || fail "munged does not answer"
 		;;
 	mariadbd)
 		setsid mariadbd --no-defaults --user=mysql --datadir="$bed/sql/data" \
@@ -141,33 +141,33 @@ start() {
 			--innodb-flush-log-at-trx-commit=0 --innodb-lock-wait-timeout=900 \
 			--innodb-doublewrite=0 --skip-log-bin --performance-schema=OFF \
 			--max-allowed-packet=64M </dev/null >"$bed/log/mariadbd.log" 2>&1 8>&- 9>&- &
-		within 60 timeout 10 mariadb -uroot -S "$bed/sql/s.sock" -e 'select 1' || fail "mariadbd does not answer"
+		within 120 timeout 40 mariadb -uroot -S "$bed/sql/s.sock" -e 'select 1' || fail "mariadbd does not answer"
 		;;
 	slurmdbd)
 		quiet slurmdbd || fail "slurmdbd does not start"
-		within 60 timeout 10 sacctmgr -n show cluster || fail "slurmdbd does not answer"
+		within 120 timeout 40 sacctmgr -n show cluster || fail "slurmdbd does not answer"
 		;;
 	slurmctld)
 		quiet slurmctld || fail "slurmctld does not start"
-		within 30 controller_up || fail "slurmctld does not answer"
+		within 90 controller_up || fail "slurmctld does not answer"
 		;;
 	n[1-4])
 		mkdir -p "$bed/spool/$1"
 		[ -e "/proc/$(world)/ns" ] || make_world
 		rm -f "$(inside "$1")"
 		quiet in_world slurmd -N "$1" || fail "slurmd of $1 does not start"
-		within 10 node_process "$1" || fail "slurmd of $1 has ended: see $bed/log/slurmd.$1.log"
+		within 30 node_process "$1" || fail "slurmd of $1 has ended: see $bed/log/slurmd.$1.log"
 		node_process "$1" >"$(pidfile "$1")"
 		;;
 	rest)
 		# It wants a SLURM_JWT of its own, though every request brings one.
 		spawn rest slurmrest env SLURM_JWT=daemon slurmrestd -a rest_auth/jwt "127.0.0.1:$port_rest"
-		within 20 listens "$port_rest" || fail "slurmrestd does not listen"
+		within 60 listens "$port_rest" || fail "slurmrestd does not listen"
 		;;
 	rest-unix)
 		rm -f "$bed/rest/owner/sock"
 		spawn rest-unix "$owner" slurmrestd -a rest_auth/local "unix:$bed/rest/owner/sock"
-		within 20 test -S "$bed/rest/owner/sock" || fail "slurmrestd makes no socket"
+		within 60 test -S "$bed/rest/owner/sock" || fail "slurmrestd makes no socket"
 		;;
 	esac
 }
@@ -183,7 +183,7 @@ make_world() {
 	setsid unshare --pid --mount --propagation slave --fork sh -c "$keep_world" "$bed" \
 		</dev/null >"$bed/log/world.log" 2>&1 8>&- 9>&- &
 	echo $! >"$bed/pid/world"
-	within 10 test -e "$bed/pid/world.ready" || fail "the nodes have no /proc: see $bed/log/world.log"
+	within 30 test -e "$bed/pid/world.ready" || fail "the nodes have no /proc: see $bed/log/world.log"
 }
 
 # world prints the process whose children are in that world.
@@ -204,7 +204,7 @@ node_process() {
 }
 
 # scontrol ping exits with 0 whatever it finds.
-controller_up() { timeout 10 scontrol ping | grep -q 'is UP'; }
+controller_up() { timeout 40 scontrol ping | grep -q 'is UP'; }
 listens() { grep -q ":$(printf '%04X' "$1") 00000000:0000 0A" /proc/net/tcp; }
 
 # ---- up ---------------------------------------------------------------------
@@ -225,7 +225,7 @@ account() { # account NAME [UID]
 		useradd -r -U -M -d /nonexistent -s /usr/sbin/nologin "$1" 2>/dev/null || :
 	fi
 	# Another bed may have made it at the same moment.
-	within 5 id "$1" || fail "cannot make the account $1"
+	within 15 id "$1" || fail "cannot make the account $1"
 }
 
 folders() {
@@ -415,14 +415,14 @@ trouble() {
 	done
 	[ $down = 0 ] || return 0
 	controller_up || { echo "slurmctld does not answer"; return; }
-	if [ "$accounting" = 1 ] && ! timeout 10 sacctmgr -n -P show cluster format=cluster | grep -qx jjmtest; then
+	if [ "$accounting" = 1 ] && ! timeout 40 sacctmgr -n -P show cluster format=cluster | grep -qx jjmtest; then
 		echo "slurmdbd does not answer"
 	fi
 	bad_nodes | while read -r node state reason; do echo "node $node is $state ($reason)"; done
 }
 
 # bad_nodes prints the nodes that run no jobs: name, state, reason.
-bad_nodes() { timeout 10 sinfo -h -N -p all -o '%N %T %E' | grep -v -E '^[^ ]+ (idle|mixed|allocated|completing) '; }
+bad_nodes() { timeout 40 sinfo -h -N -p all -o '%N %T %E' | grep -v -E '^[^ ]+ (idle|mixed|allocated|completing) '; }
 
 well() { [ -z "$(trouble)" ]; }
 
@@ -431,7 +431,7 @@ up() {
 		# A controller that was killed gives ids anew, which nodes may refuse.
 		if [ ! -e "$bed/killed-slurmctld" ] && well && no_strays; then return 0; fi
 		wipe
-	elif well; then
+	elif within 60 well; then # they may be busy
 		return 0
 	fi
 	packages
@@ -445,7 +445,7 @@ up() {
 	if [ "$accounting" = 1 ]; then database; fi
 	for d in slurmctld n1 n2 n3 n4; do start "$d"; done
 	if [ "$rest" = 1 ]; then start rest && start rest-unix; fi
-	if ! within 30 well; then
+	if ! within 90 well; then
 		trouble >&2
 		fail "the bed is not well; see $bed/log"
 	fi
@@ -456,15 +456,15 @@ no_strays() {
 	[ -n "$(living_jobs '%u')" ] || return 0
 	say "cancelling $(living_jobs '%A' | wc -l) jobs that an earlier run left"
 	cancel_all
-	within 15 no_jobs && well
+	within 45 no_jobs && well
 }
 
-living_jobs() { timeout 10 squeue -h -o "$1" -t pending,configuring,running,suspended,completing,stopped; }
+living_jobs() { timeout 40 squeue -h -o "$1" -t pending,configuring,running,suspended,completing,stopped; }
 no_jobs() { [ -z "$(living_jobs '%A')" ]; }
 
 cancel_all() {
 	for user in $(living_jobs '%u' | sort -u); do
-		timeout 15 scancel --full -u "$user" >/dev/null 2>&1 || :
+		timeout 40 scancel --full -u "$user" >/dev/null 2>&1 || :
 	done
 }
 
@@ -479,7 +479,7 @@ down() {
 	if pid slurmctld >/dev/null; then
 		# Else their processes stay behind.
 		cancel_all
-		within 15 no_jobs || :
+		within 45 no_jobs || :
 	fi
 	for d in rest-unix rest n1 n2 n3 n4 slurmctld slurmdbd mariadbd munged; do end TERM "$d"; done
 	if p=$(pgrep -P "$(world)" 2>/dev/null); then kill -KILL "$p"; fi
@@ -492,8 +492,8 @@ status() {
 	done
 	trouble=$(trouble)
 	[ -z "$trouble" ] || { echo "$trouble" && return 1; }
-	timeout 10 sinfo || :
-	timeout 10 squeue || :
+	timeout 40 sinfo || :
+	timeout 40 squeue || :
 }
 
 # ---- faults and what helps against them -------------------------------------
@@ -502,7 +502,7 @@ heal() {
 	for d in $(daemons); do
 		if p=$(pid "$d"); then kill -CONT "$p"; else start "$d"; fi
 	done
-	within 30 controller_up || fail "slurmctld does not answer"
+	within 90 controller_up || fail "slurmctld does not answer"
 	end_forgotten
 	# Nodes tell anew what they run: slurmctld ends what they do not.
 	scontrol reconfigure >/dev/null 2>&1 || :
@@ -513,12 +513,12 @@ heal() {
 		scontrol update nodename="$node" state=resume >/dev/null 2>&1 || :
 	done
 	# JobHeldAdmin is what is left of a launch that failed.
-	timeout 10 squeue -h -r -t pending -o '%A %r' | while read -r job reason; do
+	timeout 40 squeue -h -r -t pending -o '%A %r' | while read -r job reason; do
 		case $reason in *eld*dmin* | *launch*failed*) ;; *) continue ;; esac
 		echo "releasing job $job ($reason)"
 		scontrol release "$job" || :
 	done
-	within 30 well || { trouble >&2 && fail "cannot heal that"; }
+	within 90 well || { trouble >&2 && fail "cannot heal that"; }
 }
 
 # forget_ids makes a node accept ids that it has seen before.
@@ -532,7 +532,7 @@ forget_ids() {
 # know as running. A controller that was killed gives their numbers to others,
 # which such a node refuses: "Duplicate jobid".
 end_forgotten() {
-	known=$(timeout 10 squeue -h -r -t running,suspended,completing,configuring -o '%A')
+	known=$(timeout 40 squeue -h -r -t running,suspended,completing,configuring -o '%A')
 	steps | while read -r step job; do
 		echo "$known" | grep -qx "$job" && continue
 		echo "ending job $job, which slurmctld has forgotten"
@@ -567,7 +567,7 @@ children() { pgrep -P "$1" || :; }
 forget() {
 	minjobage=$1
 	slurm_conf | put "$bed/etc/slurm.conf"
-	within 20 timeout 10 scontrol reconfigure || fail "slurmctld does not take another MinJobAge"
+	within 60 timeout 40 scontrol reconfigure || fail "slurmctld does not take another MinJobAge"
 }
 
 # empty_of_ended may meet slurmdbd in a deadlock, and is tried again then.
@@ -578,7 +578,7 @@ empty_of_ended() {
 lose_accounting() {
 	[ "$accounting" = 1 ] || return 0
 	for table in job step; do
-		within 10 empty_of_ended "jjmtest_${table}_table" || fail "$table records cannot be deleted"
+		within 30 empty_of_ended "jjmtest_${table}_table" || fail "$table records cannot be deleted"
 	done
 }
 

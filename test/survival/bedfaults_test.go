@@ -160,9 +160,9 @@ func TestFaults_BatchSystemInTrouble(t *testing.T) {
 
 // design is the grid job of a bout.
 func (b bout) design() design {
-	d := design{jobs: 30, glf: true, mix: "most", key: "once"}
+	d := design{jobs: 20, glf: true, mix: "most", key: "once"}
 	if b.moment == "kill" {
-		d = design{jobs: 30, glf: true, seconds: 600, key: "once", killed: true}
+		d = design{jobs: 20, glf: true, seconds: 600, key: "once", killed: true}
 	}
 	if b.loses {
 		d.extra = 1

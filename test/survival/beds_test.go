@@ -180,7 +180,7 @@ func TestBeds_AKillLeavesNothingRunning(t *testing.T) {
 			section, uid := p.start(t)
 			s := bedSite(t, section, uid, 1)
 			s.startReady()
-			d := design{jobs: 150, seconds: 600, key: "once", killed: true}
+			d := design{jobs: 60, seconds: 600, key: "once", killed: true}
 			id := s.goDrive(t.Context(), driveOnly, d).wait(t)
 			s.started(d, 4)
 			if err := s.killAll(t.Context(), id.String()); err != nil {

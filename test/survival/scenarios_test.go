@@ -58,19 +58,19 @@ func scenarios() map[string]scenario {
 		return scenario{design: design{jobs: 20, glf: glf, mix: "yes", killed: true}, drive: driveKilled}
 	})
 	changes("order", func(glf bool) scenario {
-		return scenario{design: design{jobs: 20, glf: glf}, drive: driveOrdered}
+		return scenario{design: design{jobs: 12, glf: glf}, drive: driveOrdered}
 	})
 	changes("ban", func(glf bool) scenario {
-		return scenario{design: design{jobs: 20, glf: glf}, drive: driveBanned}
+		return scenario{design: design{jobs: 12, glf: glf}, drive: driveBanned}
 	})
 	changes("release-held", func(glf bool) scenario {
-		return scenario{design: design{jobs: 20, glf: glf, mix: "held"}, drive: driveReleased}
+		return scenario{design: design{jobs: 12, glf: glf, mix: "held"}, drive: driveReleased}
 	})
 	changes("repoint", func(bool) scenario {
 		return scenario{set: settings{slots: 1}, design: design{jobs: 2, glf: true, mix: "slow"}, drive: driveDoubled}
 	})
 	changes("refuse", func(glf bool) scenario {
-		return scenario{design: design{jobs: 20, glf: glf, request: `queue = "long"`, refused: true}, drive: driveOnly}
+		return scenario{design: design{jobs: 12, glf: glf, request: `queue = "long"`, refused: true}, drive: driveOnly}
 	})
 	changes("submit-again", func(glf bool) scenario { return awaySpool(mixed(glf)) })
 	changes("doubt", func(glf bool) scenario { return blindSpool(mixed(glf)) })
