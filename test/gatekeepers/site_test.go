@@ -56,7 +56,7 @@ func openSite(t testing.TB, dir string, owner jjm.Owner, clusters string) *site 
 	write(t, s.path("jjm.toml"), `log = "debug"
 run_as = "`+runAs+`"
 [engine]
-poll = "1s"
+poll = "2s"
 harvest = "200ms"
 result_settle = "2s"
 batch_settle = "300ms"

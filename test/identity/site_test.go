@@ -84,7 +84,7 @@ const quick = `log = "debug"
 [gate]
 admins = [%s]
 [engine]
-poll = "1s"
+poll = "2s"
 harvest = "100ms"
 result_settle = "2s"
 batch_settle = "100ms"

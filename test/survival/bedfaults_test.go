@@ -238,7 +238,7 @@ func (s *site) nurse(b *testbed.Bed) bool {
 // overWithin waits for the end of a grid job, and reports whether it came.
 func (s *site) overWithin(r *driven, within time.Duration) bool {
 	s.t.Helper()
-	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(5 * pollEvery) {
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(2 * pollEvery) {
 		if s.overNow(r) {
 			return true
 		}

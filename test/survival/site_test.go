@@ -24,7 +24,7 @@ const (
 	aliveWithin = time.Minute
 	deadWithin  = 2 * time.Minute
 	finalWithin = 5 * time.Minute
-	pollEvery   = 20 * time.Millisecond
+	pollEvery   = 100 * time.Millisecond
 )
 
 // nobody is the account of daemons that must not be root: 65534 by custom.
@@ -132,13 +132,14 @@ func (s *site) configure(set settings) error {
 	if keep == "" {
 		keep = "1h"
 	}
-	clusters := set.cluster
+	clusters, poll := set.cluster, "2s"
 	if clusters == "" {
+		poll = "1s"
 		clusters = section("local", fmt.Sprintf("slots = %d\ngrace = \"3s\"\nkeep = %q\n", max(set.slots, 1), keep))
 	}
 	text := fmt.Sprintf(`log = "debug"
 [engine]
-poll = "1s"
+poll = %q
 harvest = "200ms"
 result_settle = "2s"
 command = "5s"
@@ -152,7 +153,7 @@ backoff = "0s"
 publish_every = "100ms"
 %s[engine.retry]
 max_retry_early = %d
-%s`, set.engine, max(set.retry, 1), clusters)
+%s`, poll, set.engine, max(set.retry, 1), clusters)
 	return os.WriteFile(s.config, []byte(text), 0o644)
 }
 
