@@ -3,7 +3,6 @@ package jobfile
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"jjm"
@@ -21,7 +20,7 @@ const (
 )
 
 // attributesForm is the form of JEDI's attributes.
-var attributesForm = regexp.MustCompile(`^[a-z][a-z0-9_=.,]{0,254}$`)
+var attributesForm = formOf(`^[a-z][a-z0-9_=.,]*$`, 255)
 
 // datasets checks the datasets that the job reads and the one that it fills.
 func (c *checker) datasets(s *jjm.Spec) {
@@ -69,7 +68,7 @@ func (c *checker) outputDataset(name string, read map[string]int) {
 
 // dataset checks where the files of one dataset come from.
 func (c *checker) dataset(field string, d *jjm.DatasetInput) {
-	if d.Attributes != "" && !attributesForm.MatchString(d.Attributes) {
+	if d.Attributes != "" && !attributesForm.matches(d.Attributes) {
 		c.problem(field+".attributes", "%.60q: want JEDI's words separated by commas, such as repeat,ratio=2", d.Attributes)
 	}
 	var sources []string

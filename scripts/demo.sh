@@ -11,6 +11,8 @@ demo="${DEMO_DIR:-$(mktemp -d "${TMPDIR:-/tmp}/jjm-demo.XXXXXX")}"
 export JJM_STATE="$demo/state"
 unset JJM_SOCKET JJM_CONFIG
 jjm=${DEMO_BIN:-bin}/jjm
+job=etc/examples/montecarlo.toml
+events=$(sed -n 's/^events = //p' $job)
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -32,11 +34,11 @@ until $jjm version >/dev/null 2>&1 && $jjm clusters >/dev/null 2>&1; do
 done
 $jjm clusters
 
-say "what would be done: $jjm submit --dry-run etc/examples/montecarlo.toml"
-$jjm submit --dry-run etc/examples/montecarlo.toml
+say "what would be done: $jjm submit --dry-run $job"
+$jjm submit --dry-run $job
 
-say "the grid job: $jjm submit --key demo etc/examples/montecarlo.toml"
-id=$($jjm submit --key demo etc/examples/montecarlo.toml)
+say "the grid job: $jjm submit --key demo $job"
+id=$($jjm submit --key demo $job)
 echo "$id"
 
 say "its progress: $jjm wait $id"
@@ -57,11 +59,11 @@ echo "$(find "$demo/output" -type f | wc -l | tr -d ' ') files, $(wc -c <"$demo/
 say "merging the outputs and comparing with one unsplit run"
 mkdir "$demo/unsplit"
 examples=$PWD/etc/examples
-(cd "$demo/unsplit" && sh "$examples/mc.sh" 1 2000)
+(cd "$demo/unsplit" && sh "$examples/mc.sh" 1 "$events")
 sh "$examples/merge.sh" -o "$demo/merged" "$demo/output"
 sh "$examples/merge.sh" -o "$demo/expected" "$demo/unsplit"
 diff -r "$demo/expected" "$demo/merged"
 wc -l "$demo"/merged/*
-echo "the same, byte for byte: 20 local jobs and one run of 2000 events"
+echo "the same, byte for byte: 20 local jobs and one run of $events events"
 
 say "done. Record, tar, logs: $demo"

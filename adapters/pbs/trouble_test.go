@@ -101,7 +101,7 @@ func (s *site) list(tag jjm.Tag) map[int32]jjm.Report {
 func (s *site) until(what string, tag jjm.Tag, ok func(map[int32]jjm.Report) bool) map[int32]jjm.Report {
 	s.t.Helper()
 	var found map[int32]jjm.Report
-	for end := time.Now().Add(6 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(6 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if found = s.list(tag); ok(found) {
 			return found
 		}

@@ -120,7 +120,7 @@ func TestMonteCarlo_MergedPartsAreTheUnsplitRunByteForByte(t *testing.T) {
 	var reference map[string]string
 	for _, awk := range awks(t) {
 		t.Run(awk, func(t *testing.T) {
-			whole := contents(t, runParts(t, awk, 41, 60)[0])
+			whole := contents(t, runParts(t, awk, 41, 24)[0])
 			if len(whole) != 4 {
 				t.Fatalf("the unsplit run left %d files", len(whole))
 			}
@@ -130,7 +130,7 @@ func TestMonteCarlo_MergedPartsAreTheUnsplitRunByteForByte(t *testing.T) {
 			if diff := cmp.Diff(reference, whole); diff != "" {
 				t.Errorf("this awk writes other bytes than %s (-that +this):\n%.2000s", awks(t)[0], diff)
 			}
-			for _, sizes := range [][]int{{30, 30}, {1, 59}, {40, 20}, {13, 7, 1, 9, 30}} {
+			for _, sizes := range [][]int{{12, 12}, {1, 23}, {16, 8}, {5, 3, 1, 4, 11}} {
 				merged := t.TempDir()
 				mustSh(t, merged, []string{"MC_AWK=" + awk}, "merge.sh", runParts(t, awk, 41, sizes...)...)
 				if diff := cmp.Diff(whole, contents(t, merged)); diff != "" {
@@ -453,14 +453,25 @@ func local(t *testing.T, spec *jjm.Spec, argv, env []string) string {
 	return dir
 }
 
-// locals gives the spec of an example and the command lines of its local jobs.
-func locals(t *testing.T, file string) (*jjm.Spec, [][]string) {
+// example gives the text of an example.
+func example(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, problems := jobfile.Parse(file, text)
+	return string(text)
+}
+
+// locals gives the spec of an example and the command lines of its local jobs.
+func locals(t *testing.T, file string) (*jjm.Spec, [][]string) {
+	t.Helper()
+	return localsOf(t, file, example(t, file))
+}
+
+func localsOf(t *testing.T, file, text string) (*jjm.Spec, [][]string) {
+	t.Helper()
+	doc, problems := jobfile.Parse(file, []byte(text))
 	if problems != nil {
 		t.Fatal(problems)
 	}
@@ -511,8 +522,15 @@ func TestJobFiles_DoWhatTheySay(t *testing.T) {
 	}
 }
 
+// TestJobFiles_MonteCarloMergesToOneRun runs all 20 local jobs of the example, each
+// with a tenth of its events.
 func TestJobFiles_MonteCarloMergesToOneRun(t *testing.T) {
-	spec, argvs := locals(t, "montecarlo.toml")
+	const file = "montecarlo.toml"
+	fewer := strings.NewReplacer("\nevents = 2000\n", "\nevents = 200\n", "\nevents_per_job = 100\n", "\nevents_per_job = 10\n")
+	spec, argvs := localsOf(t, file, fewer.Replace(example(t, file)))
+	if len(argvs) != 20 {
+		t.Fatalf("%d local jobs, want 20", len(argvs))
+	}
 	env, got := recorders(t)
 	var dirs []string
 	for _, argv := range argvs {
@@ -523,7 +541,7 @@ func TestJobFiles_MonteCarloMergesToOneRun(t *testing.T) {
 	}
 	merged := t.TempDir()
 	mustSh(t, merged, nil, "merge.sh", dirs...)
-	whole := contents(t, runParts(t, awks(t)[0], 1, 2000)[0])
+	whole := contents(t, runParts(t, awks(t)[0], 1, 200)[0])
 	for name, text := range contents(t, merged) {
 		if whole[name] != text {
 			t.Errorf("%s differs from that of one run", name)

@@ -94,16 +94,22 @@ func jsonVariables(b *strings.Builder, vars []pair) {
 // plainNumber is what the writer takes for text although strtod(3) reads it.
 var quotedNumber = regexp.MustCompile(`^[+-]?0[0-9xX]|_|^[+-]?0[xX]`)
 
+// beginsNumber are the bytes that strtod(3) lets a number begin with, nan and inf
+// included: most values are text, which the first byte tells.
+const beginsNumber = "+-.0123456789iInN"
+
+// escaped writes what the writer escapes; it is safe for concurrent use.
+var escaped = strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\t", `\t`)
+
 // jsonValue writes a value: bare if strtod(3) would read all of it, which lets
 // through +5, .5 and nan.
 func jsonValue(v string, _ bool) string {
-	if v != "" && !quotedNumber.MatchString(v) {
+	if v != "" && strings.IndexByte(beginsNumber, v[0]) >= 0 && !quotedNumber.MatchString(v) {
 		if _, err := strconv.ParseFloat(v, 64); err == nil || strings.Contains(fmt.Sprint(err), "range") {
 			return v
 		}
 	}
-	v = strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(v)
-	return `"` + v + `"`
+	return `"` + escaped.Replace(v) + `"`
 }
 
 // dsvText is one line a record.

@@ -187,9 +187,11 @@ func (c *complex) record(w row, zone *time.Location) record {
 	j, t := w.job, w.task
 	r := record{id: w.id(), vars: j.vars, zone: zone}
 	own := t != nil && t.began
-	s := j.summary()
+	var s summary
 	if t != nil && (own || !j.array) {
 		s = summary{t.substate, t.exit, t.hasExit, t.comment, t.stime}
+	} else {
+		s = j.summary()
 	}
 	r.put("Job_Name", j.name)
 	r.put("Job_Owner", j.owner+"@"+server)

@@ -6,31 +6,45 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // sessionOf lists the live processes of a session.
 func sessionOf(sid int) []int {
-	entries, err := os.ReadDir("/proc")
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, err := proc.Readdirnames(-1)
 	if err != nil {
 		return nil
 	}
 	var pids []int
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			continue
-		}
-		// After the last ")": state, parent, group, session.
-		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-		if len(fields) > 3 && string(fields[3]) == strconv.Itoa(sid) && string(fields[0]) != "Z" {
+		// Most processes belong to others: to ask for the session costs one system
+		// call, to read the state three and much text.
+		if of, err := unix.Getsid(pid); err == nil && of == sid && !zombie(pid) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// zombie reports whether a process has ended; so has one that is not there.
+func zombie(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	// After the last ")": the state.
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	return len(fields) > 0 && string(fields[0]) == "Z"
 }
 
 // killSession signals every process of a session; with KILL again and again
