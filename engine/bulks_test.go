@@ -45,6 +45,7 @@ func (w *world) grids(book *bulkBook) []map[jjm.GridID]int {
 }
 
 func TestBulks_FormAcrossGridJobsOfOneOwnerAndShapeOnly(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		book := &bulkBook{}
 		w.adapter.onSubmit = book.note
@@ -81,6 +82,7 @@ func TestBulks_FormAcrossGridJobsOfOneOwnerAndShapeOnly(t *testing.T) {
 }
 
 func TestBulks_OfWaitingGridJobsAreJoined(t *testing.T) {
+	t.Parallel()
 	limit := func(c *engineConfig) { c.MaxPending = 2 }
 	inWorld(t, options{sim: adaptertest.SimConfig{Wait: time.Minute, Life: time.Hour}, config: limit}, func(t *testing.T, w *world) {
 		book := &bulkBook{}
@@ -99,6 +101,7 @@ func TestBulks_OfWaitingGridJobsAreJoined(t *testing.T) {
 }
 
 func TestBulks_KeepTheLimits(t *testing.T) {
+	t.Parallel()
 	failing := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Attempt == 0 && id.N%4 == 0 {
 			return adaptertest.Play{Keyword: "RETRY", Data: "x"}
@@ -139,6 +142,7 @@ func TestBulks_KeepTheLimits(t *testing.T) {
 }
 
 func TestFairness_ASmallGridJobIsNotStarvedByALargeOne(t *testing.T) {
+	t.Parallel()
 	limit := func(c *engineConfig) { c.MaxPending = 200 }
 	sim := adaptertest.SimConfig{Slots: 100, Life: 10 * time.Minute}
 	for name, small := range map[string]struct {
@@ -168,6 +172,7 @@ func TestFairness_ASmallGridJobIsNotStarvedByALargeOne(t *testing.T) {
 }
 
 func TestBulks_PositionAndAssignmentAgreeForRetries(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Attempt < id.N%3 {
 			return adaptertest.Play{Keyword: "RETRY", Data: `one "two words"`}

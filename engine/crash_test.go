@@ -530,6 +530,7 @@ func laterPassages(counts map[string]int, i int) map[string]bool {
 }
 
 func TestCrash_AtEveryFailpointNothingIsLostOrDoubled(t *testing.T) {
+	t.Parallel()
 	counts := passages(t)
 	all := scenarios()
 	for i, point := range failpoints(t) {

@@ -13,6 +13,7 @@ import (
 // Results that wait for the last word of a cluster bring its next listing forward,
 // and by no more than to a quarter of the interval, however many jobs end.
 func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
+	t.Parallel()
 	var p *polled
 	clusters := func(w *world) []engine.Cluster {
 		p = w.add("farm")
@@ -49,6 +50,7 @@ func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
 // Where jobs of hours end all the time, the batch system is listed once an interval
 // all the same: that few results are told a few seconds later.
 func TestPolling_FewResultsOfManyJobsBringNoListingForward(t *testing.T) {
+	t.Parallel()
 	var p *polled
 	clusters := func(w *world) []engine.Cluster {
 		p = w.add("farm")

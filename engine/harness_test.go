@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,6 +30,13 @@ var (
 	alice = wire.Caller{UID: os.Getuid(), GID: os.Getgid(), User: "alice"}
 	bob   = wire.Caller{UID: 70001, GID: 70001, User: "bob"}
 )
+
+// TestMain lets the collector of garbage run less often: what a world allocates is
+// little, and most of it is garbage when the world is over.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // world is a site: a simulated batch system, the work areas, the store, the
 // records, and an engine that may be abandoned and opened again. All of it

@@ -21,6 +21,7 @@ func (w *world) count(id jjm.GridID, what string, n func() int, want int) {
 }
 
 func TestKill_WhateverTheLocalJobsAreDoing(t *testing.T) {
+	t.Parallel()
 	held := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Keyword: "HOLD", Data: "look at me"}
 	}
@@ -113,6 +114,7 @@ func TestKill_WhateverTheLocalJobsAreDoing(t *testing.T) {
 }
 
 func TestKill_WhilePreparingStaysAborting(t *testing.T) {
+	t.Parallel()
 	c := &crasher{}
 	inWorld(t, options{crash: c}, func(t *testing.T, w *world) {
 		var once sync.Once
@@ -151,6 +153,7 @@ func (w *world) phase(id jjm.GridID, p jjm.Phase) int {
 }
 
 func TestKill_WhatWasCompletedStands(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+id.N%2*600) * time.Minute}
 	}
@@ -170,6 +173,7 @@ func TestKill_WhatWasCompletedStands(t *testing.T) {
 }
 
 func TestKill_OfARangeLetsTheOthersGoOn(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute, MaxBulk: 4, Slots: 5}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(10))
 		w.running(id, 5)
@@ -190,6 +194,7 @@ func TestKill_OfARangeLetsTheOthersGoOn(t *testing.T) {
 }
 
 func TestKill_OfAllLocalJobsByRangeEndsTheGridJob(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(4))
 		w.running(id, 4)
@@ -201,6 +206,7 @@ func TestKill_OfAllLocalJobsByRangeEndsTheGridJob(t *testing.T) {
 }
 
 func TestKill_BeforeThePreparationIsOver(t *testing.T) {
+	t.Parallel()
 	var w *world
 	var once sync.Once
 	c := &crasher{}
@@ -222,6 +228,7 @@ func TestKill_BeforeThePreparationIsOver(t *testing.T) {
 }
 
 func TestKill_DuringTheCutting(t *testing.T) {
+	t.Parallel()
 	var w *world
 	var once sync.Once
 	c := &crasher{}
@@ -244,6 +251,7 @@ func TestKill_DuringTheCutting(t *testing.T) {
 }
 
 func TestKill_WhileTheOutputsAreCollected(t *testing.T) {
+	t.Parallel()
 	var w *world
 	var once sync.Once
 	c := &crasher{}
@@ -268,6 +276,7 @@ func TestKill_WhileTheOutputsAreCollected(t *testing.T) {
 // Of a killed grid job some local jobs wait for their next attempt, and one goes
 // on running because its cancel has no effect: the submission must not spin.
 func TestKill_WaitingLocalJobsDoNotKeepTheSubmissionBusy(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.N == 0 {
 			return adaptertest.Play{Life: 10 * time.Hour}
@@ -329,6 +338,7 @@ func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 // A kill that was accepted is carried out whatever happened to the daemon around
 // the cutting; one that had no answer is asked for again.
 func TestKill_IsNotLostWhenTheDaemonDiesAroundTheCutting(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		jobs     int
 		at, dies string // the kill comes, the daemon dies afterwards
