@@ -43,7 +43,7 @@ func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 					w.sim.Lie(test.lies, test.hidden)
 					w.adapter.miss = test.miss
 					id := w.submit(alice, job)
-					w.pass(3 * time.Hour)
+					w.pass(90 * time.Minute)
 					w.final(time.Minute, id)
 					w.verify(id, done(6))
 					if got := w.sim.Calls().Bulks; got != test.miss+1 {
@@ -156,9 +156,9 @@ func TestDoubledSubmission_AKillReachesTheOneThatRuns(t *testing.T) {
 // must not be cancelled then.
 func TestDoubledSubmission_TheHolderIsNeverCancelled(t *testing.T) {
 	t.Parallel()
-	for i := range 20 {
+	for i := range 10 {
 		sim := adaptertest.SimConfig{Wait: 10 * time.Second, Life: 10 * time.Minute}
-		c := &crasher{point: "acknowledge.after-commit", nth: 1, downtime: time.Duration(15+i) * time.Second}
+		c := &crasher{point: "acknowledge.after-commit", nth: 1, downtime: time.Duration(15+2*i) * time.Second}
 		inWorld(t, options{sim: sim, crash: c}, func(t *testing.T, w *world) {
 			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1, deeds: []deed{{0, submitAs("a", mc(4))}}}
 			s := sc.begin(w)

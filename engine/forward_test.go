@@ -56,7 +56,7 @@ func TestPolling_FewResultsOfManyJobsBringNoListingForward(t *testing.T) {
 		p = w.add("farm")
 		return []engine.Cluster{{Kind: "sim", Adapter: p}}
 	}
-	const jobs, seconds = 2000, 120
+	const jobs, seconds = 1200, 120
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Minute + time.Duration(id.N)*time.Second}
 	}

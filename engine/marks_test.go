@@ -390,9 +390,9 @@ func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
 // goes on: it is refused until the cutting has come to its end.
 func TestMarks_AreNotTakenBackInTheMiddleOfACutting(t *testing.T) {
 	t.Parallel()
-	const events = 4000
+	const events, chunk = 400, 500
 	crash := &crasher{}
-	inWorld(t, options{crash: crash}, func(t *testing.T, w *world) {
+	inWorld(t, options{crash: crash, chunk: chunk}, func(t *testing.T, w *world) {
 		var files []jjm.File
 		for i := range 3 {
 			files = append(files, jjm.File{LFN: lfn(i), Events: events, Size: 1000})

@@ -27,15 +27,15 @@ func TestSource_AListIsAnInputOfTheJob(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		var list bytes.Buffer
-		for i := range 12_000 { // more than is added in one transaction
+		for i := range 6000 { // more than is added in one transaction
 			list.Write(catalogue.Line(jjm.File{LFN: lfn(i), Events: 100}))
 		}
 		w.must(os.WriteFile(filepath.Join(w.dir, "raw.jsonl"), list.Bytes(), 0o644))
 		text := fileJob("", "name = \"raw\"\nfrom = \"raw.jsonl\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 3000}\n")
 		id := w.submit(alice, "inputs = [{path = \"raw.jsonl\"}]\n"+text)
 		w.final(10*time.Minute, id)
-		w.verify(id, done(4))
-		if got := w.input(id); got.Finished != 12_000 {
+		w.verify(id, done(2))
+		if got := w.input(id); got.Finished != 6000 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -204,12 +204,12 @@ func TestSource_AListWithTooManyFilesAddsNone(t *testing.T) {
 // files are there once, and all of them are processed.
 func TestSource_ALongListSurvivesStopAndDeath(t *testing.T) {
 	t.Parallel()
-	const lines = 23_000 // five transactions
+	const lines, chunk = 2300, 500 // five transactions
 	crash := &crasher{}
-	inWorld(t, options{crash: crash}, func(t *testing.T, w *world) {
+	inWorld(t, options{crash: crash, chunk: chunk}, func(t *testing.T, w *world) {
 		w.writeList("list.jsonl", lines)
 		crash.point, crash.nth = "dataset-add.after-commit", 2
-		id := w.submit(alice, fileJob("", "name = \"raw\"\nfrom = \"list.jsonl\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 5000}\n"))
+		id := w.submit(alice, fileJob("", "name = \"raw\"\nfrom = \"list.jsonl\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 500}\n"))
 		w.until(time.Hour, "it died", crash.isDead)
 		adds := 0
 		stopped := make(chan struct{})
