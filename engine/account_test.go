@@ -16,6 +16,7 @@ import (
 var service = &jjm.Owner{UID: 990, GID: 990, User: "jjmd"}
 
 func TestAccount_RunsTheJobsOfAllOwners(t *testing.T) {
+	t.Parallel()
 	sim := adaptertest.SimConfig{Life: 10 * time.Minute, Settle: 5 * time.Second, Slots: 6, TwoPhase: true}
 	inWorld(t, options{sim: sim, account: service, play: troubled}, func(t *testing.T, w *world) {
 		w.adapter.onSubmit = func(b adapters.Bulk) {
@@ -39,6 +40,7 @@ func TestAccount_RunsTheJobsOfAllOwners(t *testing.T) {
 }
 
 func TestAccount_OfRootTakesJobsFromRootOnly(t *testing.T) {
+	t.Parallel()
 	root := &jjm.Owner{User: "root"}
 	inWorld(t, options{account: root}, func(t *testing.T, w *world) {
 		w.pass(time.Second)
@@ -60,6 +62,7 @@ func TestAccount_OfRootTakesJobsFromRootOnly(t *testing.T) {
 // A batch job that its system had lost, and that jjm gave up, shows again and
 // goes on: nobody waits for it any more.
 func TestStray_OfAnAttemptThatIsOverIsCancelled(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 100 * time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(2))
 		w.running(id, 2)
@@ -99,6 +102,7 @@ func TestStray_OfAnAttemptThatIsOverIsCancelled(t *testing.T) {
 }
 
 func TestStray_OfAnotherStoreIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour, TwoPhase: true}}, func(t *testing.T, w *world) {
 		_, err := w.sim.Submit(context.Background(), adapters.Bulk{Tag: "jzzzzotherstore", Owner: owner(alice), N: 1,
 			Argv: []string{"/bin/true"}, Dir: w.dir + "/work/alice/bulks/x"})

@@ -32,7 +32,7 @@ func (e *Engine) ancestors(ctx context.Context, id store.DatasetID, files []jjm.
 	for i := range known {
 		known[i] = map[string][]string{}
 	}
-	for chunk := range slices.Chunk(files, addChunk) {
+	for chunk := range slices.Chunk(files, e.chunk()) {
 		if err := e.lookUp(ctx, unmerged, known, chunk); err != nil {
 			return nil, err
 		}

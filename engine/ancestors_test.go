@@ -52,6 +52,7 @@ func (w *world) chain(steps int, from string) (ids []jjm.GridID, dataset string)
 // The nearest merged ancestors are read along: past all that grid jobs made and did
 // not merge.
 func TestAncestors_TheNearestMergedOnesAreReadAlong(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		ids, last := w.chain(3, "name = \"raw\"\n"+inline(8)) // 8 files, 4, 2, 1
 		id := w.submit(alice, fileJob("", "name = \""+last+"\"\n"+withParents))
@@ -74,6 +75,7 @@ func TestAncestors_TheNearestMergedOnesAreReadAlong(t *testing.T) {
 
 // What a merge step made is merged, and so is what a person lists.
 func TestAncestors_MergedOutputsAndListedFilesAreMerged(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		merged := w.submit(alice, fileJob("output_dataset = \"merged\"\n", "name = \"raw\"\n"+inline(8)+mergeTwo))
 		w.final(time.Hour, merged)
@@ -101,6 +103,7 @@ func TestAncestors_MergedOutputsAndListedFilesAreMerged(t *testing.T) {
 
 // What was made of nothing has no ancestors, and the search has an end.
 func TestAncestors_OfWhatWasMadeOfNothingAndOfTooMuch(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		made := w.submit(alice, mc(4, `output_dataset = "mc"`))
 		w.final(time.Hour, made)
@@ -126,6 +129,7 @@ func TestAncestors_OfWhatWasMadeOfNothingAndOfTooMuch(t *testing.T) {
 // A recovery reads the same ancestors, although its dataset is another; so does a
 // restart, and a dry run shows them.
 func TestAncestors_OfARecoveryAfterARestartAndOfADryRun(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 3 && id.N%2 == 1 {
 			return adaptertest.Play{Keyword: "-", Exit: 3}

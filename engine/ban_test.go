@@ -32,6 +32,7 @@ func ban(b wire.Ban) func(*stage) error {
 }
 
 func TestBan_RefusesKillsAndOutlivesTheDaemon(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour, Slots: 12}}, func(t *testing.T, w *world) {
 		mine := w.submit(alice, mc(4))
 		s, err := w.trySubmit(bob, "k", mc(4))
@@ -89,6 +90,7 @@ func TestBan_RefusesKillsAndOutlivesTheDaemon(t *testing.T) {
 
 // However submissions and a ban meet, nothing of the banned is left to run.
 func TestBan_LeavesNoGapForSubmissionsAtTheSameTime(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -121,6 +123,7 @@ func TestBan_LeavesNoGapForSubmissionsAtTheSameTime(t *testing.T) {
 }
 
 func TestBan_IsForAdministratorsAndNotOfThemselves(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		for _, b := range []*wire.Ban{nil, {Name: "alice", Reason: "x"}, {Name: "alice", Lift: true}} {
 			if got, err := w.engine.Ban(t.Context(), bob, b); jjm.KindOf(err) != jjm.Denied || got.Bans != nil {

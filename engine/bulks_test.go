@@ -45,6 +45,7 @@ func (w *world) grids(book *bulkBook) []map[jjm.GridID]int {
 }
 
 func TestBulks_FormAcrossGridJobsOfOneOwnerAndShapeOnly(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		book := &bulkBook{}
 		w.adapter.onSubmit = book.note
@@ -81,6 +82,7 @@ func TestBulks_FormAcrossGridJobsOfOneOwnerAndShapeOnly(t *testing.T) {
 }
 
 func TestBulks_OfWaitingGridJobsAreJoined(t *testing.T) {
+	t.Parallel()
 	limit := func(c *engineConfig) { c.MaxPending = 2 }
 	inWorld(t, options{sim: adaptertest.SimConfig{Wait: time.Minute, Life: time.Hour}, config: limit}, func(t *testing.T, w *world) {
 		book := &bulkBook{}
@@ -99,6 +101,7 @@ func TestBulks_OfWaitingGridJobsAreJoined(t *testing.T) {
 }
 
 func TestBulks_KeepTheLimits(t *testing.T) {
+	t.Parallel()
 	failing := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Attempt == 0 && id.N%4 == 0 {
 			return adaptertest.Play{Keyword: "RETRY", Data: "x"}
@@ -139,8 +142,9 @@ func TestBulks_KeepTheLimits(t *testing.T) {
 }
 
 func TestFairness_ASmallGridJobIsNotStarvedByALargeOne(t *testing.T) {
-	limit := func(c *engineConfig) { c.MaxPending = 200 }
-	sim := adaptertest.SimConfig{Slots: 100, Life: 10 * time.Minute}
+	t.Parallel()
+	limit := func(c *engineConfig) { c.MaxPending = 50 }
+	sim := adaptertest.SimConfig{Slots: 25, Life: 10 * time.Minute}
 	for name, small := range map[string]struct {
 		caller callerOf
 		text   string
@@ -150,24 +154,28 @@ func TestFairness_ASmallGridJobIsNotStarvedByALargeOne(t *testing.T) {
 		"of another owner":      {bob, mc(10)},
 		"of another type":       {alice, plain(10)},
 		"of one job only":       {alice, mc(1)},
-		"of more than the room": {bob, mc(300)},
+		"of more than the room": {bob, mc(75)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, options{sim: sim, config: limit, bare: true}, func(t *testing.T, w *world) {
-				w.submit(alice, mc(20_000))
+				large := w.submit(alice, mc(750)) // 5 hours of work
 				w.pass(15 * time.Minute)
 				id := w.submit(small.caller, small.text)
 				started := time.Now()
-				// The queue before it is 200 long: 20 minutes, and its share of the slots.
+				// The queue before it is 50 long: 20 minutes, and its share of the slots.
 				w.until(3*time.Hour, "done beside the large one", func() bool { return w.lookup(id).Status == "done" })
 				t.Logf("done after %v", time.Since(started))
+				if c := w.lookup(large).Counts; c.Completed > 600 {
+					t.Errorf("the large one is as good as over: %+v", c)
+				}
 			})
 		})
 	}
 }
 
 func TestBulks_PositionAndAssignmentAgreeForRetries(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Attempt < id.N%3 {
 			return adaptertest.Play{Keyword: "RETRY", Data: `one "two words"`}

@@ -13,6 +13,7 @@ import (
 // The engine's clock jumps; the batch system's, and that of the file server,
 // go on as before.
 func TestClock_AJumpLosesNothingAndNothingHangs(t *testing.T) {
+	t.Parallel()
 	failing := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Attempt == 0 {
 			return adaptertest.Play{Keyword: "-", Exit: 1, Life: 10 * time.Minute}
@@ -96,6 +97,7 @@ func TestClock_AJumpLosesNothingAndNothingHangs(t *testing.T) {
 // The file server's clock is behind, and results arrive within one of its
 // ticks: the folder looks as if nothing had changed.
 func TestClock_OfTheFileServerBehindHidesNoResult(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute, Jitter: 5 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(8))
 		w.running(id, 8)

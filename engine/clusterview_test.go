@@ -11,6 +11,7 @@ import (
 
 // What may go to several clusters counts at each of them, and once in all.
 func TestWaiting_CountsALocalJobOnce(t *testing.T) {
+	t.Parallel()
 	inWorld(t, pair(slots(2), slots(2)), func(t *testing.T, w *world) {
 		for _, name := range []string{"sim", "big"} {
 			w.give(wire.Order{Verb: "pause", Kind: "cluster", Name: name, Reason: "x"})
@@ -34,6 +35,7 @@ func TestWaiting_CountsALocalJobOnce(t *testing.T) {
 }
 
 func TestClusters_TellTheirLimits(t *testing.T) {
+	t.Parallel()
 	config := engine.ClusterConfig{MaxRunning: 5, MaxRunningPerUser: 3, MaxPendingPerUser: 2}
 	inWorld(t, limited(config), func(t *testing.T, w *world) {
 		want := wire.Limits{MaxPending: engine.Defaults().MaxPending, MaxRunning: 5, MaxRunningPerUser: 3, MaxPendingPerUser: 2}

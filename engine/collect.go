@@ -328,7 +328,7 @@ func (e *Engine) retire(ctx context.Context, id jjm.GridID) time.Duration {
 		return 0
 	}
 	for ctx.Err() == nil {
-		more, err := e.store.Archive(ctx, id, chunk)
+		more, err := e.store.Archive(ctx, id, e.chunk())
 		if err != nil {
 			if ctx.Err() == nil {
 				e.log.Error("grid job could not be moved to the history, trying again", "job", id, "error", err)

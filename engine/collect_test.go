@@ -33,6 +33,7 @@ func (w *world) recorded(l jjm.LocalJob, text string) (file string) {
 }
 
 func TestCollect_OutputsThatAreNotAsRecordedAreNotDone(t *testing.T) {
+	t.Parallel()
 	spoils := map[string]func(w *world, file string){
 		"as recorded": nil,
 		"changed":     func(w *world, file string) { w.must(os.WriteFile(file, []byte("tampered"), 0o600)) },
@@ -70,6 +71,7 @@ func TestCollect_OutputsThatAreNotAsRecordedAreNotDone(t *testing.T) {
 }
 
 func TestOutput_PartialSaysWhatIsNotOver(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour, Slots: 1}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, plain(2))
 		w.running(id, 1)
@@ -89,6 +91,7 @@ func TestOutput_PartialSaysWhatIsNotOver(t *testing.T) {
 }
 
 func TestOutput_PartialForManyAtOnce(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, plain(2))
 		w.running(id, 2)
@@ -110,6 +113,7 @@ func TestOutput_PartialForManyAtOnce(t *testing.T) {
 
 // What a killed daemon had half written is gone once the tar is there.
 func TestCollect_RemovesWhatAnEarlierDaemonLeftHalf(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, plain(1))
 		w.running(id, 1)

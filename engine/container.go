@@ -59,7 +59,7 @@ func (e *Engine) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.Datase
 			return err
 		}
 		var files []jjm.File
-		err = e.store.Files(ctx, m.ID, from, min(addChunk, int(m.Files-from)), func(_ int64, f jjm.File) error {
+		err = e.store.Files(ctx, m.ID, from, min(e.chunk(), int(m.Files-from)), func(_ int64, f jjm.File) error {
 			f.Added = 0
 			files = append(files, f)
 			return nil

@@ -33,6 +33,7 @@ func (w *world) dataset(name string) wire.DatasetState {
 // A container is read as its datasets, each file once; while one of them is open, and
 // when one joins, more comes; and people see which files came from where.
 func TestContainer_IsReadAsItsDatasets(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		read := func(name string) string { return fileJob("", "name = \""+name+"\"\ncontainer = \"run1\"\n") }
 		if _, err := w.trySubmit(alice, "", read("all")); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "no dataset in a container run1") {
@@ -80,6 +81,7 @@ func TestContainer_IsReadAsItsDatasets(t *testing.T) {
 
 // A mark in a dataset of a container reaches those who read the container.
 func TestContainer_AMarkReachesWhoReadsIt(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne()}, func(t *testing.T, w *world) {
 		w.must(w.put("a", "run1", 0, 4))
 		w.closeDataset(alice, "a")
@@ -100,6 +102,7 @@ func TestContainer_AMarkReachesWhoReadsIt(t *testing.T) {
 // Outputs from several clusters enter a dataset of each, in a container of the name
 // that the job file says; who reads it meanwhile gets all of them.
 func TestContainer_OfOutputsFromSeveralClusters(t *testing.T) {
+	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 2}, more: []adaptertest.SimConfig{{Name: "second", Slots: 2}}}
 	inWorld(t, o, func(t *testing.T, w *world) {
 		maker := w.submit(alice, fileJob("output_dataset = \"reco\"\nclusters = [\"sim\", \"second\"]\n", "name = \"raw\"\n"+inline(16)))

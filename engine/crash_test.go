@@ -381,7 +381,7 @@ func (s *stage) run(sc scenario) {
 	deeds := sc.deeds
 	ids := func() []jjm.GridID { return slices.Collect(maps.Values(s.ids)) }
 	for {
-		s.pass(max(time.Second, time.Since(start)/200))
+		s.pass(max(2*time.Second, time.Since(start)/200))
 		if s.crash.isDead() {
 			s.pass(s.crash.downtime)
 			s.reopen()
@@ -512,6 +512,26 @@ func passages(t *testing.T) map[string]map[string]int {
 	return counts
 }
 
+// firstPassages chooses the scenarios in which the daemon dies at the first
+// passage of the i-th failpoint: those that name it in only, and one of the
+// others, each in its turn, so that before and after a commit are two; or all in
+// the whole campaign.
+func firstPassages(counts map[string]int, all map[string]scenario, i int) map[string]bool {
+	first := map[string]bool{}
+	var others []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if whole() || all[name].only != nil {
+			first[name] = true
+		} else {
+			others = append(others, name)
+		}
+	}
+	if len(others) > 0 {
+		first[others[i%len(others)]] = true
+	}
+	return first
+}
+
 // laterPassages chooses the scenarios in which the daemon also dies at a later
 // passage of the i-th failpoint: one of those that come there so often, each in
 // its turn, or all in the whole campaign.
@@ -524,38 +544,45 @@ func laterPassages(counts map[string]int, i int) map[string]bool {
 	}
 	later := map[string]bool{}
 	for k, name := range often {
-		later[name] = whole() || k == i%len(often)
+		later[name] = whole() || k == (i+len(often)/2)%len(often)
 	}
 	return later
 }
 
 func TestCrash_AtEveryFailpointNothingIsLostOrDoubled(t *testing.T) {
+	t.Parallel()
 	counts := passages(t)
 	all := scenarios()
 	for i, point := range failpoints(t) {
 		if len(counts[point]) == 0 {
 			t.Errorf("no scenario passes the failpoint %s", point)
 		}
-		later := laterPassages(counts[point], i)
-		for name, n := range counts[point] {
-			for _, nth := range []int{1, 3} {
-				if n < nth || nth > 1 && !later[name] {
-					continue
+		for nth, chosen := range map[int]map[string]bool{
+			1: firstPassages(counts[point], all, i),
+			3: laterPassages(counts[point], i),
+		} {
+			for name, is := range chosen {
+				if is {
+					crashAt(t, name, all[name], point, nth)
 				}
-				t.Run(fmt.Sprintf("%s/%d in %s", point, nth, name), func(t *testing.T) {
-					t.Parallel()
-					sc := all[name]
-					c := &crasher{point: point, nth: nth, downtime: time.Duration(nth-1) * 5 * time.Minute}
-					inWorld(t, sc.options(c), func(t *testing.T, w *world) {
-						s := sc.begin(w)
-						s.run(sc)
-						s.check(sc)
-						if !c.fired && nth == 1 {
-							t.Error("the failpoint was not passed this time")
-						}
-					})
-				})
 			}
 		}
 	}
+}
+
+// crashAt plays a scenario in which the daemon dies at the nth passage of a
+// failpoint.
+func crashAt(t *testing.T, name string, sc scenario, point string, nth int) {
+	t.Run(fmt.Sprintf("%s/%d in %s", point, nth, name), func(t *testing.T) {
+		t.Parallel()
+		c := &crasher{point: point, nth: nth, downtime: time.Duration(nth-1) * 5 * time.Minute}
+		inWorld(t, sc.options(c), func(t *testing.T, w *world) {
+			s := sc.begin(w)
+			s.run(sc)
+			s.check(sc)
+			if !c.fired && nth == 1 {
+				t.Error("the failpoint was not passed this time")
+			}
+		})
+	})
 }

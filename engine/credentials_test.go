@@ -30,6 +30,7 @@ func bearer(claims string) []jjm.Credential {
 // What a credential says of its bearer completes what the gatekeeper told; and who
 // acts for others renews with what is theirs.
 func TestCredentials_TellWhoseTheyAre(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		ann := `{"sub":"ann","iss":"https://issuer","wlcg.groups":["/dzero"],"jti":"1"}`
 		submit := func(key string, o *jjm.Origin) *jjm.Origin {
@@ -81,6 +82,7 @@ func certificate(t *testing.T, end time.Time) jjm.Credential {
 // would take, for the jobs that ask; and what a renewal does not reach is said, at
 // the submission and at the renewal.
 func TestCredentials_WhereFilesAreCarried(t *testing.T) {
+	t.Parallel()
 	for _, renews := range []bool{true, false} {
 		sim := adaptertest.SimConfig{NoSharedFS: true, TwoPhase: true, Life: time.Hour, RenewsProxies: renews}
 		inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {

@@ -107,10 +107,6 @@ func howMany(spec *jjm.Spec, jobs int) string {
 	return "local jobs"
 }
 
-// addChunk is how many files are added to a dataset in one transaction: others
-// get their turn in between.
-const addChunk = 5000
-
 // fillDatasets makes the datasets that a job file brings along and adds its files
 // to them, and those of the lists that it names. Doing it again changes nothing.
 func (e *Engine) fillDatasets(ctx context.Context, job *jjm.GridJob, h handlers.Handler) error {
@@ -123,8 +119,8 @@ func (e *Engine) fillDatasets(ctx context.Context, job *jjm.GridJob, h handlers.
 	}
 	for i := range job.Spec.Datasets {
 		d := &job.Spec.Datasets[i]
-		for from := 0; from < len(d.Files); from += addChunk {
-			if _, err := e.addFiles(ctx, job.Owner.UID, d.Name, d.Files[from:min(from+addChunk, len(d.Files))]); err != nil {
+		for files := range slices.Chunk(d.Files, e.chunk()) {
+			if _, err := e.addFiles(ctx, job.Owner.UID, d.Name, files); err != nil {
 				return broken(err)
 			}
 		}

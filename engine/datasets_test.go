@@ -111,6 +111,7 @@ func (w *world) input(id jjm.GridID) jjm.InputCounts {
 }
 
 func TestDatasets_InlineFilesAreProcessedOnceAndTheGridJobIsDone(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(7)))
 		w.final(10*time.Minute, id)
@@ -131,6 +132,7 @@ func TestDatasets_InlineFilesAreProcessedOnceAndTheGridJobIsDone(t *testing.T) {
 // A file is processed again by another local job, as often as is allowed, and each
 // time under new numbers.
 func TestDatasets_FailedLocalJobsGiveTheirFilesBack(t *testing.T) {
+	t.Parallel()
 	fails := func(most int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 		return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 			if id.N == 1 || id.N >= 4 && id.N < most {
@@ -167,6 +169,7 @@ func TestDatasets_FailedLocalJobsGiveTheirFilesBack(t *testing.T) {
 
 // FAILED in the log file of the application means no retry (R7).
 func TestDatasets_AnApplicationThatSaysFailedEndsIt(t *testing.T) {
+	t.Parallel()
 	play := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Keyword: "FAILED", Data: "bad file"}
 	}
@@ -180,6 +183,7 @@ func TestDatasets_AnApplicationThatSaysFailedEndsIt(t *testing.T) {
 // A part that no local job could do is createfailed, never submitted, and the rest
 // goes on.
 func TestDatasets_PartsThatCannotRunAreCreateFailed(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		files := `files = [{lfn = "a", events = 90, lumis = [{run = 1, first = 1, last = 1}]}, {lfn = "b", events = 40, lumis = [{run = 1, first = 2, last = 5}]}]`
 		how := "\n[split]\nby = \"EventAwareLumiBased\"\nparams = {events_per_job = 50, job_time_limit = 1000, performance = {timePerEvent = 12}}\n"
@@ -196,6 +200,7 @@ func TestDatasets_PartsThatCannotRunAreCreateFailed(t *testing.T) {
 // An open dataset keeps its grid job alive until it is closed and all of it is
 // done (R12); what comes meanwhile is processed.
 func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("", "name = \"raw\"\nopen = true\n"+inline(4)))
 		w.until(10*time.Minute, "two completed", func() bool { return w.lookup(id).Counts.Completed == 2 })
@@ -224,6 +229,7 @@ func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
 
 // What a job file asks for and the daemon does not do is refused, not ignored.
 func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
+	t.Parallel()
 	raw := "name = \"raw\"\n"
 	for text, field := range map[string]string{
 		fileJob("", raw): "datasets[0].name",
@@ -253,6 +259,7 @@ func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 // A job file that lists files closes their dataset, unless others left it open: then
 // it is refused.
 func TestDatasets_NobodyClosesWhatAnotherOpened(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		closing := fileJob("", "name = \"raw\"\n"+inline(4))
 		open := w.submit(alice, fileJob("", "name = \"raw\"\nopen = true\n"+inline(2)))
@@ -283,6 +290,7 @@ func TestDatasets_NobodyClosesWhatAnotherOpened(t *testing.T) {
 // A file waits until the other grid jobs that read it have processed it; what
 // failed with one of them is left out.
 func TestDatasets_ASiblingFollowsTheOthers(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N == 1 {
 			return adaptertest.Play{Keyword: "-", Exit: 3, Life: 2 * time.Hour}
@@ -313,6 +321,7 @@ func (w *world) closeDataset(c wire.Caller, name string) {
 }
 
 func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		do := func(c wire.Caller, d wire.Dataset) (wire.Datasets, error) {
 			return w.engine.Dataset(context.Background(), c, d)
@@ -359,6 +368,7 @@ func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
 // Outputs of completed local jobs enter a dataset with what they were made from;
 // those of failed ones do not, and it closes with the grid job.
 func TestDatasets_OutputsEnterADataset(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.N == 1 {
 			return adaptertest.Play{Keyword: "-", Exit: 1}

@@ -12,6 +12,7 @@ import (
 // A doubled submission: the first one's reply is lost, the search misses it,
 // and the bulk is submitted again.
 func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
+	t.Parallel()
 	first := func(job adaptertest.SimJob) bool { return job.Bulk == "sim1" }
 	second := func(job adaptertest.SimJob) bool { return job.Bulk == "sim2" }
 	for name, test := range map[string]struct {
@@ -42,7 +43,7 @@ func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 					w.sim.Lie(test.lies, test.hidden)
 					w.adapter.miss = test.miss
 					id := w.submit(alice, job)
-					w.pass(3 * time.Hour)
+					w.pass(90 * time.Minute)
 					w.final(time.Minute, id)
 					w.verify(id, done(6))
 					if got := w.sim.Calls().Bulks; got != test.miss+1 {
@@ -64,6 +65,7 @@ func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 // The holder of the claim leaves no result: its own end must be noticed beside
 // that of the double, which lost the claim.
 func TestDoubledSubmission_TheEndOfTheHolderIsSeenBesideItsDouble(t *testing.T) {
+	t.Parallel()
 	play := func(_ jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
 		if job.Bulk == "sim1" || job.Bulk == "sim2" {
 			return adaptertest.Play{NoResult: true, Exit: 5}
@@ -89,6 +91,7 @@ func TestDoubledSubmission_TheEndOfTheHolderIsSeenBesideItsDouble(t *testing.T) 
 // Absence is proven by a cancel. That cancel is jjm's own: the attempt is lost,
 // and tried again; it is not held as if an operator had cancelled it.
 func TestProofOfAbsence_IsNotTakenForAnOperatorsCancel(t *testing.T) {
+	t.Parallel()
 	for name, lies := range map[string]int{"the job shows again": 75, "it never shows again": 1 << 30} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, options{sim: adaptertest.SimConfig{Life: 2 * time.Hour}}, func(t *testing.T, w *world) {
@@ -109,6 +112,7 @@ func TestProofOfAbsence_IsNotTakenForAnOperatorsCancel(t *testing.T) {
 
 // The wrapper never claimed, so that no result comes to the rescue.
 func TestProofOfAbsence_OfAnUnclaimedJobIsNotTakenForAnOperatorsCancel(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{NoClaim: id.Attempt == 0 && id.N == 0}
 	}
@@ -126,6 +130,7 @@ func TestProofOfAbsence_OfAnUnclaimedJobIsNotTakenForAnOperatorsCancel(t *testin
 
 // A kill must reach the batch job that runs, whichever of the two it is.
 func TestDoubledSubmission_AKillReachesTheOneThatRuns(t *testing.T) {
+	t.Parallel()
 	for name, hidden := range map[string]string{"first": "sim1", "second": "sim2", "none": ""} {
 		for _, twoPhase := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s hidden, two-phase %v", name, twoPhase), func(t *testing.T) {
@@ -150,9 +155,10 @@ func TestDoubledSubmission_AKillReachesTheOneThatRuns(t *testing.T) {
 // The suspicion comes while the attempt is being pointed to the suspect: it
 // must not be cancelled then.
 func TestDoubledSubmission_TheHolderIsNeverCancelled(t *testing.T) {
-	for i := range 20 {
+	t.Parallel()
+	for i := range 10 {
 		sim := adaptertest.SimConfig{Wait: 10 * time.Second, Life: 10 * time.Minute}
-		c := &crasher{point: "acknowledge.after-commit", nth: 1, downtime: time.Duration(15+i) * time.Second}
+		c := &crasher{point: "acknowledge.after-commit", nth: 1, downtime: time.Duration(15+2*i) * time.Second}
 		inWorld(t, options{sim: sim, crash: c}, func(t *testing.T, w *world) {
 			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1, deeds: []deed{{0, submitAs("a", mc(4))}}}
 			s := sc.begin(w)
@@ -171,6 +177,7 @@ func TestDoubledSubmission_TheHolderIsNeverCancelled(t *testing.T) {
 // The double was cancelled, and the daemon stopped before it had stored that
 // the attempt is the other one's: the end of the double is not the attempt's.
 func TestDoubledSubmission_TheEndOfTheDoubleDoesNotOutrankTheResult(t *testing.T) {
+	t.Parallel()
 	sim := adaptertest.SimConfig{Wait: 30 * time.Second, Life: 2 * time.Minute, Slots: 4}
 	for range 10 { // the cancel and the stop race
 		c := &crasher{point: "repoint.before-commit", nth: 1, downtime: 10 * time.Minute}

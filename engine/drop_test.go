@@ -35,6 +35,7 @@ func foreign() (uid int, victim callerOf) {
 }
 
 func TestFragment_OfTheOwnerStaysInTheRecord(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(3))
 		w.running(id, 3)
@@ -74,6 +75,7 @@ func TestFragment_OfTheOwnerStaysInTheRecord(t *testing.T) {
 }
 
 func TestFragment_LeftWhileTheDaemonWasDownIsTaken(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(1))
 		w.running(id, 1)
@@ -89,6 +91,7 @@ func TestFragment_LeftWhileTheDaemonWasDownIsTaken(t *testing.T) {
 }
 
 func TestFragment_ThatMayNotBeIsRefusedWithItsReason(t *testing.T) {
+	t.Parallel()
 	uid, victim := foreign()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(victim, mc(2))
@@ -126,6 +129,7 @@ func TestFragment_ThatMayNotBeIsRefusedWithItsReason(t *testing.T) {
 }
 
 func TestFragment_OfAFinishedGridJobIsRefused(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(1))
 		w.final(time.Hour, id)

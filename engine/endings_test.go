@@ -10,6 +10,7 @@ import (
 // A batch job that ended, runs again and ends again has an end of its own: its
 // result has the whole time from there.
 func TestEndings_AnEndThatWasTakenBackDoesNotCount(t *testing.T) {
+	t.Parallel()
 	es, id := newEndings(), jjm.AttemptID{LocalID: jjm.LocalID{Grid: 1, N: 2}}
 	first := jjm.At(time.Unix(1_000_000, 0))
 	second := first.Add(time.Hour)
@@ -33,6 +34,7 @@ func TestEndings_AnEndThatWasTakenBackDoesNotCount(t *testing.T) {
 // A wrapper that beats is told by changes of its heartbeat alone: how its file
 // system's clock stands to ours does not matter.
 func TestEndings_SilenceIsTheTimeWithoutAChange(t *testing.T) {
+	t.Parallel()
 	es, id := newEndings(), jjm.AttemptID{}
 	now := jjm.At(time.Unix(1_000_000, 0))
 	ahead := time.Unix(9_000_000, 0)

@@ -78,6 +78,9 @@ type Deps struct {
 	Crash func(point string) error
 	// Notify uses the kernel's file notification beside the rescans.
 	Notify bool
+	// Chunk is how many local jobs are made, or files added, in one transaction.
+	// 0 means the usual number; tests of what happens between two of them take fewer.
+	Chunk int
 }
 
 // Cluster is one batch system and its settings.

@@ -55,6 +55,7 @@ func (w *world) read(id jjm.GridID) [][]string {
 // what will never be whole is failed at the end. It is so whether the other one runs,
 // or is long over.
 func TestFamily_FilesOfOneParentAreMergedTogether(t *testing.T) {
+	t.Parallel()
 	check := func(t *testing.T, w *world, id jjm.GridID) {
 		t.Helper()
 		w.final(20*time.Hour, id)
@@ -89,6 +90,7 @@ func TestFamily_FilesOfOneParentAreMergedTogether(t *testing.T) {
 
 // Outputs of parts of sections carry them: runs are not merged with one another.
 func TestFamily_RunsStayApart(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		files := `files = [{lfn = "a", lumis = [{run = 1, first = 1, last = 4}, {run = 2, first = 1, last = 2}]}]`
 		first := w.submit(alice, fileJob("output_dataset = \"reco\"\n", "name = \"raw\"\n"+files+"\n[split]\nby = \"LumiBased\"\nparams = {lumis_per_job = 2}\n"))
@@ -105,6 +107,7 @@ func TestFamily_RunsStayApart(t *testing.T) {
 // Outputs of several clusters have a dataset of each: who reads one of them, or a
 // copy of all, is told who made its files.
 func TestFamily_OutputsOfSeveralClusters(t *testing.T) {
+	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 2}, more: []adaptertest.SimConfig{{Name: "second", Slots: 2}}}
 	inWorld(t, o, func(t *testing.T, w *world) {
 		first := w.submit(alice, halves("output_dataset = \"reco\"\nclusters = [\"sim\", \"second\"]\n", 8))
@@ -130,6 +133,7 @@ func TestFamily_OutputsOfSeveralClusters(t *testing.T) {
 
 // A file that nobody is known to have made cannot hold its grid job up for ever.
 func TestFamily_AStrangerIsFailedAtTheEnd(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		first := w.submit(alice, halves("output_dataset = \"reco\"\n", 1))
 		second := w.submit(alice, fileJob("", "name = \"reco\"\n"+together))
@@ -143,6 +147,7 @@ func TestFamily_AStrangerIsFailedAtTheEnd(t *testing.T) {
 }
 
 func TestFamily_IsRefusedWhereNobodyKnowsIt(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		plain := w.submit(alice, "output_dataset = \"events\"\n"+mc(1))
 		w.final(time.Hour, plain)
@@ -169,6 +174,7 @@ const mergedByFile = "[merge]\nconcat = true\noutput = \"out.dat\"\nbytes = 2\n[
 // In a grid job's own merge step: a half of a file whose other half failed for good
 // is not merged, its local job ends with it, and has no successor.
 func TestFamily_AMergeStepKeepsFilesTogether(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.N == 2 || id.N == 11 { // the second of them has the work of the first
 			return adaptertest.Play{Keyword: "-", Exit: 3, Life: 2 * time.Hour}
@@ -201,6 +207,7 @@ func TestFamily_AMergeStepKeepsFilesTogether(t *testing.T) {
 
 // An output is in its dataset however many files it was made of.
 func TestFamily_AnOutputKeepsAllItsParents(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		const n = 10_001 // more parents than a list from outside may name
 		for from := 0; from < n; from += wire.MaxFiles {

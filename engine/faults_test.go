@@ -12,6 +12,7 @@ import (
 )
 
 func TestSubmit_TroubleOfTheCommandNeitherLosesNorDoubles(t *testing.T) {
+	t.Parallel()
 	f := func(fs ...adaptertest.Fault) []adaptertest.Fault { return fs }
 	lostReply, lostRequest, busy := adaptertest.LoseReply, adaptertest.LoseRequest, adaptertest.SayBusy
 	for name, test := range map[string]struct {
@@ -46,6 +47,7 @@ func TestSubmit_TroubleOfTheCommandNeitherLosesNorDoubles(t *testing.T) {
 }
 
 func TestSubmit_ADoubtfulBulkIsShownAsSuch(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Settle: 5 * time.Minute}}, func(t *testing.T, w *world) {
 		w.sim.OnSubmit(adaptertest.LoseRequest)
 		id := w.submit(alice, mc(2))
@@ -65,6 +67,7 @@ func TestSubmit_ADoubtfulBulkIsShownAsSuch(t *testing.T) {
 }
 
 func TestSubmit_ARefusedBulkFailsItsMembersAlone(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []adaptertest.Fault{adaptertest.Refuse, adaptertest.Deny} {
 		inWorld(t, options{sim: adaptertest.SimConfig{MaxBulk: 3}}, func(t *testing.T, w *world) {
 			w.sim.OnSubmit(adaptertest.Accept, fault)
@@ -89,6 +92,7 @@ func TestSubmit_ARefusedBulkFailsItsMembersAlone(t *testing.T) {
 }
 
 func TestSubmit_AllRefusedIsAFailedGridJobWithItsTar(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		w.sim.OnSubmit(adaptertest.Refuse)
 		id := w.submit(alice, mc(3))
@@ -102,6 +106,7 @@ func TestSubmit_AllRefusedIsAFailedGridJobWithItsTar(t *testing.T) {
 }
 
 func TestOutage_AnHourWithoutTheBatchSystemChangesNothing(t *testing.T) {
+	t.Parallel()
 	sim := adaptertest.SimConfig{Life: 30 * time.Minute, MaxBulk: 4}
 	t.Run("during submission", func(t *testing.T) {
 		inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
@@ -150,6 +155,7 @@ func (w *world) running(id jjm.GridID, n int) {
 }
 
 func TestOutage_StatusKeepsItsLastState(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(6))
 		w.running(id, 6)
@@ -170,6 +176,7 @@ func TestOutage_StatusKeepsItsLastState(t *testing.T) {
 }
 
 func TestListing_ThatLeavesJobsOutIsNotBelievedAtOnce(t *testing.T) {
+	t.Parallel()
 	t.Run("a few listings", func(t *testing.T) {
 		inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 			id := w.submit(alice, mc(6))
@@ -234,6 +241,7 @@ func TestListing_ThatLeavesJobsOutIsNotBelievedAtOnce(t *testing.T) {
 }
 
 func TestKill_IsNotOverWhileAWrapperGoesOn(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 2 * time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(2))
 		w.running(id, 2)
@@ -253,6 +261,7 @@ func TestKill_IsNotOverWhileAWrapperGoesOn(t *testing.T) {
 }
 
 func TestVanishedJob_IsLostAndTriedAgain(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(4))
 		w.running(id, 4)
@@ -272,6 +281,7 @@ func TestVanishedJob_IsLostAndTriedAgain(t *testing.T) {
 }
 
 func TestVanishedJob_WithinNoLimitIsFailedAsLost(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(2, "[retry]", "max_retry_late_unhandled = 0"))
 		w.running(id, 2)
@@ -287,6 +297,7 @@ func TestVanishedJob_WithinNoLimitIsFailedAsLost(t *testing.T) {
 }
 
 func TestBatchSystem_EndsJobsByItself(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		job   string
 		do    func(w *world, refs []adapters.Ref)
@@ -327,6 +338,7 @@ func TestBatchSystem_EndsJobsByItself(t *testing.T) {
 }
 
 func TestBatchSystem_AHoldIsShown(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Wait: 5 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(2))
 		w.until(time.Minute, "submitted", func() bool { return w.lookup(id).Counts.Submitted == 2 })

@@ -147,7 +147,7 @@ func (e *Engine) feed(ctx context.Context, job *jjm.GridJob, cut *cutting) error
 		}
 	}
 	r.feed = nil // unless all goes well: the cutting goes on only from what was stored
-	parts, left, next := f.cutting.Next(split.Limits{MaxParts: chunk})
+	parts, left, next := f.cutting.Next(split.Limits{MaxParts: e.chunk()})
 	text, err := json.Marshal(next)
 	if err != nil {
 		return err

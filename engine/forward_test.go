@@ -13,6 +13,7 @@ import (
 // Results that wait for the last word of a cluster bring its next listing forward,
 // and by no more than to a quarter of the interval, however many jobs end.
 func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
+	t.Parallel()
 	var p *polled
 	clusters := func(w *world) []engine.Cluster {
 		p = w.add("farm")
@@ -49,12 +50,13 @@ func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
 // Where jobs of hours end all the time, the batch system is listed once an interval
 // all the same: that few results are told a few seconds later.
 func TestPolling_FewResultsOfManyJobsBringNoListingForward(t *testing.T) {
+	t.Parallel()
 	var p *polled
 	clusters := func(w *world) []engine.Cluster {
 		p = w.add("farm")
 		return []engine.Cluster{{Kind: "sim", Adapter: p}}
 	}
-	const jobs, seconds = 2000, 120
+	const jobs, seconds = 1200, 120
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Minute + time.Duration(id.N)*time.Second}
 	}

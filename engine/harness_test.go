@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,6 +31,13 @@ var (
 	bob   = wire.Caller{UID: 70001, GID: 70001, User: "bob"}
 )
 
+// TestMain lets the collector of garbage run less often: what a world allocates is
+// little, and most of it is garbage when the world is over.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
 // world is a site: a simulated batch system, the work areas, the store, the
 // records, and an engine that may be abandoned and opened again. All of it
 // lives in a bubble of package synctest.
@@ -45,6 +53,7 @@ type world struct {
 	config  engine.Config
 	account *jjm.Owner // that all jobs run as, if there is one
 	spool   string     // what gatekeepers left; "" for none
+	chunk   int        // as in options
 	// skew is how far the engine's clock is off, in nanoseconds.
 	skew atomic.Int64
 	// play scripts an attempt; nil lets every one succeed.
@@ -80,6 +89,9 @@ type options struct {
 	// more are further simulated clusters, and configs their settings by name.
 	more    []adaptertest.SimConfig
 	configs map[string]engine.ClusterConfig
+	// chunk is how many local jobs or files one transaction makes, if not as many
+	// as in the daemon.
+	chunk int
 	// clusters makes others than the one of the simulation alone.
 	clusters func(w *world) []engine.Cluster
 }
@@ -116,7 +128,7 @@ func tempDir(t testing.TB) string {
 }
 
 func newWorld(t *testing.T, dir string, o options) *world {
-	w := &world{t: t, dir: dir, crash: o.crash, logs: &logBook{}, config: engine.Defaults(), play: o.play, account: o.account, areas: map[string]*sandbox.Area{}}
+	w := &world{t: t, dir: dir, crash: o.crash, logs: &logBook{}, config: engine.Defaults(), play: o.play, account: o.account, chunk: o.chunk, areas: map[string]*sandbox.Area{}}
 	if w.crash == nil {
 		w.crash = &crasher{}
 	}
@@ -225,7 +237,7 @@ func (w *world) open() {
 		SpoolDir: w.spool, Caller: account,
 		DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper"),
 		Account: w.account,
-		Now:     w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at,
+		Now:     w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, Chunk: w.chunk,
 	})
 	w.must(err)
 	w.engine.TakeIn(ctx)

@@ -116,6 +116,7 @@ func (w *world) trouble(id jjm.GridID) []string {
 func (w *world) logged(text string) int { return strings.Count(w.logs.tail(1<<30), text) }
 
 func TestHealth_AFrozenClusterLeavesTheOthersUntouched(t *testing.T) {
+	t.Parallel()
 	var cold *polled
 	clusters := func(w *world) []engine.Cluster {
 		cold = w.add("cold")
@@ -162,6 +163,7 @@ func TestHealth_AFrozenClusterLeavesTheOthersUntouched(t *testing.T) {
 }
 
 func TestHealth_WhatIsMissingForLongIsToldOnce(t *testing.T) {
+	t.Parallel()
 	config := func(c *engineConfig) { c.AbsentFor = jjm.Duration(10 * time.Hour) }
 	sim := adaptertest.SimConfig{Life: 3 * time.Hour}
 	inWorld(t, options{sim: sim, config: config}, func(t *testing.T, w *world) {
@@ -198,6 +200,7 @@ func TestHealth_WhatIsMissingForLongIsToldOnce(t *testing.T) {
 }
 
 func TestHealth_ASubmissionInDoubtForLongIsTold(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Settle: time.Hour}}, func(t *testing.T, w *world) {
 		w.sim.OnSubmit(adaptertest.LoseRequest)
 		id := w.submit(alice, mc(3))
@@ -216,6 +219,7 @@ func TestHealth_ASubmissionInDoubtForLongIsTold(t *testing.T) {
 }
 
 func TestPolling_SlowListingsComeLessOften(t *testing.T) {
+	t.Parallel()
 	var slow *polled
 	clusters := func(w *world) []engine.Cluster {
 		slow = w.add("slow")
@@ -240,6 +244,7 @@ func TestPolling_SlowListingsComeLessOften(t *testing.T) {
 
 // A listing that was held up once, and answered then, makes no later one rarer.
 func TestPolling_OneSlowListingIsNoSlowCluster(t *testing.T) {
+	t.Parallel()
 	var p *polled
 	clusters := func(w *world) []engine.Cluster {
 		p = w.add("held-up")
@@ -265,6 +270,7 @@ func TestPolling_OneSlowListingIsNoSlowCluster(t *testing.T) {
 }
 
 func TestPolling_AListingThatWasNotAnsweredIsNoSlowOne(t *testing.T) {
+	t.Parallel()
 	var cold *polled
 	clusters := func(w *world) []engine.Cluster {
 		cold = w.add("cold")
@@ -289,6 +295,7 @@ func TestPolling_AListingThatWasNotAnsweredIsNoSlowOne(t *testing.T) {
 }
 
 func TestPolling_AResultAwaitsTheLastWordOfAClusterThatOnlyAnswers(t *testing.T) {
+	t.Parallel()
 	t.Run("by itself", func(t *testing.T) { lastWord(t, engine.ClusterConfig{}, false) })
 	t.Run("unless told not to", func(t *testing.T) {
 		lastWord(t, engine.ClusterConfig{BatchSettle: jjm.Duration(2 * time.Second)}, true)
@@ -365,6 +372,7 @@ func (p *probed) Probe(context.Context) error {
 }
 
 func TestProbe_TheDaemonWorksBeforeTheFirstAnswerAndLearnsFromEach(t *testing.T) {
+	t.Parallel()
 	var p *probed
 	sizes := make(chan int, 100)
 	clusters := func(w *world) []engine.Cluster {
@@ -395,6 +403,7 @@ func TestProbe_TheDaemonWorksBeforeTheFirstAnswerAndLearnsFromEach(t *testing.T)
 }
 
 func TestReset_ClosesTheBreakerForAdministratorsOnly(t *testing.T) {
+	t.Parallel()
 	var cold *polled
 	clusters := func(w *world) []engine.Cluster {
 		cold = w.add("cold")
@@ -450,6 +459,7 @@ func (c *counting) Control(ctx context.Context, o jjm.Owner, op adapters.Op, ref
 }
 
 func TestAbsence_ManyAreAskedAboutWithOneCommand(t *testing.T) {
+	t.Parallel()
 	var c *counting
 	clusters := func(w *world) []engine.Cluster {
 		c = &counting{faulty: w.adapter}

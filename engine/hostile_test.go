@@ -40,6 +40,7 @@ func (w *world) plant(dir, name string, content []byte) {
 }
 
 func TestBadResult_IsIgnoredAndTheBatchSystemDecides(t *testing.T) {
+	t.Parallel()
 	text := func(s string) func(*world, jjm.LocalJob) {
 		return func(w *world, l jjm.LocalJob) { w.plant(w.doneFolder(l), fmt.Sprintf("%d.json", l.Pos), []byte(s)) }
 	}
@@ -107,6 +108,7 @@ func TestBadResult_IsIgnoredAndTheBatchSystemDecides(t *testing.T) {
 }
 
 func TestBadResult_ASoundOneBesideItCounts(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(5))
 		w.running(id, 5)
@@ -121,6 +123,7 @@ func TestBadResult_ASoundOneBesideItCounts(t *testing.T) {
 }
 
 func TestBadResult_OutputsOutsideTheAttemptStayOutOfTheTar(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {
 		secret := filepath.Join(w.dir, "secret")
 		w.must(os.WriteFile(secret, []byte("TOP SECRET"), 0o600))
@@ -147,6 +150,7 @@ func TestBadResult_OutputsOutsideTheAttemptStayOutOfTheTar(t *testing.T) {
 // The result of an attempt that was given up arrives late, in a bulk that is
 // still open.
 func TestSuperseded_ResultNeverCounts(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: 5 * time.Hour, Exit: int(id.Attempt) * 3, Keyword: map[int32]string{0: "SUCCEEDED", 1: "FAILED"}[id.Attempt], Data: "out.dat"}
 	}
@@ -173,6 +177,7 @@ func TestSuperseded_ResultNeverCounts(t *testing.T) {
 }
 
 func TestRemovedBulkFolder_ItsJobsEndAllTheSame(t *testing.T) {
+	t.Parallel()
 	noResult := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{NoResult: id.Attempt == 0}
 	}

@@ -15,6 +15,7 @@ import (
 // Bob's job files name what root, as which the tests and a gatekeeper's daemon
 // run, could read and bob could not.
 func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
+	t.Parallel()
 	needs.Root(t, "to make files of several accounts")
 	inWorld(t, options{account: service}, func(t *testing.T, w *world) {
 		w.must(os.Chmod(w.dir, 0o755))

@@ -79,6 +79,7 @@ func (w *world) spooled() []os.DirEntry {
 }
 
 func TestIntake_ForeignThingsAreNobodysWish(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{spool: true}, func(t *testing.T, w *world) {
 		first, err := w.trySubmit(alice, "k", plain(1))
 		w.must(err)

@@ -23,6 +23,7 @@ func (w *world) trySubmit(c wire.Caller, key, text string) (wire.Submitted, erro
 }
 
 func TestKey_TheSameKeyIsTheSameGridJob(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -66,6 +67,7 @@ func TestKey_TheSameKeyIsTheSameGridJob(t *testing.T) {
 }
 
 func TestKey_IsFreeAgainAfterACancelOnlyIfTheCallerSaysSo(t *testing.T) {
+	t.Parallel()
 	for _, when := range []string{"killed a moment ago", "killed and archived"} {
 		t.Run(when, func(t *testing.T) {
 			inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
@@ -99,6 +101,7 @@ func TestKey_IsFreeAgainAfterACancelOnlyIfTheCallerSaysSo(t *testing.T) {
 }
 
 func TestDryRun_DecidesAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		w.pass(time.Second)
 		before := w.rows(t)
@@ -118,6 +121,7 @@ func TestDryRun_DecidesAndLeavesNothing(t *testing.T) {
 }
 
 func TestKey_GivenBesideTheFileIsCheckedAsTheFilesOwn(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		for _, key := range []string{"a b", "a\nb", "\u00e6", strings.Repeat("k", 257)} {
 			if s, err := w.trySubmit(alice, key, mc(1)); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "key: ") {
@@ -131,6 +135,7 @@ func TestKey_GivenBesideTheFileIsCheckedAsTheFilesOwn(t *testing.T) {
 }
 
 func TestRefusal_NamesAllMistakesAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		text string
 		want []string
@@ -176,6 +181,7 @@ func TestRefusal_NamesAllMistakesAndLeavesNothing(t *testing.T) {
 }
 
 func TestInput_ThatIsGoneBeforeThePreparationBreaksTheGridJob(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		file := filepath.Join(w.dir, "cards.txt")
 		w.must(os.WriteFile(file, []byte("x"), 0o644))
@@ -200,6 +206,7 @@ func TestInput_ThatIsGoneBeforeThePreparationBreaksTheGridJob(t *testing.T) {
 }
 
 func TestSubmit_ADeadContextStoresNothing(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		w.pass(time.Second)
 		before := w.rows(t)

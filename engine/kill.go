@@ -136,7 +136,7 @@ func (e *Engine) killLocals(ctx context.Context, id jjm.GridID) error {
 				continue
 			}
 			c.kill(l.ID, g.job.KillBy)
-			if marked++; marked == chunk {
+			if marked++; marked == e.chunk() {
 				return nil
 			}
 		}

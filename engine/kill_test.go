@@ -21,6 +21,7 @@ func (w *world) count(id jjm.GridID, what string, n func() int, want int) {
 }
 
 func TestKill_WhateverTheLocalJobsAreDoing(t *testing.T) {
+	t.Parallel()
 	held := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Keyword: "HOLD", Data: "look at me"}
 	}
@@ -113,6 +114,7 @@ func TestKill_WhateverTheLocalJobsAreDoing(t *testing.T) {
 }
 
 func TestKill_WhilePreparingStaysAborting(t *testing.T) {
+	t.Parallel()
 	c := &crasher{}
 	inWorld(t, options{crash: c}, func(t *testing.T, w *world) {
 		var once sync.Once
@@ -151,6 +153,7 @@ func (w *world) phase(id jjm.GridID, p jjm.Phase) int {
 }
 
 func TestKill_WhatWasCompletedStands(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+id.N%2*600) * time.Minute}
 	}
@@ -170,6 +173,7 @@ func TestKill_WhatWasCompletedStands(t *testing.T) {
 }
 
 func TestKill_OfARangeLetsTheOthersGoOn(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute, MaxBulk: 4, Slots: 5}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(10))
 		w.running(id, 5)
@@ -190,6 +194,7 @@ func TestKill_OfARangeLetsTheOthersGoOn(t *testing.T) {
 }
 
 func TestKill_OfAllLocalJobsByRangeEndsTheGridJob(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(4))
 		w.running(id, 4)
@@ -201,6 +206,7 @@ func TestKill_OfAllLocalJobsByRangeEndsTheGridJob(t *testing.T) {
 }
 
 func TestKill_BeforeThePreparationIsOver(t *testing.T) {
+	t.Parallel()
 	var w *world
 	var once sync.Once
 	c := &crasher{}
@@ -222,6 +228,7 @@ func TestKill_BeforeThePreparationIsOver(t *testing.T) {
 }
 
 func TestKill_DuringTheCutting(t *testing.T) {
+	t.Parallel()
 	var w *world
 	var once sync.Once
 	c := &crasher{}
@@ -231,12 +238,12 @@ func TestKill_DuringTheCutting(t *testing.T) {
 		}
 	}
 	sim := adaptertest.SimConfig{Life: time.Hour, Slots: 100}
-	inWorld(t, options{crash: c, sim: sim, bare: true}, func(t *testing.T, inner *world) {
+	inWorld(t, options{crash: c, sim: sim, bare: true, chunk: 200}, func(t *testing.T, inner *world) {
 		w = inner
-		id := w.submit(alice, mc(100_000))
+		id := w.submit(alice, mc(4000))
 		w.final(time.Hour, id)
 		l := w.lookup(id)
-		if l.Status != "aborted" || l.GRAM != jjm.GRAMDone || l.Tar == "" || l.Counts.Killed != l.Counts.Total || l.Counts.Total >= 100_000 {
+		if l.Status != "aborted" || l.GRAM != jjm.GRAMDone || l.Tar == "" || l.Counts.Killed != l.Counts.Total || l.Counts.Total >= 4000 {
 			t.Errorf("%+v", l)
 		}
 		w.verifyQuiet()
@@ -244,6 +251,7 @@ func TestKill_DuringTheCutting(t *testing.T) {
 }
 
 func TestKill_WhileTheOutputsAreCollected(t *testing.T) {
+	t.Parallel()
 	var w *world
 	var once sync.Once
 	c := &crasher{}
@@ -268,6 +276,7 @@ func TestKill_WhileTheOutputsAreCollected(t *testing.T) {
 // Of a killed grid job some local jobs wait for their next attempt, and one goes
 // on running because its cancel has no effect: the submission must not spin.
 func TestKill_WaitingLocalJobsDoNotKeepTheSubmissionBusy(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.N == 0 {
 			return adaptertest.Play{Life: 10 * time.Hour}
@@ -290,23 +299,23 @@ func TestKill_WaitingLocalJobsDoNotKeepTheSubmissionBusy(t *testing.T) {
 func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 	t.Parallel()
 	c := &crasher{point: "generate.after-commit", nth: 1}
-	inWorld(t, options{crash: c, sim: adaptertest.SimConfig{Life: time.Hour, Slots: 1}, bare: true}, func(t *testing.T, w *world) {
-		id := w.submit(alice, mc(5002))
-		w.until(time.Minute, "5000 are made", c.isDead)
+	inWorld(t, options{crash: c, sim: adaptertest.SimConfig{Life: time.Hour, Slots: 1}, bare: true, chunk: 50}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(52))
+		w.until(time.Minute, "50 are made", c.isDead)
 		job := filepath.Join(w.area(owner(alice)).Root(), "jobs", id.String(), "job.json")
 		w.must(os.Rename(job, job+".away")) // the cutting waits for it
 		w.reopen()
 		w.pass(time.Minute)
-		if n := w.lookup(id).Counts.Total; n != 5000 {
+		if n := w.lookup(id).Counts.Total; n != 50 {
 			t.Fatalf("%d are made", n)
 		}
-		for ref, want := range map[string]jjm.Kind{".*": jjm.Busy, ".4998-5001": jjm.Busy, ".5001": jjm.Busy, ".5001-9999": jjm.Busy,
-			".5002": jjm.Gone, ".3": jjm.Unclassified, ".4999": jjm.Unclassified} {
+		for ref, want := range map[string]jjm.Kind{".*": jjm.Busy, ".48-51": jjm.Busy, ".51": jjm.Busy, ".51-99": jjm.Busy,
+			".52": jjm.Gone, ".3": jjm.Unclassified, ".49": jjm.Unclassified} {
 			k := w.kill(id.String() + ref)
 			if kind := jjm.KindOf(k.Error.Err()); kind != want {
 				t.Errorf("kill of %s: %v, want %s", ref, k.Error, want)
 			}
-			said := "grid job 1 has made 5000 of its 5002 local jobs so far, so nothing was done: try again when all are made, or mean the whole grid job: 1"
+			said := "grid job 1 has made 50 of its 52 local jobs so far, so nothing was done: try again when all are made, or mean the whole grid job: 1"
 			if want == jjm.Busy && k.Error != nil && !strings.HasSuffix(k.Error.Text, said) {
 				t.Errorf("kill of %s: %s", ref, k.Error.Text)
 			}
@@ -316,8 +325,8 @@ func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 			t.Errorf("%d are killed, want the two that were there", n)
 		}
 		w.must(os.Rename(job+".away", job))
-		w.until(time.Minute, "all are made", func() bool { return w.lookup(id).Counts.Total == 5002 })
-		if k := w.kill(id.String() + ".5001"); k.Error != nil || k.NoChange {
+		w.until(time.Minute, "all are made", func() bool { return w.lookup(id).Counts.Total == 52 })
+		if k := w.kill(id.String() + ".51"); k.Error != nil || k.NoChange {
 			t.Errorf("kill of what is made now: %+v", k)
 		}
 		w.kill(id.String())
@@ -329,6 +338,7 @@ func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 // A kill that was accepted is carried out whatever happened to the daemon around
 // the cutting; one that had no answer is asked for again.
 func TestKill_IsNotLostWhenTheDaemonDiesAroundTheCutting(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		jobs     int
 		at, dies string // the kill comes, the daemon dies afterwards
@@ -341,15 +351,15 @@ func TestKill_IsNotLostWhenTheDaemonDiesAroundTheCutting(t *testing.T) {
 		{20, "generate.before-commit", "generate.before-commit"},
 		{20, "generate.before-commit", "generate.after-commit"},
 		{20, "generate.after-commit", "submit.before-commit"},
-		{5002, "generate.after-commit", "kill.before-commit"},
-		{5002, "generate.after-commit", "kill.after-commit"},
-		{5002, "generate.after-commit", "kill-locals.before-commit"},
-		{5002, "generate.after-commit", "kill-locals.after-commit"},
+		{52, "generate.after-commit", "kill.before-commit"},
+		{52, "generate.after-commit", "kill.after-commit"},
+		{52, "generate.after-commit", "kill-locals.before-commit"},
+		{52, "generate.after-commit", "kill-locals.after-commit"},
 	} {
 		t.Run(fmt.Sprintf("%d, %s, dies at %s", test.jobs, test.at, test.dies), func(t *testing.T) {
 			t.Parallel()
 			c, killed := &crasher{}, make(chan wire.Killed, 1)
-			inWorld(t, options{crash: c, sim: adaptertest.SimConfig{Life: time.Hour, Slots: 2, TwoPhase: true}, bare: true}, func(t *testing.T, w *world) {
+			inWorld(t, options{crash: c, sim: adaptertest.SimConfig{Life: time.Hour, Slots: 2, TwoPhase: true}, bare: true, chunk: 50}, func(t *testing.T, w *world) {
 				var once sync.Once
 				c.mu.Lock()
 				c.on = func(point string) {

@@ -30,6 +30,7 @@ func oneByOne() map[string]engine.ClusterConfig {
 // processed; if not, its work is done again without that file, and the grid job ends
 // finished and says what is missing.
 func TestMarks_AFileIsLostWhileALocalJobOwnsIt(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.N == 0 {
 			return adaptertest.Play{Keyword: "-", Exit: 3, Life: time.Hour}
@@ -85,6 +86,7 @@ func TestMarks_AFileIsLostWhileALocalJobOwnsIt(t *testing.T) {
 // files back: another does the rest of them, though it was the last that might try.
 // What a batch system has goes on.
 func TestMarks_WhatWaitsToBeSubmittedGivesTheFileBack(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne(), config: func(c *engineConfig) { c.MaxAttempts = 1 }}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(6)))
 		w.until(time.Hour, "one runs", func() bool { return w.lookup(id).Counts.Running == 1 && w.lookup(id).Counts.New == 2 })
@@ -125,6 +127,7 @@ func TestMarks_WhatWaitsToBeSubmittedGivesTheFileBack(t *testing.T) {
 // A mark that was made while the daemon could not act on it, or just before it died,
 // is acted on by the next.
 func TestMarks_ARestartForgetsNoMark(t *testing.T) {
+	t.Parallel()
 	crash := &crasher{}
 	inWorld(t, options{crash: crash, sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne()}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(4)))
@@ -144,6 +147,7 @@ func TestMarks_ARestartForgetsNoMark(t *testing.T) {
 // A mark that is taken back lets those process the file whose cutting goes on, and
 // says who does without it.
 func TestMarks_AMarkThatIsTakenBack(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N == 0 {
 			return adaptertest.Play{Keyword: "-", Exit: 3}
@@ -199,6 +203,7 @@ func TestMarks_AMarkThatIsTakenBack(t *testing.T) {
 
 // Taking a mark back does not reach what is over, and says so.
 func TestMarks_WhatIsOverDoesWithoutTheFile(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{play: func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play { return adaptertest.Play{Life: time.Hour} }}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(4)))
 		w.until(time.Hour, "both run", func() bool { return w.lookup(id).Counts.Running == 2 })
@@ -232,6 +237,7 @@ func TestMarks_WhatIsOverDoesWithoutTheFile(t *testing.T) {
 // What is marked before it is cut never comes into a part, whichever grid job reads
 // it and when; and nobody is told that all was done.
 func TestMarks_WhatCannotBeReadIsNeverCut(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		files := make([]jjm.File, 6)
 		for i := range files {
@@ -263,6 +269,7 @@ func TestMarks_WhatCannotBeReadIsNeverCut(t *testing.T) {
 // Work that would make absurdly many local jobs is refused with their number before
 // any is made, also of files that come later; and so is a dataset of absurd size.
 func TestLimits_AbsurdWorkIsRefusedWithItsNumber(t *testing.T) {
+	t.Parallel()
 	for how, want := range map[string]string{
 		"by = \"EventBased\"\nparams = {events_per_job = 1}":                           "1000000000000000 ",
 		"by = \"LumiBased\"\nparams = {lumis_per_job = 1}":                             "4000000000 ",
@@ -307,6 +314,7 @@ func TestLimits_AbsurdWorkIsRefusedWithItsNumber(t *testing.T) {
 }
 
 func TestMarks_AreForOwnersAndOfFilesThatAreThere(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{{LFN: "a"}}})
 		w.must(err)
@@ -327,6 +335,7 @@ func TestMarks_AreForOwnersAndOfFilesThatAreThere(t *testing.T) {
 // before leaves the groups whole without it; one that is lost while they wait takes
 // nothing but its own events out of the parts; and the recovery is of these alone.
 func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
+	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Life: time.Minute}}
 	inWorld(t, o, func(t *testing.T, w *world) {
 		w.must(w.put("raw", "", 0, 8))
@@ -380,9 +389,10 @@ func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
 // A mark that is taken back in the middle of a cutting does not confuse where that
 // goes on: it is refused until the cutting has come to its end.
 func TestMarks_AreNotTakenBackInTheMiddleOfACutting(t *testing.T) {
-	const events = 4000
+	t.Parallel()
+	const events, chunk = 400, 500
 	crash := &crasher{}
-	inWorld(t, options{crash: crash}, func(t *testing.T, w *world) {
+	inWorld(t, options{crash: crash, chunk: chunk}, func(t *testing.T, w *world) {
 		var files []jjm.File
 		for i := range 3 {
 			files = append(files, jjm.File{LFN: lfn(i), Events: events, Size: 1000})

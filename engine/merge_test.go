@@ -16,6 +16,7 @@ const mergeTwo = "[merge]\nconcat = true\noutput = \"out.dat\"\nfiles = 2\n"
 // What the local jobs make is merged while others run, each once; they complete
 // when it is.
 func TestMerge_OutputsAreMergedAndThenTheLocalJobsAreComplete(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(8)+mergeTwo))
 		w.final(time.Hour, id)
@@ -30,6 +31,7 @@ func TestMerge_OutputsAreMergedAndThenTheLocalJobsAreComplete(t *testing.T) {
 // A merge that fails is tried again; one that fails for good has the inputs
 // processed again.
 func TestMerge_AFailedMergeIsTriedAgainThenGivenBack(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.N >= 4 && id.N <= 6 {
 			return adaptertest.Play{Keyword: "-", Exit: 3}
@@ -48,6 +50,7 @@ func TestMerge_AFailedMergeIsTriedAgainThenGivenBack(t *testing.T) {
 
 // A type that makes its work itself merges too, and a restart loses nothing.
 func TestMerge_EventsThroughARestart(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(7)+mergeTwo)
 		w.until(time.Hour, "one waits for merging", func() bool { return w.lookup(id).Counts.Completing > 0 })
@@ -61,6 +64,7 @@ func TestMerge_EventsThroughARestart(t *testing.T) {
 }
 
 func TestMerge_KillEndsBothSteps(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("", "name = \"raw\"\nopen = true\n"+inline(6)+mergeTwo))
 		w.until(time.Hour, "one waits for merging", func() bool {
@@ -82,6 +86,7 @@ func TestMerge_KillEndsBothSteps(t *testing.T) {
 // The last attempt at a merge fails: what its inputs' local jobs read is processed
 // again, by others, and merged.
 func TestMerge_WhatCannotBeMergedIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.N == 4 {
 			return adaptertest.Play{Keyword: "-", Exit: 3}
@@ -106,6 +111,7 @@ func TestMerge_WhatCannotBeMergedIsMadeAgain(t *testing.T) {
 
 // What is to be merged lies in the work area, so workers must see it.
 func TestMerge_IsRefusedWhereWorkersDoNotSeeTheWorkArea(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{NoSharedFS: true, TwoPhase: true}}, func(t *testing.T, w *world) {
 		_, err := w.trySubmit(alice, "", fileJob("", "name = \"raw\"\n"+inline(8)+mergeTwo))
 		if err == nil || !strings.Contains(err.Error(), "merge: workers of cluster") {
@@ -116,6 +122,7 @@ func TestMerge_IsRefusedWhereWorkersDoNotSeeTheWorkArea(t *testing.T) {
 
 // A dry run tells of the merges what can be known.
 func TestMerge_ADryRunTellsOfIt(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		for _, c := range []struct{ text, want string }{
 			{mc(7, "result = \"exit\"", "outputs = [\"out.dat\"]"), "their 7 outputs make up to 7 merges, and at least 4"},

@@ -27,7 +27,7 @@ func (e *Engine) feedMerge(ctx context.Context, job *jjm.GridJob) error {
 	if err != nil {
 		return fmt.Errorf("merge grid job %s: %w", job.ID, err)
 	}
-	parts, left, next := f.cutting.Next(split.Limits{MaxParts: chunk})
+	parts, left, next := f.cutting.Next(split.Limits{MaxParts: e.chunk()})
 	text, err := json.Marshal(next)
 	if err != nil {
 		return err

@@ -51,6 +51,7 @@ func (w *world) status(id jjm.GridID) wire.Status {
 }
 
 func TestSpread_ASmallAndABigClusterFinishTogether(t *testing.T) {
+	t.Parallel()
 	for name, clusters := range map[string]string{
 		"any": `clusters = "any"`, "a list": `clusters = ["sim", "big"]`, "cluster": `cluster = "any"`,
 	} {
@@ -83,6 +84,7 @@ func TestSpread_ASmallAndABigClusterFinishTogether(t *testing.T) {
 }
 
 func TestSpread_AClusterInTroubleGetsNothingAndKeepsItsOwn(t *testing.T) {
+	t.Parallel()
 	inWorld(t, pair(adaptertest.SimConfig{Slots: 4, Life: 20 * time.Minute}, slots(4)), func(t *testing.T, w *world) {
 		only := w.submit(alice, mc(4, `cluster = "sim"`))
 		w.running(only, 4)
@@ -108,6 +110,7 @@ func TestSpread_AClusterInTroubleGetsNothingAndKeepsItsOwn(t *testing.T) {
 // A bulk that its cluster surely does not have goes elsewhere; one in doubt stays
 // until that is settled.
 func TestSpread_OnlyWhatIsSurelyNotThereMovesOn(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		fault adaptertest.Fault
 		down  time.Duration // after the submission
@@ -151,6 +154,7 @@ func TestSpread_OnlyWhatIsSurelyNotThereMovesOn(t *testing.T) {
 }
 
 func TestSpread_ARetryMayGoToAnotherCluster(t *testing.T) {
+	t.Parallel()
 	o := pair(slots(2), slots(2))
 	o.play = func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
 		if strings.HasPrefix(job.ID, "sim") {
@@ -178,6 +182,7 @@ func TestSpread_ARetryMayGoToAnotherCluster(t *testing.T) {
 }
 
 func TestSpread_KillReachesEveryCluster(t *testing.T) {
+	t.Parallel()
 	long := adaptertest.SimConfig{Slots: 3, Life: 10 * time.Hour}
 	inWorld(t, pair(long, long), func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(10, `clusters = "any"`))
@@ -190,6 +195,7 @@ func TestSpread_KillReachesEveryCluster(t *testing.T) {
 }
 
 func TestAccept_ChoosesTheClustersThatMeetTheRequest(t *testing.T) {
+	t.Parallel()
 	inWorld(t, pair(slots(2), slots(2)), func(t *testing.T, w *world) {
 		for _, test := range []struct{ lines, want string }{
 			{"clusters = [\"sim\", \"bog\"]", `clusters: unknown cluster "bog": this site has [sim big]`},
@@ -210,6 +216,7 @@ func limited(c engine.ClusterConfig) options {
 }
 
 func TestLimits_AreNeverOverstepped(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		config engine.ClusterConfig
 		most   int // in the batch system at once
@@ -248,6 +255,7 @@ func TestLimits_AreNeverOverstepped(t *testing.T) {
 }
 
 func TestOrders_PauseKeepsWorkWaitingUntilItsTime(t *testing.T) {
+	t.Parallel()
 	for _, o := range []wire.Order{
 		{Kind: "cluster", Name: "sim"}, {Kind: "type", Name: "montecarlo"}, {Kind: "user", Name: "alice"},
 	} {
@@ -287,6 +295,7 @@ func TestOrders_PauseKeepsWorkWaitingUntilItsTime(t *testing.T) {
 }
 
 func TestOrders_DrainRefusesNewGridJobsOnly(t *testing.T) {
+	t.Parallel()
 	inWorld(t, pair(slots(2), slots(2)), func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(12, "key = \"k\"", `cluster = "sim"`))
 		w.give(wire.Order{Verb: "drain", Kind: "cluster", Name: "sim", Reason: "it moves"})
@@ -324,6 +333,7 @@ func TestOrders_DrainRefusesNewGridJobsOnly(t *testing.T) {
 }
 
 func TestOrders_AreForAdministratorsAndAboutWhatIsThere(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		pause := wire.Order{Verb: "pause", Kind: "cluster", Name: "sim", Reason: "x"}
 		if _, err := w.order(bob, pause); jjm.KindOf(err) != jjm.Denied {
@@ -348,6 +358,7 @@ func TestOrders_AreForAdministratorsAndAboutWhatIsThere(t *testing.T) {
 }
 
 func TestStatus_SaysWhatABatchJobWaitsFor(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Slots: 1, Life: time.Hour}}, func(t *testing.T, w *world) {
 		starts := jjm.At(time.Now().Add(5 * time.Hour))
 		w.adapter.onList = func(l *adapters.Listing) {

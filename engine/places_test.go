@@ -97,6 +97,7 @@ func (w *world) verifyPlaces(ids ...jjm.GridID) {
 // Each local job goes to a cluster that can read its files, and one whose files none
 // can read fails with its code and a report, and is in the recovery.
 func TestPlaces_LocalJobsGoWhereTheirFilesAre(t *testing.T) {
+	t.Parallel()
 	inWorld(t, reading(options{sim: slots(2)}), func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("clusters = \"any\"\n", "name = \"raw\"\n"+at(12, "a", "b", "ab")))
 		other := w.submit(alice, fileJob("clusters = \"any\"\n", "name = \"tape\"\n"+at(2, "a", "x", "-")+
@@ -154,6 +155,7 @@ func (w *world) verifyReport(id jjm.GridID, n int32) {
 
 // A cluster that says nothing of storages reads all, and what tells no location.
 func TestPlaces_AClusterThatSaysNothingReadsAll(t *testing.T) {
+	t.Parallel()
 	o := pair(slots(2), slots(2))
 	o.configs = map[string]engine.ClusterConfig{"sim": {Storages: []string{"a"}}}
 	inWorld(t, o, func(t *testing.T, w *world) {
@@ -175,6 +177,7 @@ func TestPlaces_AClusterThatSaysNothingReadsAll(t *testing.T) {
 
 // Where nobody says what clusters can read nothing is asked and nothing is bound.
 func TestPlaces_WithoutStoragesNothingChanges(t *testing.T) {
+	t.Parallel()
 	inWorld(t, pair(slots(2), slots(2)), func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("clusters = \"any\"\n", "name = \"raw\"\n"+at(4, "a", "x", "-")))
 		w.final(time.Hour, id)
@@ -190,6 +193,7 @@ func TestPlaces_WithoutStoragesNothingChanges(t *testing.T) {
 // A retry, a give-back and a refusal stay within the place, and the place outlives
 // the daemon.
 func TestPlaces_HoldThroughFailuresAndRestarts(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		switch {
 		case id.N%3 == 0 && id.Attempt == 0:
@@ -221,6 +225,7 @@ func TestPlaces_HoldThroughFailuresAndRestarts(t *testing.T) {
 // One cluster of two refuses for good: what may go to the other goes there, what may
 // not fails, and nothing waits for ever.
 func TestPlaces_ARefusalIsOfThePlace(t *testing.T) {
+	t.Parallel()
 	inWorld(t, reading(options{sim: adaptertest.SimConfig{Slots: 20, MaxBulk: 1}}), func(t *testing.T, w *world) {
 		w.sim.OnSubmit(slices.Repeat([]adaptertest.Fault{adaptertest.Refuse}, 20)...)
 		id := w.submit(alice, fileJob("clusters = [\"sim\", \"bee\"]\n", "name = \"raw\"\n"+at(8, "a", "b", "ab")))
@@ -239,6 +244,7 @@ func TestPlaces_ARefusalIsOfThePlace(t *testing.T) {
 // A bulk that a busy cluster does not take stays with it, if it is the only one that
 // can read the files, although another is idle.
 func TestPlaces_WhatCanGoNowhereElseStays(t *testing.T) {
+	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
 		w.sim.OnSubmit(slices.Repeat([]adaptertest.Fault{adaptertest.SayBusy}, 5)...)
 		id := w.submit(alice, fileJob("clusters = [\"sim\", \"bee\"]\n", "name = \"raw\"\n"+at(4, "a")))
@@ -255,6 +261,7 @@ func TestPlaces_WhatCanGoNowhereElseStays(t *testing.T) {
 // A bulk that is given up because a member was killed while it was formed is formed
 // anew, in its place.
 func TestPlaces_ABulkIsFormedAnewInItsPlace(t *testing.T) {
+	t.Parallel()
 	c := &crasher{}
 	o := reading(options{sim: slots(16)})
 	o.crash = c
@@ -275,6 +282,7 @@ func TestPlaces_ABulkIsFormedAnewInItsPlace(t *testing.T) {
 // While no cluster takes local jobs that another may not take, people are told which
 // storages and clusters they wait for.
 func TestPlaces_PeopleAreToldWhatIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
 		w.give(wire.Order{Verb: "pause", Kind: "cluster", Name: "sim", Reason: "a test"})
 		id := w.submit(alice, fileJob("clusters = [\"sim\", \"bee\"]\n", "name = \"raw\"\n"+at(4, "a", "b", "ab")))
@@ -320,6 +328,7 @@ func TestPlaces_PeopleAreToldWhatIsWaitedFor(t *testing.T) {
 
 // The site lists choose among the clusters, whatever these can read.
 func TestPlaces_SiteListsAreHeeded(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		settings string
 		files    string
@@ -354,6 +363,7 @@ func TestPlaces_SiteListsAreHeeded(t *testing.T) {
 
 // What cannot be is refused with its field and what to do instead.
 func TestPlaces_WhatCannotBeIsRefused(t *testing.T) {
+	t.Parallel()
 	inWorld(t, reading(options{}), func(t *testing.T, w *world) {
 		for settings, want := range map[string]string{
 			`siteWhitelist = ["here"]`:                    `j.toml:7: split.params.siteWhitelist[0]: unknown cluster "here": this site has [sim bee both]`,
@@ -381,6 +391,7 @@ func TestPlaces_WhatCannotBeIsRefused(t *testing.T) {
 // Splitters that take files of several places together: a part goes where all of its
 // files can be read.
 func TestPlaces_AllFilesOfAPartAreReadable(t *testing.T) {
+	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
 		files := strings.NewReplacer("fa0001", "fb9001", `locations = ["a"], lumis = [{run = 1, first = 10`, `locations = ["b"], lumis = [{run = 1, first = 10`).Replace(at(2, "a", "ab", "b", "x"))
 		id := w.submit(alice, fileJob("clusters = \"any\"\n", "name = \"raw\"\n"+files+"[split]\nby = \"SplitByFiles\"\nparams = {filesPerJob = 2}\n"))
@@ -396,6 +407,7 @@ func TestPlaces_AllFilesOfAPartAreReadable(t *testing.T) {
 
 // Merges go where the site lists of the merge step let them.
 func TestPlaces_MergesHeedTheirLists(t *testing.T) {
+	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("clusters = \"any\"\n", "name = \"raw\"\n"+at(24, "b")+mergeTwo+"[merge.split]\nparams = {siteWhitelist = [\"bee\"]}\n"))
 		w.final(time.Hour, id)
@@ -410,6 +422,7 @@ func TestPlaces_MergesHeedTheirLists(t *testing.T) {
 
 // A dry run shows the local jobs that the real run then makes.
 func TestPlaces_ADryRunIsTheRealRun(t *testing.T) {
+	t.Parallel()
 	inWorld(t, reading(options{}), func(t *testing.T, w *world) {
 		list := "{\"lfn\": \"fa0000\", \"locations\": [\"a\"]}\n{\"lfn\": \"fb0000\", \"locations\": [\"b\"]}\n{\"lfn\": \"fx0000\", \"locations\": [\"x\"]}\n"
 		w.must(os.WriteFile(filepath.Join(w.dir, "raw.jsonl"), []byte(list), 0o644))

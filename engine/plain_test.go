@@ -13,6 +13,7 @@ import (
 )
 
 func TestPlainGridJob_EndsAsDoneWithTarRecordAndHistory(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(12))
 		w.final(10*time.Minute, id)
@@ -24,6 +25,7 @@ func TestPlainGridJob_EndsAsDoneWithTarRecordAndHistory(t *testing.T) {
 }
 
 func TestPlainGridJob_TellsTheGatekeeperItsStages(t *testing.T) {
+	t.Parallel()
 	sim := adaptertest.SimConfig{Wait: 5 * time.Minute, Life: 10 * time.Minute, MaxBulk: 4, Slots: 8}
 	inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
 		w.sim.Down(2 * time.Minute)
@@ -56,6 +58,7 @@ func TestPlainGridJob_TellsTheGatekeeperItsStages(t *testing.T) {
 }
 
 func TestPlainGridJob_HistoryTellsHowItWent(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(3))
 		w.final(10*time.Minute, id)
@@ -78,6 +81,7 @@ func TestPlainGridJob_HistoryTellsHowItWent(t *testing.T) {
 }
 
 func TestPlainGridJob_OfOnePartHasItsExitCode(t *testing.T) {
+	t.Parallel()
 	play := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Keyword: "-", Exit: 3}
 	}
@@ -94,6 +98,7 @@ func TestPlainGridJob_OfOnePartHasItsExitCode(t *testing.T) {
 }
 
 func TestPlainGridJob_LookupOfOthersIsDenied(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(1))
 		for range 2 { // live, then archived

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -129,9 +130,12 @@ func (e *Engine) jobOf(id jjm.GridID) jjm.GridJob {
 	return jjm.GridJob{}
 }
 
-// chunk is how many parts one cut makes: large enough for speed, small enough
-// that others get their turn in between.
+// chunk is how many parts one cut makes, and how many files are added to a dataset
+// in one transaction: large enough for speed, small enough that others get their
+// turn in between.
 const chunk = 5000
+
+func (e *Engine) chunk() int { return cmp.Or(e.deps.Chunk, chunk) }
 
 // cutting remembers a handler's decision between the cuts of one grid job.
 type cutting struct {
@@ -163,7 +167,7 @@ func (e *Engine) generate(ctx context.Context, id jjm.GridID) error {
 			return jjm.Errorf(jjm.Internal, "grid job %s: carry: %w", id, err)
 		}
 	}
-	parts, left, next, err := cut.splitter.Cut(cut.Work, split.Limits{MaxParts: chunk}, cut.Params, carry)
+	parts, left, next, err := cut.splitter.Cut(cut.Work, split.Limits{MaxParts: e.chunk()}, cut.Params, carry)
 	if err != nil {
 		return fmt.Errorf("generate grid job %s: %w", id, err)
 	}

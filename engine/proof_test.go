@@ -24,6 +24,7 @@ func (w *world) proof(id jjm.GridID, recovery string) wire.Verified {
 }
 
 func TestVerify_WhileItRunsAndOnceItIsOver(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.N == 3 {
 			return adaptertest.Play{Exit: 1, Keyword: "-"}
@@ -66,6 +67,7 @@ func TestVerify_WhileItRunsAndOnceItIsOver(t *testing.T) {
 // next recovery is another grid job than the first, with other seeds. Work that both
 // did is an overlap, whatever the ledger of either says.
 func TestVerify_WithSeveralRecoveries(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && (id.N == 3 || id.N == 7) || id.Grid == 2 && id.N == 1 {
 			return adaptertest.Play{Exit: 1, Keyword: "-"}
@@ -123,14 +125,15 @@ func TestVerify_WithSeveralRecoveries(t *testing.T) {
 
 // The recovery of ranges that are too many for a job file names a list of them.
 func TestVerify_ARecoveryOfVeryManyRanges(t *testing.T) {
-	const n = 4_100
+	t.Parallel()
+	const n = 4004 // a job file names at most 2000 ranges
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N%2 == 0 {
 			return adaptertest.Play{Exit: 1, Keyword: "-"}
 		}
 		return adaptertest.Play{}
 	}
-	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+	inWorld(t, options{play: play, bare: true}, func(t *testing.T, w *world) {
 		id := w.submit(alice, plain(n))
 		w.final(6*time.Hour, id)
 		v := w.proof(id, "r.json")
@@ -151,6 +154,7 @@ func TestVerify_ARecoveryOfVeryManyRanges(t *testing.T) {
 }
 
 func TestVerify_AKilledGridJobLacksWhatWasNotDone(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(6))
 		w.until(time.Hour, "something runs", func() bool { return w.lookup(id).Counts.Running > 0 })

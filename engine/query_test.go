@@ -36,6 +36,7 @@ func (w *world) progress(l jjm.LocalJob, phase string, done, total int64) {
 }
 
 func TestProgress_IsSummedByPhaseAndShownEverywhere(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(3))
 		w.running(id, 3)
@@ -70,6 +71,7 @@ func TestProgress_IsSummedByPhaseAndShownEverywhere(t *testing.T) {
 }
 
 func TestProgress_OfGarbageIsIgnored(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(1))
 		w.running(id, 1)
@@ -89,6 +91,7 @@ func TestProgress_OfGarbageIsIgnored(t *testing.T) {
 }
 
 func TestWatch_TellsEveryChangeUntilTheEnd(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		a, b := w.submit(alice, mc(4)), w.submit(alice, mc(2))
 		var seen []string
@@ -113,6 +116,7 @@ func TestWatch_TellsEveryChangeUntilTheEnd(t *testing.T) {
 }
 
 func TestWatch_EndsWithItsListenerOrItsContext(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(1))
 		gone := errors.New("gone")
@@ -130,6 +134,7 @@ func TestWatch_EndsWithItsListenerOrItsContext(t *testing.T) {
 }
 
 func TestCat_ShowsTheFilesOfTheAttemptThatIsOrWas(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Attempt == 0 && id.N == 1 {
 			return adaptertest.Play{Keyword: "-", Exit: 1}
@@ -187,6 +192,7 @@ func TestCat_ShowsTheFilesOfTheAttemptThatIsOrWas(t *testing.T) {
 }
 
 func TestOutput_OfAnUnfinishedGridJobIsAConflictUnlessPartialWillDo(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+int(id.N)*100) * time.Minute}
 	}
@@ -224,6 +230,7 @@ func TestOutput_OfAnUnfinishedGridJobIsAConflictUnlessPartialWillDo(t *testing.T
 }
 
 func TestList_FiltersAndShowsOnesOwn(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 		var ids []jjm.GridID
 		for range 2 {
@@ -266,6 +273,7 @@ func TestList_FiltersAndShowsOnesOwn(t *testing.T) {
 }
 
 func TestDenied_WhatIsAnothersIsNeitherSeenNorTouched(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(1))
 		w.pass(time.Minute)
@@ -297,6 +305,7 @@ func TestDenied_WhatIsAnothersIsNeitherSeenNorTouched(t *testing.T) {
 }
 
 func TestStatus_AnswersEachReference(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(2))
 		other := w.submit(bob, mc(1))
@@ -328,6 +337,7 @@ func TestStatus_AnswersEachReference(t *testing.T) {
 }
 
 func TestPublish_RewritesDirtyShardsOnly(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour, Slots: 2600}, bare: true}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(2600))
 		w.until(time.Hour, "running", func() bool { return w.lookup(id).Counts.Running == 2600 })
@@ -353,6 +363,7 @@ func TestPublish_RewritesDirtyShardsOnly(t *testing.T) {
 }
 
 func TestPublish_TakesATwentiethOfTheTimeAtMost(t *testing.T) {
+	t.Parallel()
 	var spent atomic.Int64
 	var slow atomic.Bool
 	c := &crasher{}
@@ -387,6 +398,7 @@ func TestPublish_TakesATwentiethOfTheTimeAtMost(t *testing.T) {
 
 // A file in the way stands for a full disk, since root may write everywhere.
 func TestPublish_ARecordThatCannotBeWrittenAtTheEndIsWrittenLater(t *testing.T) {
+	t.Parallel()
 	for _, since := range []string{"watch.before-commit", "collect.tarred"} {
 		t.Run("since "+since, func(t *testing.T) {
 			var once sync.Once

@@ -124,8 +124,8 @@ func (c *chaos) play(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 }
 
 // lives is how many lives of a site are drawn unless -rapid.checks says how many:
-// the whole campaign draws ten times as many.
-const lives = 30
+// the whole campaign draws 25 times as many.
+const lives = 12
 
 // drawLives sets the number of cases of rapid.
 func drawLives(t *testing.T) {
@@ -139,7 +139,7 @@ func drawLives(t *testing.T) {
 	}
 	n := lives
 	if whole() {
-		n *= 10
+		n *= 25
 	}
 	if err := f.Value.Set(strconv.Itoa(n)); err != nil {
 		t.Fatal(err)

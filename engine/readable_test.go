@@ -9,6 +9,7 @@ import (
 )
 
 func TestReadable_LeavesTheRestOfAPart(t *testing.T) {
+	t.Parallel()
 	files := []string{"a", "b", "c"}
 	ranges := []jjm.EventRange{{File: 0, First: 5, Count: 10}, {File: 1, Count: 3}, {File: 2, Count: jjm.ToTheEnd}}
 	lumis := []jjm.FileLumis{{File: 1, LumiRange: jjm.LumiRange{Run: 1, First: 1, Last: 4}}, {File: 2, LumiRange: jjm.LumiRange{Run: 1, First: 7, Last: 8}}}

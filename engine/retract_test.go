@@ -22,6 +22,7 @@ func (w *world) retract(c wire.Caller, id jjm.GridID, dry bool, recovery string,
 // While a grid job lives, lost outputs are made again by a new local job, and count
 // once.
 func TestRetract_ALiveGridJobMakesThemAgain(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+10*(id.N%2)) * time.Minute}
 	}
@@ -91,6 +92,7 @@ func TestRetract_ALiveGridJobMakesThemAgain(t *testing.T) {
 // Once it is over, what the local jobs did is missing, and a recovery does exactly
 // that.
 func TestRetract_OfWhatIsOverARecoveryMakesThemAgain(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N == 3 {
 			return adaptertest.Play{Exit: 1, Keyword: "-"}
@@ -138,6 +140,7 @@ func TestRetract_OfWhatIsOverARecoveryMakesThemAgain(t *testing.T) {
 
 // A merged file that is lost leads to the files that the first step read.
 func TestRetract_AMergedFileLeadsToItsOrigins(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(8)+mergeTwo))
 		w.until(time.Hour, "a merge is made", func() bool { return w.lookup(id).Counts.Total > 4 })
@@ -179,6 +182,7 @@ func TestRetract_AMergedFileLeadsToItsOrigins(t *testing.T) {
 
 // What cannot be made again as it stands is refused, with what to do.
 func TestRetract_IsRefusedWhereItCannotBeDone(t *testing.T) {
+	t.Parallel()
 	long := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+10*(id.N%2)) * time.Minute}
 	}

@@ -14,6 +14,7 @@ func always(p adaptertest.Play) func(jjm.AttemptID, adaptertest.SimJob) adaptert
 }
 
 func TestRetry_LimitsOfGBSByClass(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		job      string
 		play     adaptertest.Play
@@ -68,6 +69,7 @@ func TestRetry_LimitsOfGBSByClass(t *testing.T) {
 }
 
 func TestRetry_WaitsLongerEveryTimeUnlessAskedFor(t *testing.T) {
+	t.Parallel()
 	waits := func(t *testing.T, w *world, id jjm.GridID) []time.Duration {
 		attempts, err := w.store.Attempts(t.Context(), jjm.LocalID{Grid: id})
 		w.must(err)
@@ -104,6 +106,7 @@ func TestRetry_WaitsLongerEveryTimeUnlessAskedFor(t *testing.T) {
 }
 
 func TestRetry_WaitsOnOverARestart(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{NoClaim: id.Attempt < 5, Exit: int(max(0, 5-id.Attempt))}
 	}

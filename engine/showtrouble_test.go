@@ -10,6 +10,7 @@ import (
 
 // A step that cannot be done must be seen by who asks, not only in the log.
 func TestTrouble_OfAStepIsToldToWhoAsks(t *testing.T) {
+	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		jobs := filepath.Join(w.area(owner(alice)).Root(), "jobs")
 		if err := os.WriteFile(jobs, nil, 0o600); err != nil { // a file where the folder should be

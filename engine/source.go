@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -171,8 +172,8 @@ func (e *Engine) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.Datase
 	if skipped > 0 {
 		e.complain(slog.LevelWarn, "skipped/"+folder, "a watched folder has names that no dataset can hold", "folder", folder, "files", skipped)
 	}
-	for from := 0; from < len(files); from += addChunk {
-		if _, err := e.addFiles(ctx, job.Owner.UID, d.Name, files[from:min(from+addChunk, len(files))]); err != nil {
+	for some := range slices.Chunk(files, e.chunk()) {
+		if _, err := e.addFiles(ctx, job.Owner.UID, d.Name, some); err != nil {
 			return waiting, err
 		}
 	}
@@ -240,7 +241,7 @@ func (e *Engine) addList(ctx context.Context, uid int, dataset, name string, ope
 			return ctx.Err()
 		},
 		func(f jjm.File) error {
-			if batch = append(batch, f); len(batch) < addChunk {
+			if batch = append(batch, f); len(batch) < e.chunk() {
 				return nil
 			}
 			return flush()

@@ -49,6 +49,7 @@ func (w *world) steps(id jjm.GridID) []wire.Step {
 // How far each step is shows while a grid job runs, when it is over, and when it is
 // archived and memory holds nothing of it.
 func TestSteps_AreToldApart(t *testing.T) {
+	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N == 0 {
 			return adaptertest.Play{Keyword: "-", Exit: 3} // its work is done again

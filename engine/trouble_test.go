@@ -6,6 +6,7 @@ import (
 )
 
 func TestTroubles_RepeatedTroubleIsNewsOnChangeOnly(t *testing.T) {
+	t.Parallel()
 	var ts troubles
 	now := time.Unix(1_000_000, 0)
 	for i, c := range []struct {

@@ -19,7 +19,7 @@ func (e *Engine) withdraw(ctx context.Context, id jjm.GridID) error {
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(locals, chunk) {
+	for some := range slices.Chunk(locals, e.chunk()) {
 		if err := e.withdrawSome(ctx, id, some); err != nil {
 			return err
 		}

@@ -161,6 +161,7 @@ func lacks[K comparable](got, want map[K]bool) (n int) {
 // of a listing is that of a scan of everything, as long as completed jobs leave
 // the queue in time.
 func TestPast_ListingsAreTheWholeHistory(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		r := newReader()
@@ -223,6 +224,7 @@ func (l *life) step() {
 // Nothing is ever lacking that a reading of the whole history would have found
 // at that moment, and nothing is told that never was.
 func TestPast_NothingIsEverLacking(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(60) {
 		l := &life{reader: newReader(), rnd: rand.New(rand.NewPCG(seed, 2))}
 		ever := map[tagged]bool{}
@@ -275,6 +277,7 @@ func bulksOf(jobs map[tagged]bool) map[bulk]bool {
 
 // What one scan misses the next ones find, if it is there within the overlap.
 func TestPast_AMissedRecordIsFoundLater(t *testing.T) {
+	t.Parallel()
 	for name, know := range map[string]func(r *reader){"listings": func(*reader) {}, "everything": func(r *reader) { r.find() }} {
 		r := newReader()
 		know(r)
@@ -300,6 +303,7 @@ func TestPast_AMissedRecordIsFoundLater(t *testing.T) {
 
 // A quiet look reads nothing, also behind the records of others.
 func TestPast_ALookReadsWhatIsNew(t *testing.T) {
+	t.Parallel()
 	looks := map[string]func(r *reader){
 		"list":    func(r *reader) { r.list(r.now - 3000) },
 		"find":    func(r *reader) { r.find("t7", "none") },
@@ -339,6 +343,7 @@ func TestPast_ALookReadsWhatIsNew(t *testing.T) {
 }
 
 func TestPast_ForgetsWhatNobodyAsksFor(t *testing.T) {
+	t.Parallel()
 	r := newReader()
 	for range 100 {
 		r.leave(r.now, true, 0)
@@ -360,6 +365,7 @@ func TestPast_ForgetsWhatNobodyAsksFor(t *testing.T) {
 }
 
 func TestPast_IsBounded(t *testing.T) {
+	t.Parallel()
 	r := newReader()
 	for range mostRecords + 100 {
 		r.leave(r.now, true, 0)
