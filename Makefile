@@ -40,12 +40,11 @@ demo: build
 	sh scripts/demo.sh
 
 # Everything that must be true, in minutes; as root on Debian with the real
-# batch systems. Packages that wait rather than work are begun first, with the
-# one that works most, and vet takes what they leave of the processors. One build
-# of the programs serves all;
+# batch systems. Packages that wait rather than work are begun first, and vet
+# takes what they leave of the processors. One build of the programs serves all;
 # accounts without privileges reach it. At the end come the tables that tests
 # made, of faults and what became of local jobs.
-WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./engine ./adapters/testbed ./adapters/slurm ./test/identity ./test/gatekeeper ./adapters/command ./etc/examples ./adapters/pbs ./test/advertise
+WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/gatekeeper ./test/identity ./engine ./adapters/command ./etc/examples ./adapters/pbs ./test/advertise
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
 test-all: build

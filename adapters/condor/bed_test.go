@@ -75,8 +75,8 @@ func forget(t adaptertest.TB, bed *testbed.Bed, id string) {
 
 // together lets checks that run at the same time share listings: eight that poll
 // with all their might would leave HTCondor no CPU to run the jobs they wait
-// for. A listing is shared only by those who asked before it began, and listings
-// take a tenth of the time at most.
+// for. A listing is shared only by those who asked before it began, and there is a
+// second between two.
 type together struct {
 	*condor.Adapter
 	shared *listings
@@ -111,12 +111,11 @@ func (a together) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	a.shared.mu.Lock()
 	mine.once.Do(func() {
 		time.Sleep(time.Until(a.shared.rest))
-		began := time.Now()
 		a.shared.wait.Lock()
 		a.shared.next = nil // who comes now gets the next one
 		a.shared.wait.Unlock()
-		mine.listing, mine.err = a.Adapter.List(context.WithoutCancel(ctx), owner, began.Add(-time.Hour))
-		a.shared.rest = time.Now().Add(max(500*time.Millisecond, 9*time.Since(began)))
+		mine.listing, mine.err = a.Adapter.List(context.WithoutCancel(ctx), owner, time.Now().Add(-time.Hour))
+		a.shared.rest = time.Now().Add(time.Second)
 	})
 	a.shared.mu.Unlock()
 	l := mine.listing

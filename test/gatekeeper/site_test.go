@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 const (
 	patience  = 6 * time.Minute
-	pollEvery = 20 * time.Millisecond
+	pollEvery = 100 * time.Millisecond
 )
 
 // site is a daemon with a state folder of its own, which the test stops, kills
@@ -172,11 +172,7 @@ func (s *site) ask(req wire.Request) (wire.Answer, error) {
 // await polls until ok.
 func (s *site) await(what string, ok func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(pollEvery) {
-		if time.Now().After(end) {
-			s.t.Fatalf("waited %v in vain: %s", patience, what)
-		}
-	}
+	programs.Await(s.t, patience, pollEvery, what, ok)
 }
 
 // close ends what runs, and shows the log of a failed test.

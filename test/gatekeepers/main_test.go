@@ -21,7 +21,7 @@ import (
 // Deadlines. They are generous: a test that passes never waits for one.
 const (
 	patience  = 8 * time.Minute
-	pollEvery = 200 * time.Millisecond
+	pollEvery = 300 * time.Millisecond
 )
 
 // bin is where jjm's programs are.
@@ -38,11 +38,7 @@ func await(t testing.TB, what string, ok func() bool) {
 // awaitEvery is await for questions that cost much.
 func awaitEvery(t testing.TB, every time.Duration, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(every) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain: %s", patience, what)
-		}
-	}
+	programs.Await(t, patience, every, what, ok)
 }
 
 // write writes a file that every account may read.

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 const (
 	patience  = 6 * time.Minute
-	pollEvery = 100 * time.Millisecond
+	pollEvery = 200 * time.Millisecond
 )
 
 // person is an account.
@@ -160,11 +160,7 @@ func (s *site) close() {
 
 func (s *site) until(what string, ok func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(pollEvery) {
-		if time.Now().After(end) {
-			s.t.Fatalf("not in time: %s", what)
-		}
-	}
+	programs.Await(s.t, patience, pollEvery, what, ok)
 }
 
 // as makes a command of somebody's.

@@ -1,6 +1,7 @@
 // Package programs gives tests the real jjm, jjm-daemon, jjm-wrapper and
-// jjm-gatekeeper in one folder. JJM_BIN names a folder that has them already; else they are built,
-// once per test program and when a test first wants them:
+// jjm-gatekeeper in one folder, and waits for what they do. JJM_BIN names a folder
+// that has them already; else they are built, once per test program and when a
+// test first wants them:
 //
 //	var bin programs.Programs
 //
