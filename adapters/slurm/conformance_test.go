@@ -61,7 +61,7 @@ func mustAdmin(t adaptertest.TB, bed *testbed.Bed, args ...string) {
 func system(t *testing.T, bed *testbed.Bed, a *slurm.Adapter, change func(*slurm.Config)) adaptertest.System {
 	return adaptertest.System{
 		Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
-		Patience: 4 * time.Minute, Parallel: true, Jobs: 60, MemoryMB: 50, NoOOM: true,
+		Patience: 4 * time.Minute, Pause: time.Second, Parallel: true, Jobs: 60, MemoryMB: 50, NoOOM: true,
 		Requeue: func(t adaptertest.TB, id string) {
 			mustAdmin(t, bed, "update", "JobId="+id, "Requeue=1")
 			mustAdmin(t, bed, "requeue", id)
@@ -131,6 +131,7 @@ func TestConformance_Rest(t *testing.T) {
 
 // TestRest_ATokenOverTCP submits once with a token that the controller gave.
 func TestRest_ATokenOverTCP(t *testing.T) {
+	t.Parallel()
 	bed := testbed.Start(t, "slurm")
 	a := probed(t, open(t, bed, func(c *slurm.Config) { c.Rest = bed.Vars["REST_TCP"] }))
 	b := bulk(t, bed, 2, "exit 0")

@@ -73,6 +73,7 @@ func (c *control) run(t testing.TB, as *syscall.Credential, verb string, args ..
 // TestARCScript is A-REX's scripts without A-REX: two hundred submissions while
 // the daemon is killed, stays away and comes back, and one scan for all of them.
 func TestARCScript(t *testing.T) {
+	t.Parallel()
 	needs.Root(t, "to act for others, as A-REX does")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")
 	if err != nil {

@@ -362,6 +362,7 @@ func TestGRAMPersonal(t *testing.T) {
 // clusters, each by a process of its own.
 func TestGRAMScript_Lives(t *testing.T) {
 	bed := installedGRAM(t)
+	t.Parallel() // once the bed is there: others want it alone
 	slurm := testbed.Start(t, "slurm")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")
 	if err != nil {

@@ -65,6 +65,7 @@ type growth struct {
 // and some that fail for good; outputs merged meanwhile. What jjm says of it is held
 // against the bytes that it hands over.
 func TestGrowing_EveryFileIsMergedOnceOrReportedMissing(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(t *testing.T) (set settings, perJob int){
 		"embedded": func(*testing.T) (settings, int) { return settings{slots: 4}, 10 },
 		"slurm": func(t *testing.T) (settings, int) {
