@@ -104,8 +104,9 @@ func (p *pool) submit(universe, arguments string, n int) string {
 
 const gridUniverse = "universe = grid\ngrid_resource = batch jjm\n"
 
-// twoHundred hands over two hundred jobs at once. While HTCondor submits them
-// jjm's daemon stops, stays away, comes back, and is killed and comes back.
+// twoHundred hands over two hundred jobs at once. While HTCondor submits them,
+// fifty at a time, jjm's daemon stops, stays away, comes back, and is killed and
+// comes back. The first fifty are held up, or all were submitted before it stops.
 func (p *pool) twoHundred() string {
 	p.t.Helper()
 	spooled := func() int {
@@ -117,9 +118,12 @@ func (p *pool) twoHundred() string {
 		p.must(err)
 		return len(a.Status)
 	}
+	hold := filepath.Join(p.iwd, "hold")
+	p.must(os.WriteFile(hold, nil, 0o644))
 	cluster := p.submit(gridUniverse, "many 0", 200)
 	p.await("some are submitted", func() bool { return made() > 20 })
 	p.end(syscall.SIGTERM)
+	p.must(os.Remove(hold))
 	p.await("others wait in the spool", func() bool { return spooled() > 60 })
 	p.begin()
 	p.await("those are taken in", func() bool { _, err := p.ask(wire.Request{Verb: wire.VerbPing}); return err == nil })
