@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
 const (
 	patience  = 6 * time.Minute
-	pollEvery = 100 * time.Millisecond
+	pollEvery = 20 * time.Millisecond
 )
 
 // site is a daemon with a state folder of its own, which the test stops, kills
