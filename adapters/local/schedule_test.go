@@ -261,10 +261,10 @@ func TestRun_AJobOverItsWalltimeGetsTermThenKill(t *testing.T) {
 	polite := shell(t, 1, "trap 'echo term > got; exit 0' TERM; sleep 1000 & wait")
 	deaf := shell(t, 1, "trap '' TERM; sleep 1000; sleep 1000")
 	for _, b := range []adapters.Bulk{polite, deaf} {
-		b.Request.Walltime = jjm.Duration(150 * time.Millisecond)
+		b.Request.Walltime = jjm.Duration(2 * time.Second)
 		submit(t, a, b)
 	}
-	if r := waitEnd(t, a, polite)[0]; r.State != jjm.BatchTimeout || r.Signal != 0 || !strings.Contains(r.Reason, "150ms") {
+	if r := waitEnd(t, a, polite)[0]; r.State != jjm.BatchTimeout || r.Signal != 0 || !strings.Contains(r.Reason, "of 2s") {
 		t.Errorf("polite: %+v", r)
 	}
 	if lines(t, polite, "got") != 1 {
@@ -274,7 +274,7 @@ func TestRun_AJobOverItsWalltimeGetsTermThenKill(t *testing.T) {
 	if r.State != jjm.BatchTimeout || r.Signal != int(syscall.SIGKILL) {
 		t.Errorf("deaf: %+v", r)
 	}
-	if took := r.Ended.Sub(r.Started); took < 350*time.Millisecond {
+	if took := r.Ended.Sub(r.Started); took < 2200*time.Millisecond {
 		t.Errorf("killed after %v, before the grace was over", took)
 	}
 }

@@ -281,7 +281,9 @@ configure() {
 	: >"$root/etc/resolv.conf"
 	rm -f "$root/etc/condor/config.d/00-htcondor-9.0.config" # the package's own pool
 	config "" "$condor.$condor" >"$root/etc/condor/condor_config"
-	config "$root" 0.0 >"$bed/client_config"
+	# Commands give up after 20 s by themselves, too soon on a machine that does
+	# everything at once.
+	{ config "$root" 0.0 && echo "TIMEOUT_MULTIPLIER = 3"; } >"$bed/client_config"
 	# Not what is in them: jobs that run have folders of their own there.
 	for dir in lib/condor lib/condor/spool lib/condor/execute log/condor run/condor lock/condor; do
 		chown "$condor:$condor" "$root/var/$dir"
