@@ -12,6 +12,7 @@ import (
 
 	"jjm/adapters/testbed"
 	"jjm/internal/needs"
+	"jjm/test/programs"
 	"jjm/wire"
 )
 
@@ -53,24 +54,29 @@ func TestARC(t *testing.T) {
 }
 
 // submit hands a job over and gives its URL. A person's client keeps a list of
-// jobs: each test has one of its own.
+// jobs: each test has one of its own. A client that got no answer is called again,
+// as its user would.
 func (a *arcSite) submit(t *testing.T, p *person, dir, xrsl string) string {
 	t.Helper()
 	file := filepath.Join(dir, "job.xrsl")
 	write(t, file, xrsl, 0o644)
-	s := p.arc(t, dir, "arcsub", "-C", a.bed.Vars["URL"], "-T", "arcrest", "-Q", "NONE", file)
-	_, url, ok := strings.Cut(s.out, "with jobid: ")
-	if !ok {
-		t.Fatalf("arcsub: exit %d\n%s%s", s.exit, s.out, s.err)
+	var s said
+	for range 3 {
+		s = p.arc(t, dir, "arcsub", "-C", a.bed.Vars["URL"], "-T", "arcrest", "-Q", "NONE", file)
+		if _, url, ok := strings.Cut(s.out, "with jobid: "); ok {
+			return strings.TrimSpace(url)
+		}
+		t.Logf("arcsub: exit %d\n%s%s", s.exit, s.out, s.err)
 	}
-	return strings.TrimSpace(url)
+	t.Fatalf("arcsub gets no answer; the log of A-REX's REST interface ends:\n%s", programs.LogEnd(filepath.Join(a.bed.Vars["LOG"], "ws.log")))
+	return ""
 }
 
 // arc runs one of ARC's commands in a folder that keeps its jobs. Of itself it
 // waits 20 s for an answer, too little where everything else runs as well.
 func (p *person) arc(t *testing.T, dir, command string, args ...string) said {
 	t.Helper()
-	argv := []string{"env", "--chdir=" + dir, command, "-t", "120", "-j", filepath.Join(dir, "jobs.dat")}
+	argv := []string{"env", "--chdir=" + dir, command, "-d", "VERBOSE", "-t", "120", "-j", filepath.Join(dir, "jobs.dat")}
 	return p.run(t, append(argv, args...)...)
 }
 

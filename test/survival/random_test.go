@@ -57,14 +57,16 @@ func randomKills(t *testing.T, r *rand.Rand, kills int, glf bool) {
 	for range kills {
 		// Some die while they start, most after some work: a local job takes
 		// 130 ms in the mean, and all of them some 7 s in 4 slots.
-		wait := time.Duration(100+r.IntN(7000/kills)) * time.Millisecond
-		if r.IntN(4) == 0 {
-			wait = time.Duration(r.IntN(120)) * time.Millisecond
+		wait := time.Duration(r.IntN(120)) * time.Millisecond
+		if r.IntN(4) > 0 {
+			wait = time.Duration(r.IntN(7000/kills)) * time.Millisecond
+			s.ready()
 		}
 		time.Sleep(wait) // the fault's time is the point, not a wait for something
 		s.kill()
 		s.start("")
 	}
+	s.await("the grid job is submitted", finalWithin, func() bool { return s.gridJobs() > 0 })
 	if st := s.must(statusOf(s.only())).Status[0]; isFinal(st.Lookup.Status) {
 		t.Errorf("the grid job was over before the last kill: %s", st.Lookup.Status)
 	} else {
