@@ -42,8 +42,9 @@ demo: build
 # Everything that must be true, in minutes; as root on Debian with the real
 # batch systems. Packages that wait rather than work are begun first, and vet
 # takes what they leave of the processors. One build of the programs serves all;
-# accounts without privileges reach it. At the end come the tables that tests
-# made, of faults and what became of local jobs.
+# accounts without privileges reach it. Test programs, and what compiles and links
+# them, spend memory rather than time on garbage. At the end come the tables that
+# tests made, of faults and what became of local jobs.
 WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/gatekeeper ./test/identity ./engine ./adapters/command ./etc/examples ./adapters/pbs ./test/advertise
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
@@ -51,7 +52,7 @@ test-all: build
 	@$(MAKE) --no-print-directory -j2 nice-vet units
 units:
 	@bin=$$(mktemp -d) && tables=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm* $$bin && { \
-		JJM_BIN=$$bin JJM_TABLES=$$tables $(GO) test -count=1 -timeout 40m -vet=off -p 7 -parallel 24 $(WAITING) ./... ; \
+		GOGC=400 JJM_BIN=$$bin JJM_TABLES=$$tables $(GO) test -count=1 -timeout 40m -vet=off -p 7 -parallel 24 $(WAITING) ./... ; \
 		status=$$? ; cat /dev/null $$tables/* ; rm -rf $$bin $$tables ; exit $$status ; }
 nice-vet:
 	@nice $(MAKE) --no-print-directory vet

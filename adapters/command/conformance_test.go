@@ -25,14 +25,15 @@ func TestConformance_Slurm(t *testing.T) {
 			c.Bin, c.Env, c.Queue = bin, bed.Env, "four"
 		})
 	}
-	a := with(t, bed.Bin) // for all checks
-	if err := a.(adapters.Prober).Probe(t.Context()); err != nil {
+	a := with(t, bed.Bin).(adaptertest.Shareable) // for all checks
+	if err := a.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	all := adaptertest.Together(a, bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
-			Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
-			Request: jjm.Request{MemoryMB: 64}, Patience: 6 * time.Minute, Pause: time.Second, Parallel: true, Jobs: 60,
+			Adapter: all, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
+			Request: jjm.Request{MemoryMB: 64}, Patience: 6 * time.Minute, Pause: 100 * time.Millisecond, Parallel: true, Jobs: 60,
 			Requeue: func(t adaptertest.TB, id string) {
 				scontrol(t, bed, "update", "JobId="+id, "Requeue=1")
 				scontrol(t, bed, "requeue", id)

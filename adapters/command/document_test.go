@@ -39,7 +39,7 @@ func TestConformance_ExampleOfTheDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 		return adaptertest.System{
-			Adapter: with(t, bin, home), Owner: self(t), Dir: t.TempDir(), Parallel: true, Patience: 6 * time.Minute, Jobs: 50, AllExits: true, ReservedExits: asSignals(), NotHere: notTiny(),
+			Adapter: with(t, bin, home), Owner: self(t), Dir: t.TempDir(), Parallel: true, Patience: 6 * time.Minute, Jobs: 50, ReservedExits: asSignals(), NotHere: notTiny(),
 			Bin: bin, Commands: []string{"tsub", "tstat", "tdel"}, Submits: "tsub",
 			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return with(t, bin, home) },
 		}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -73,58 +71,6 @@ func forget(t adaptertest.TB, bed *testbed.Bed, id string) {
 	}
 }
 
-// together lets checks that run at the same time share listings: eight that poll
-// with all their might would leave HTCondor no CPU to run the jobs they wait
-// for. A listing is shared only by those who asked before it began, and there is a
-// second between two.
-type together struct {
-	*condor.Adapter
-	shared *listings
-}
-
-type listings struct {
-	mu   sync.Mutex // held while a listing is made
-	rest time.Time  // until when none is made
-	wait sync.Mutex // guards next
-	next *shared
-}
-
-type shared struct {
-	once    sync.Once
-	listing adapters.Listing
-	err     error
-}
-
-// List lists from a time before all checks, and leaves out what the caller did
-// not ask for.
-func (a together) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
-	if owner.User == "nobody" || ctx.Err() != nil {
-		return a.Adapter.List(ctx, owner, since)
-	}
-	a.shared.wait.Lock()
-	if a.shared.next == nil {
-		a.shared.next = &shared{}
-	}
-	mine := a.shared.next
-	a.shared.wait.Unlock()
-
-	a.shared.mu.Lock()
-	mine.once.Do(func() {
-		time.Sleep(time.Until(a.shared.rest))
-		a.shared.wait.Lock()
-		a.shared.next = nil // who comes now gets the next one
-		a.shared.wait.Unlock()
-		mine.listing, mine.err = a.Adapter.List(context.WithoutCancel(ctx), owner, time.Now().Add(-time.Hour))
-		a.shared.rest = time.Now().Add(time.Second)
-	})
-	a.shared.mu.Unlock()
-	l := mine.listing
-	l.Reports = slices.DeleteFunc(slices.Clone(l.Reports), func(r jjm.Report) bool {
-		return r.State.Ended() && r.Ended < jjm.At(since)
-	})
-	return l, mine.err
-}
-
 func TestConformance(t *testing.T) {
 	notHere := map[string]string{}
 	var bed *testbed.Bed
@@ -147,10 +93,11 @@ func TestConformance(t *testing.T) {
 	// default, 20 s at least.
 	lease := func(c *condor.Config) { c.Directives = []string{"job_lease_duration = 20"} }
 	// One for all: each would read the whole history once.
-	all := together{open(t, bed, lease), &listings{}}
-	if err := all.Probe(t.Context()); err != nil {
+	one := open(t, bed, lease)
+	if err := one.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	all := adaptertest.Together(one, bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
 			Adapter: all, Probed: true, Owner: bed.Owner, Other: &other, Dir: bed.Dir(t), Walltime: 3 * time.Second, MemoryMB: 40,

@@ -34,12 +34,13 @@ func TestConformance(t *testing.T) {
 	if err := a.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	all := adaptertest.Together(a, bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
-			Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
+			Adapter: all, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
 			// On a machine of two cores that other tests load.
 			Patience: 6 * time.Minute,
-			Walltime: 2 * time.Second, Pause: time.Second, Parallel: true, Jobs: 60, AllExits: true,
+			Walltime: 2 * time.Second, Pause: 100 * time.Millisecond, Parallel: true, Jobs: 60, AllExits: true,
 			NotHere: map[string]string{
 				"the jobs of two owners are kept apart": "the bed's commands act for one account only",
 				"a lost node is told":                   "the bed has one node",

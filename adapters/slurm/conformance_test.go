@@ -58,10 +58,10 @@ func mustAdmin(t adaptertest.TB, bed *testbed.Bed, args ...string) {
 
 // system is a bed as the suite wants it. The adapter, one for all checks, has a
 // partition of its own, one node, which the suite may fill and take away.
-func system(t *testing.T, bed *testbed.Bed, a *slurm.Adapter, change func(*slurm.Config)) adaptertest.System {
+func system(t *testing.T, bed *testbed.Bed, a adapters.Adapter, change func(*slurm.Config)) adaptertest.System {
 	return adaptertest.System{
 		Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
-		Patience: 4 * time.Minute, Pause: time.Second, Parallel: true, Jobs: 60, MemoryMB: 50, NoOOM: true,
+		Patience: 4 * time.Minute, Pause: 100 * time.Millisecond, Parallel: true, Jobs: 60, MemoryMB: 50, NoOOM: true,
 		Requeue: func(t adaptertest.TB, id string) {
 			mustAdmin(t, bed, "update", "JobId="+id, "Requeue=1")
 			mustAdmin(t, bed, "requeue", id)
@@ -103,7 +103,7 @@ func TestConformance_Sbatch(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")
 	change := func(c *slurm.Config) { c.Queue = "two" }
-	a := probed(t, open(t, bed, change))
+	a := adaptertest.Together(probed(t, open(t, bed, change)), bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		s := system(t, bed, a, change)
 		s.Submits = "sbatch"
@@ -118,7 +118,7 @@ func TestConformance_Rest(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")
 	change := func(c *slurm.Config) { c.Queue, c.Rest = "three", bed.Vars["REST_UNIX"] }
-	a := probed(t, open(t, bed, change))
+	a := adaptertest.Together(probed(t, open(t, bed, change)), bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		s := system(t, bed, a, change)
 		s.Commands = nil // it submits with none of them

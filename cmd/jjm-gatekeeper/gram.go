@@ -48,7 +48,7 @@ func gramFailure(code int, format string, args ...any) gramAnswer {
 }
 
 // gramLanguage is GRAM5's: each verb reads the job's description as RSL.
-func gramLanguage(p *process, verb string, args []string) int {
+func gramLanguage(p *process, verb string, _ []string) int {
 	verbs := map[string]func(gramTask) (gramAnswer, error){
 		"submit": p.gramSubmit, "poll": p.gramPoll, "cancel": p.gramCancel, "deliver": p.gramDeliver,
 	}
@@ -58,9 +58,6 @@ func gramLanguage(p *process, verb string, args []string) int {
 		return exitUsage
 	}
 	job, err := p.gramJob()
-	if len(args) > 0 {
-		job.subject = args[0]
-	}
 	var a gramAnswer
 	switch {
 	case err != nil && verb == "submit":
@@ -89,8 +86,6 @@ func (p *process) gramLines(a gramAnswer) {
 type gramTask struct {
 	gram.Job
 	rsl string
-	// subject is of the user's certificate; jjm.pm passes it to submit.
-	subject string
 }
 
 // gramJob reads the description.
@@ -158,13 +153,13 @@ func readFile(name string) ([]byte, error) {
 	return text, err
 }
 
-// gramOrigin says where the job came from.
+// gramOrigin says where the job came from; whose it is, the proxy tells.
 func gramOrigin(job gramTask) *jjm.Origin {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	return &jjm.Origin{Gatekeeper: "gram5 " + host, Job: job.Contact, Subject: job.subject}
+	return &jjm.Origin{Gatekeeper: "gram5 " + host, Job: job.Contact}
 }
 
 func gramRefusal(err error) gramAnswer {

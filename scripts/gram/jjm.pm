@@ -57,7 +57,7 @@ sub new
 sub submit
 {
     my $self = shift;
-    my $answer = eval { $self->ask('submit', $self->identity()) };
+    my $answer = eval { $self->ask('submit') };
     my $id = $answer->{JOB_ID};
     if (defined $id && $id =~ /\A[A-Za-z0-9.-]{1,64}\z/) {
         return { JOB_ID => $id, JOB_STATE => $self->state($answer) || Globus::GRAM::JobState::PENDING };
@@ -137,14 +137,6 @@ sub guarded
     return ref $result ? $result : $error;
 }
 
-# identity is whose job it is, by the proxy certificate; '' if nothing tells it.
-sub identity
-{
-    my $self = shift;
-    my $subject = eval { $self->pipe_out_cmd('grid-proxy-info', '-identity') };
-    return defined $subject ? $subject : '';
-}
-
 # ---- what is answered to GRAM ------------------------------------------------
 
 sub state
@@ -183,12 +175,12 @@ sub note
 # ask runs a verb of jjm-gatekeeper on this job and gives its answer, a hash.
 sub ask
 {
-    my ($self, $verb, @words) = @_;
+    my ($self, $verb) = @_;
     my $conf = $self->{JJM};
     my $programs = $conf && $conf->get_attribute('programs') || '/usr/bin';
     my $state = $conf && $conf->get_attribute('state') || '';
     local %ENV = (%ENV, $state ne '' ? (JJM_STATE => $state) : ());
-    my ($out, $err, $how) = converse($self->rsl(), "$programs/jjm-gatekeeper", 'gram', $verb, @words);
+    my ($out, $err, $how) = converse($self->rsl(), "$programs/jjm-gatekeeper", 'gram', $verb);
     my %answer;
     for my $line (split /\n/, $out) {
         $answer{$1} = $2 if $line =~ /\A([A-Z_]{1,32})=([ -~]*)\z/;

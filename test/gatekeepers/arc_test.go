@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,7 +42,6 @@ func TestARC(t *testing.T) {
 		"refused":           arcRefused,
 		"example":           arcExample,
 		"frozen cluster":    arcFrozen,
-		"fifty at once":     arcFifty,
 		"lives": func(t *testing.T, a *arcSite) {
 			lives(t, a.site, arcFront{a}, []*person{a.one, a.other}, false, "local", "slurm")
 		},
@@ -219,30 +217,4 @@ func arcManagerKilled(t *testing.T, a *arcSite) {
 // session is the path of a file in a job's session folder.
 func (a *arcSite) session(url, name string) string {
 	return filepath.Join(filepath.Dir(a.bed.Vars["CONTROL"]), "session", filepath.Base(url), name)
-}
-
-// Fifty jobs at once, all done, none twice: five clients post ten each. Client
-// programs are tried elsewhere; arcsub takes a job at a time (ARC 6.17), and has
-// A-REX make a key for each.
-func arcFifty(t *testing.T, a *arcSite) {
-	const clients, each = 5, 10
-	urls := make(chan []string, clients)
-	submitters := map[string]func(*testing.T, *arcSite){}
-	for i := range clients {
-		submitters[strconv.Itoa(i)] = func(t *testing.T, a *arcSite) {
-			urls <- a.post(t, a.one, each, fmt.Sprintf(`&(executable="/bin/echo")(arguments="%d")(stdout="out.txt")`, i))
-		}
-	}
-	together(t, a, submitters)
-	close(urls)
-	for posted := range urls {
-		for _, url := range posted {
-			a.jobOf(t, url)
-			diag := filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".diag")
-			await(t, url+" is over", func() bool {
-				text, err := os.ReadFile(diag)
-				return err == nil && strings.Contains(string(text), "exitcode=0")
-			})
-		}
-	}
 }

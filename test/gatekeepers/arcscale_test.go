@@ -32,7 +32,7 @@ func (a *arcSite) post(t testing.TB, p *person, n int, xrsl string) []string {
 // Two hundred jobs, fifty at once, over two absences of the daemon, on the local
 // and on the Slurm cluster: A-REX ends each well, and each is done once.
 func arcTwoHundred(t *testing.T, a *arcSite) {
-	const each = 10 // in one connection
+	const each = 10 // in one connection; client programs are tried elsewhere
 	dir := a.one.folder(t)
 	var mu sync.Mutex
 	var urls []string
@@ -53,6 +53,9 @@ func arcTwoHundred(t *testing.T, a *arcSite) {
 	a.wantOnce(t, "many", filepath.Join(dir, "ledger"), 200)
 	for _, url := range urls {
 		a.wantEnd(t, url, "FINISHED")
+		if text, err := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".diag")); !strings.Contains(string(text), "exitcode=0") {
+			t.Errorf("the accounting of %s: %v\n%s", url, err, text)
+		}
 	}
 }
 

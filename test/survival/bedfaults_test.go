@@ -158,11 +158,15 @@ func TestFaults_BatchSystemInTrouble(t *testing.T) {
 	}
 }
 
-// design is the grid job of a bout.
+// design is the grid job of a bout: each kind of end comes once in ten local jobs.
 func (b bout) design() design {
-	d := design{jobs: 20, glf: true, mix: "most", key: "once"}
+	jobs := 12
+	if whole() {
+		jobs = 30
+	}
+	d := design{jobs: jobs, glf: true, mix: "most", key: "once"}
 	if b.moment == "kill" {
-		d = design{jobs: 20, glf: true, seconds: 600, key: "once", killed: true}
+		d = design{jobs: jobs, glf: true, seconds: 600, key: "once", killed: true}
 	}
 	if b.loses {
 		d.extra = 1

@@ -289,8 +289,10 @@ func driveMix(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	if err := s.until(ctx, id.String()+"."+strconv.Itoa(d.jobs-1), queued); err != nil {
 		return id, err
 	}
-	if err := s.killAll(ctx, refs[1:]...); err != nil {
-		return id, err
+	if len(refs) > 1 {
+		if err := s.killAll(ctx, refs[1:]...); err != nil {
+			return id, err
+		}
 	}
 	runs := func(st wire.Status) bool {
 		return len(st.Locals) > 0 && (st.Locals[0].State == jjm.Running || st.Locals[0].State.Final())
