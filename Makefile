@@ -45,14 +45,14 @@ demo: build
 # accounts without privileges reach it. Test programs, and what compiles and links
 # them, spend memory rather than time on garbage. At the end come the tables that
 # tests made, of faults and what became of local jobs.
-WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/gatekeeper ./test/identity ./engine ./adapters/command ./etc/examples ./adapters/pbs ./test/advertise
+WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/gatekeeper ./test/identity ./test/bench ./engine ./adapters/command ./adapters/conformance ./run ./etc/examples ./adapters/pbs ./test/advertise
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
 test-all: build
 	@$(MAKE) --no-print-directory -j2 nice-vet units
 units:
 	@bin=$$(mktemp -d) && tables=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm* $$bin && { \
-		GOGC=400 JJM_BIN=$$bin JJM_TABLES=$$tables $(GO) test -count=1 -timeout 40m -vet=off -p 7 -parallel 24 $(WAITING) ./... ; \
+		GOGC=400 JJM_BIN=$$bin JJM_TABLES=$$tables $(GO) test -count=1 -timeout 40m -vet=off -p 8 -parallel 24 $(WAITING) ./... ; \
 		status=$$? ; cat /dev/null $$tables/* ; rm -rf $$bin $$tables ; exit $$status ; }
 nice-vet:
 	@nice $(MAKE) --no-print-directory vet
