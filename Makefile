@@ -52,7 +52,7 @@ test-all: build
 	@$(MAKE) --no-print-directory -j2 nice-vet units
 units:
 	@bin=$$(mktemp -d) && tables=$$(mktemp -d) && chmod 755 $$bin && cp bin/jjm* $$bin && { \
-		GOGC=400 JJM_BIN=$$bin JJM_TABLES=$$tables $(GO) test -count=1 -timeout 40m -vet=off -p 8 -parallel 24 $(WAITING) ./... ; \
+		GOGC=400 JJM_BIN=$$bin JJM_TABLES=$$tables $(GO) test -count=1 -timeout 40m -vet=off -p 7 -parallel 24 $(WAITING) ./... ; \
 		status=$$? ; cat /dev/null $$tables/* ; rm -rf $$bin $$tables ; exit $$status ; }
 nice-vet:
 	@nice $(MAKE) --no-print-directory vet

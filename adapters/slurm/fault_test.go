@@ -2,10 +2,13 @@ package slurm_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,17 +121,59 @@ func frozen(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	}
 }
 
+// killedSbatch kills the command once its request has come to the controller, which
+// is frozen.
 func killedSbatch(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	b := bulk(t, bed, 1, "exit 0")
 	bed.Do(t, "freeze", "slurmctld")
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	_, err := a.Submit(ctx, b)
+	before := unread(t)
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	submitted := make(chan error, 1)
+	go func() {
+		_, err := a.Submit(ctx, b)
+		submitted <- err
+	}()
+	for end := time.Now().Add(time.Minute); unread(t) <= before; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no request comes to the controller")
+		}
+	}
+	kill()
+	err := <-submitted
 	_, errList := a.List(ctx, bed.Owner, time.Now())
 	bed.Do(t, "thaw", "slurmctld")
 	wantKind(t, "submit", err, jjm.Ambiguous)
 	wantKind(t, "list", errList, jjm.Busy)
 	present(t, a, b)
+}
+
+// unread counts the connections to the controller of ownBed that have brought
+// something it has not read: proc_net_tcp.txt of the kernel tells the local
+// address with its port and the two queues in hexadecimal, second and fifth word.
+func unread(t *testing.T) (n int) {
+	t.Helper()
+	port, err := strconv.Atoi(os.Getenv("JJM_SLURM_PORT"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		text, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			words := strings.Fields(line)
+			const established = "01"
+			if len(words) < 5 || words[3] != established || !strings.HasSuffix(words[1], fmt.Sprintf(":%04X", port)) {
+				continue
+			}
+			if _, received, _ := strings.Cut(words[4], ":"); strings.Trim(received, "0") != "" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func down(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {

@@ -95,10 +95,14 @@ for bed in $beds; do start_bed "$bed"; done
 status=0
 TMPDIR=$run "$@" 7>&- || status=$?
 
+downs=""
 for bed in $beds; do
 	eval "wait \$up_$bed" || { echo "test bed $bed did not come up:" >&2; tail -n 20 "$run/$bed.log" >&2; }
-	[ -n "${JJM_KEEP_BEDS:-}" ] || "$here/$bed.sh" down >/dev/null 2>&1 </dev/null 7>&-
+	[ -z "${JJM_KEEP_BEDS:-}" ] || continue
+	"$here/$bed.sh" down >/dev/null 2>&1 </dev/null 7>&- &
+	downs="$downs $!"
 done
+for down in $downs; do wait "$down" || :; done
 end_below "$run"
 if [ "$status" = 0 ]; then
 	remove_run "$run"
