@@ -60,7 +60,7 @@ func try(bed *testbed.Bed, asRoot bool, argv ...string) (run.Output, error) {
 // something else of the job.
 func forget(t adaptertest.TB, bed *testbed.Bed, id string) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
 		out, err := try(bed, true, "condor_qedit", id, "JJMTag", "undefined")
 		if err == nil && out.Exit == 0 {
 			return
@@ -181,7 +181,7 @@ func (s *site) until(what string, b adapters.Bulk, ok func(r jjm.Report) bool) j
 func (s *site) untilOf(index int, what string, b adapters.Bulk, ok func(r jjm.Report) bool) jjm.Report {
 	s.Helper()
 	var last jjm.Report
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
 		l, err := s.List(s.Context(), b.Owner, time.Now().Add(-time.Hour))
 		if err != nil {
 			s.Fatal(err)
@@ -261,7 +261,7 @@ func frozen(s *site) {
 func (s *site) resolved(b adapters.Bulk) {
 	s.Helper()
 	var found []adapters.Found
-	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
 		var err error
 		if found, err = s.Find(s.Context(), b.Owner, []jjm.Tag{b.Tag}); err == nil {
 			break
@@ -499,7 +499,7 @@ func leaves(s *site) {
 	s.control(adapters.Release, refs(b, id)...)
 	ends := map[int32]jjm.Report{}
 	left := 0
-	for end := time.Now().Add(patience); left < b.N; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(patience); left < b.N; time.Sleep(500 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.Fatalf("%d jobs have left the queue within %v", left, patience)
 		}

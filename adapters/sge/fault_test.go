@@ -19,7 +19,7 @@ const patience = 6 * time.Minute
 // patient polls until ok, or gives up.
 func patient(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(300 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not %s after %v", what, patience)
 		}

@@ -87,7 +87,7 @@ func system(t *testing.T, bed *testbed.Bed, a adapters.Adapter, change func(*slu
 // nodeUp waits until a node takes jobs again. It may come back by itself.
 func nodeUp(t adaptertest.TB, bed *testbed.Bed, host string) {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(300 * time.Millisecond) {
 		out := admin(t, bed, "-o", "show", "node", host)
 		if strings.Contains(string(out.Stdout), "State=IDLE ") {
 			return

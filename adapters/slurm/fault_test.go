@@ -93,7 +93,7 @@ func present(t *testing.T, a *slurm.Adapter, b adapters.Bulk) adapters.Found {
 	t.Helper()
 	var found []adapters.Found
 	var err error
-	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
 		found, err = a.Find(t.Context(), b.Owner, []jjm.Tag{b.Tag})
 		if err == nil && found[0].Presence == adapters.Present {
 			return found[0]
