@@ -9,6 +9,8 @@
 //		})
 //	}
 //
+// [Together] spares a batch system the listings of checks that run at once.
+//
 // [Sim] is a simulated batch system on a clock of the test's own, which can be
 // made to lose, refuse, delay and lie, for tests and benchmarks of the layers
 // above. It can play the wrapper, and keeps count of every run of every
