@@ -16,7 +16,7 @@ import (
 // asked before it began, and there is a second between two. Other owners than the
 // one given, and who comes with a context that has ended, get listings of their own.
 func Together(a Shareable, owner jjm.Owner) adapters.Adapter {
-	return &together{Shareable: a, owner: owner, since: time.Now().Add(-time.Minute)}
+	return &together{Shareable: a, owner: owner, since: time.Now().Add(-time.Minute), every: time.Second}
 }
 
 // Shareable is an adapter that serves several checks: it runs nothing of its own.
@@ -30,6 +30,7 @@ type together struct {
 	Shareable
 	owner jjm.Owner
 	since time.Time // before all checks
+	every time.Duration
 
 	making sync.Mutex // held while a listing is made
 	rest   time.Time  // until when none is made
@@ -57,7 +58,7 @@ func (s *together) List(ctx context.Context, owner jjm.Owner, since time.Time) (
 		time.Sleep(time.Until(s.rest))
 		s.leave()
 		mine.Listing, mine.err = s.Shareable.List(context.WithoutCancel(ctx), owner, s.since)
-		s.rest = time.Now().Add(time.Second)
+		s.rest = time.Now().Add(s.every)
 	})
 	s.making.Unlock()
 	l := mine.Listing

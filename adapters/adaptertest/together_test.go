@@ -1,0 +1,74 @@
+package adaptertest
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+)
+
+// counted is an adapter whose listings have numbers, in At, and these reports.
+type counted struct {
+	Shareable
+	begun   atomic.Int64
+	reports []jjm.Report
+}
+
+func (c *counted) List(context.Context, jjm.Owner, time.Time) (adapters.Listing, error) {
+	number := c.begun.Add(1)
+	for range 100 {
+		runtime.Gosched() // others ask meanwhile
+	}
+	return adapters.Listing{At: time.Unix(number, 0), Reports: c.reports}, nil
+}
+
+func TestTogether_AListingBeganAfterItWasAskedFor(t *testing.T) {
+	c := &counted{}
+	s := &together{Shareable: c}
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			for range 20 {
+				before := c.begun.Load()
+				l, err := s.List(t.Context(), jjm.Owner{}, time.Time{})
+				if err != nil || l.At.Unix() <= before {
+					t.Errorf("listing %d, error %v, after %d had begun", l.At.Unix(), err, before)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestTogether_WhoWaitsSharesTheNext(t *testing.T) {
+	s := &together{Shareable: &counted{}}
+	first := s.join()
+	if s.join() != first {
+		t.Error("two that wait have a listing each")
+	}
+	s.leave()
+	if s.join() == first {
+		t.Error("who comes after it began has part in it")
+	}
+}
+
+func TestTogether_GivesWhatWasAskedFor(t *testing.T) {
+	at := time.Unix(1000, 0)
+	c := &counted{reports: []jjm.Report{
+		{ID: "old", State: jjm.BatchEndedOK, Ended: jjm.At(at.Add(-time.Second))}, {ID: "new", State: jjm.BatchEndedOK, Ended: jjm.At(at)},
+		{ID: "undated", State: jjm.BatchEndedOK}, {ID: "runs", State: jjm.BatchRunning},
+	}}
+	l, err := (&together{Shareable: c}).List(t.Context(), jjm.Owner{}, at)
+	var ids []string
+	for _, r := range l.Reports {
+		ids = append(ids, r.ID)
+	}
+	if err != nil || len(ids) != 3 || ids[0] != "new" || ids[1] != "undated" || ids[2] != "runs" || c.reports[0].ID != "old" {
+		t.Errorf("listed %v, error %v", ids, err)
+	}
+}
