@@ -155,6 +155,7 @@ var different = []struct{ from, to string }{
 	{`(?m)^pbshost              0 .*$`, `SERVER`},
 	{`[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}`, `TIME`},
 	{`[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d at \d\d:\d\d`, `MINUTE`},
+	{`(?m)(ctime=)[SMTWF]$`, `${1}DAY`}, // the wide listing is cut in the name of the day
 	{`\b1[789]\d{8}\b`, `EPOCH`},
 	{`\d+kb\b`, `SIZE`},
 	{`/tmp/jjm\d{5}/bin`, `/opt/pbs-test/bin`},
