@@ -9,7 +9,7 @@ BUILD    = $(GO) build -ldflags '$(LDFLAGS)'
 export CGO_ENABLED = 0
 export GOFLAGS += -trimpath
 
-.PHONY: build demo test test-all units test-faults lint vet nice-vet tools bench fuzz clean install uninstall check
+.PHONY: build demo test test-all units test-faults test-hostile lint vet nice-vet tools bench fuzz clean install uninstall check
 
 build:
 	$(BUILD) -o bin/ ./cmd/jjm ./cmd/jjm-gatekeeper ./cmd/jjm-daemon ./cmd/jjm-wrapper
@@ -45,7 +45,7 @@ demo: build
 # accounts without privileges reach it. Test programs, and what compiles and links
 # them, spend memory rather than time on garbage. At the end come the tables that
 # tests made, of faults and what became of local jobs.
-WAITING = ./test/survival ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/gatekeeper ./test/identity ./test/bench ./engine ./adapters/command ./adapters/conformance ./run ./etc/examples ./adapters/pbs ./test/advertise
+WAITING = ./test/survival ./test/hostile ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/gatekeeper ./test/identity ./test/bench ./engine ./adapters/command ./adapters/conformance ./run ./etc/examples ./adapters/pbs ./test/advertise
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
 test-all: build
@@ -63,6 +63,10 @@ test-faults: build
 	JJM_FAULTS=whole sh scripts/testbed/with.sh \
 		$(GO) test -count=1 -timeout 100m -parallel 8 -v -run 'Survival|Failpoint|Faults' ./test/survival
 	JJM_FAULTS=whole $(GO) test -count=1 -timeout 60m -run 'Crash|Property' ./engine
+
+# The whole campaign of hostile accounts: attacks in full size.
+test-hostile: build
+	JJM_HOSTILE=whole sh scripts/testbed/with.sh $(GO) test -count=1 -timeout 60m -v ./test/hostile
 
 # Before a commit: vet, and the linter. Tests go without it: in an empty cache it
 # compiles itself and reads every dependency, 160 core-seconds.

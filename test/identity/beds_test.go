@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"jjm/adapters/testbed"
+
+	"jjm/test/site"
 )
 
 // cluster is the section of a batch system of scripts/testbed.
@@ -27,38 +29,38 @@ func TestBeds_OwnersRunAsThemselves(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			b := testbed.Start(t, kind)
-			owners := []person{known(t, b.Owner.User)}
+			owners := []site.Person{site.Known(t, b.Owner.User)}
 			if kind != "condor" { // its workers see accounts of their own
-				owners = append(owners, account(t))
+				owners = append(owners, site.Account(t))
 			}
-			s := newSite(t, asOwner, cluster(b, kind))
+			s := newHouse(t, asOwner, cluster(b, kind))
 			ids := make([]string, len(owners))
 			for i, p := range owners {
-				ids[i] = s.submit(p, job(s, p))
+				ids[i] = s.Submit(p, job(s, p))
 			}
-			long := s.submit(owners[0], script("sleep 600"))
+			long := s.Submit(owners[0], site.Script("sleep 600"))
 			for i, p := range owners {
-				st := s.final(ids[i], "done")
-				if got := s.stdout(p, ids[i]); got != p.name+"\nthis is "+p.name+"'s\n" {
-					t.Errorf("the job of %s printed %q", p.name, got)
+				st := s.Final(ids[i], "done")
+				if got := s.Stdout(p, ids[i]); got != p.Name+"\nthis is "+p.Name+"'s\n" {
+					t.Errorf("the job of %s printed %q", p.Name, got)
 				}
 				s.owned(p)
-				s.reads(map[string]string{"tar": st.Lookup.Tar}, map[person]bool{p: true, known(t, "nobody"): false})
+				s.reads(map[string]string{"tar": st.Lookup.Tar}, map[site.Person]bool{p: true, site.Known(t, "nobody"): false})
 			}
-			s.until("the long one runs", func() bool { return s.status(long).Lookup.Counts.Running == 1 })
-			if _, err := s.jjm(owners[0], "kill", long); err != nil {
+			s.Until("the long one runs", func() bool { return s.Status(long).Lookup.Counts.Running == 1 })
+			if _, err := s.JJM(owners[0], "kill", long); err != nil {
 				t.Error(err)
 			}
-			s.final(long, "aborted")
+			s.Final(long, "aborted")
 		})
 	}
 }
 
 // job is a job file with an input that nobody but its owner can read.
-func job(s *site, p person) string {
-	s.t.Helper()
-	home := s.home(p)
-	s.must(os.WriteFile(home+"/mine", []byte("this is "+p.name+"'s\n"), 0o600))
-	s.must(os.Chown(home+"/mine", p.uid, p.gid))
-	return script("id -un; cat mine; echo out >out.dat", `outputs = ["out.dat"]`, "[[inputs]]", `path = "mine"`)
+func job(s house, p site.Person) string {
+	s.T.Helper()
+	home := s.Home(p)
+	s.Must(os.WriteFile(home+"/mine", []byte("this is "+p.Name+"'s\n"), 0o600))
+	s.Must(os.Chown(home+"/mine", p.UID, p.GID))
+	return site.Script("id -un; cat mine; echo out >out.dat", `outputs = ["out.dat"]`, "[[inputs]]", `path = "mine"`)
 }

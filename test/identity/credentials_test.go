@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jjm/test/site"
 )
 
 // A proxy and a token: private, found by jobs that ask and by no others, renewed
@@ -16,67 +18,67 @@ func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 	for name, runAs := range map[string]string{"owner": asOwner, "service": ""} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			alice, bob := account(t), account(t)
-			s := newSite(t, runAs, local)
+			alice, bob := site.Account(t), site.Account(t)
+			s := newHouse(t, runAs, site.Local)
 			who := alice
 			if runAs == "" {
-				who = root // root's service takes no others' jobs
+				who = site.Root() // root's service takes no others' jobs
 			}
-			home := s.home(who)
+			home := s.Home(who)
 			secret := func(name, text string) string {
 				path := filepath.Join(home, name)
-				s.must(os.WriteFile(path, []byte(text), 0o600))
-				s.must(os.Chown(path, who.uid, who.gid))
+				s.Must(os.WriteFile(path, []byte(text), 0o600))
+				s.Must(os.Chown(path, who.UID, who.GID))
 				return path
 			}
 			p1, p2, tok := secret("p1", "geheim-proxy-1\n"), secret("p2", "geheim-proxy-2\n"), secret("tok", "geheim-token\n")
 			wait := `while ! grep -q proxy-2 $X509_USER_PROXY; do sleep 0.1; done; stat -c "%a %U" $X509_USER_PROXY; cut -c 1-6 $BEARER_TOKEN_FILE; env | grep -c geheim; true`
-			file := secret("asking.toml", script(wait, `credentials = ["proxy", "token"]`))
-			if _, err := s.jjm(who, "submit", "--key", "k", file); err == nil || !strings.Contains(err.Error(), "asks for a proxy") {
+			file := secret("asking.toml", site.Script(wait, `credentials = ["proxy", "token"]`))
+			if _, err := s.JJM(who, "submit", "--key", "k", file); err == nil || !strings.Contains(err.Error(), "asks for a proxy") {
 				t.Errorf("without credentials: %v", err)
 			}
-			out, err := s.jjm(who, "submit", "--key", "k", "--proxy", p1, "--token", tok, file)
-			s.must(err)
+			out, err := s.JJM(who, "submit", "--key", "k", "--proxy", p1, "--token", tok, file)
+			s.Must(err)
 			id := strings.TrimSpace(out)
-			other := s.submit(who, script("env | grep -c -e X509_USER_PROXY -e BEARER; true"))
-			s.final(other, "done")
-			if got := s.stdout(who, other); got != "0\n" {
+			other := s.Submit(who, site.Script("env | grep -c -e X509_USER_PROXY -e BEARER; true"))
+			s.Final(other, "done")
+			if got := s.Stdout(who, other); got != "0\n" {
 				t.Errorf("a job that did not ask found %q", got)
 			}
-			s.until("it runs", func() bool { return s.status(id).Lookup.Counts.Running == 1 })
+			s.Until("it runs", func() bool { return s.Status(id).Lookup.Counts.Running == 1 })
 			files := s.secrets(who)
 			if len(files) != 2 {
 				t.Errorf("stored as %v", files)
 			}
 			for _, path := range files {
-				s.reads(map[string]string{"credential": path}, map[person]bool{who: true, bob: false})
+				s.reads(map[string]string{"credential": path}, map[site.Person]bool{who: true, bob: false})
 			}
-			if _, err := s.jjm(bob, "renew", id, "--proxy", "/etc/passwd"); err == nil {
+			if _, err := s.JJM(bob, "renew", id, "--proxy", "/etc/passwd"); err == nil {
 				t.Error("bob renewed it")
 			}
-			if out, err := s.jjm(who, "renew", id, "--proxy", p1); err != nil || out != id+" no-change\n" {
+			if out, err := s.JJM(who, "renew", id, "--proxy", p1); err != nil || out != id+" no-change\n" {
 				t.Errorf("the same again: %q, %v", out, err)
 			}
 			if name == "owner" {
-				out, err = s.jjm(who, "renew", id, "--proxy", p2)
+				out, err = s.JJM(who, "renew", id, "--proxy", p2)
 			} else { // as gatekeepers do that know nothing else
-				out, err = s.jjm(who, "submit", "--key", "k", "--proxy", p2, "--token", tok, file)
+				out, err = s.JJM(who, "submit", "--key", "k", "--proxy", p2, "--token", tok, file)
 			}
 			if err != nil || !strings.HasPrefix(out, id) {
 				t.Errorf("renewal: %q, %v", out, err)
 			}
-			s.final(id, "done")
-			if got := s.stdout(who, id); got != fmt.Sprintf("600 %s\ngeheim\n0\n", who.name) {
+			s.Final(id, "done")
+			if got := s.Stdout(who, id); got != fmt.Sprintf("600 %s\ngeheim\n0\n", who.Name) {
 				t.Errorf("the job printed %q", got)
 			}
-			s.until("they are removed", func() bool { return len(s.secrets(who)) == 0 })
+			s.Until("they are removed", func() bool { return len(s.secrets(who)) == 0 })
 			for _, what := range []string{"record", "history", "log", "status"} {
-				if out, err := s.jjm(who, what, id); err != nil || strings.Contains(out, "geheim-") {
+				if out, err := s.JJM(who, what, id); err != nil || strings.Contains(out, "geheim-") {
 					t.Errorf("%s: %q, %v", what, out, err)
 				}
 			}
-			s.stop()
-			s.daemon = nil
+			s.Stop()
+			s.Daemon = nil
 			if left := s.secrets(who); len(left) > 0 {
 				t.Errorf("what the daemon wrote holds them: %v", left)
 			}
@@ -85,16 +87,16 @@ func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 }
 
 // secrets lists the files that hold a secret, but those in the owner's folder.
-func (s *site) secrets(p person) []string {
-	s.t.Helper()
+func (s house) secrets(p site.Person) []string {
+	s.T.Helper()
 	var found []string
-	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case os.IsNotExist(err):
 			return nil
 		case err != nil:
 			return err
-		case path == filepath.Join(s.dir, "home-"+p.name):
+		case path == filepath.Join(s.Dir, "home-"+p.Name):
 			return fs.SkipDir
 		case !d.Type().IsRegular():
 			return nil
@@ -105,6 +107,6 @@ func (s *site) secrets(p person) []string {
 		}
 		return nil
 	})
-	s.must(err)
+	s.Must(err)
 	return found
 }

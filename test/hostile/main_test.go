@@ -1,0 +1,85 @@
+// Package hostile_test plays accounts that try to harm the others of a site:
+// each attack is done by hand against a real daemon, by accounts that the test
+// makes, and while it is proven to be in force another account works as ever.
+//
+// JJM_HOSTILE=whole plays the whole campaign (make test-hostile): attacks in full
+// size, twenty jobs of the other account instead of five. The table that the last
+// line prints says of each attack how long a job of the other account took before
+// and during it, and what memory the daemon used at most.
+package hostile_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jjm/test/programs"
+)
+
+var bin programs.Programs
+
+func TestMain(m *testing.M) {
+	code := bin.Main(m)
+	table.print()
+	os.Exit(code)
+}
+
+// whole reports whether the whole campaign was asked for.
+func whole() bool { return os.Getenv("JJM_HOSTILE") == "whole" }
+
+// full is a size of the whole campaign, or a smaller one.
+func full(size, short int) int {
+	if whole() {
+		return size
+	}
+	return short
+}
+
+// attacks runs few sites at once: the machine may be small.
+var attacks = make(chan struct{}, 3)
+
+// row is what became of one attack.
+type row struct {
+	attack, mode  string
+	alone, during time.Duration // of a job of the other account, medians
+	memory        int64         // of the daemon at most, in bytes
+	result        string
+}
+
+type rows struct {
+	mu  sync.Mutex
+	all []row
+}
+
+var table rows
+
+func (r *rows) add(one row) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, one)
+}
+
+// print writes the table where make test collects them, else to standard output.
+func (r *rows) print() {
+	if len(r.all) == 0 {
+		return
+	}
+	slices.SortFunc(r.all, func(a, b row) int { return strings.Compare(a.attack+a.mode, b.attack+b.mode) })
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-64s %-8s %9s %9s %7s  %s\n", "attack", "run_as", "alone", "during", "memory", "result")
+	for _, one := range r.all {
+		fmt.Fprintf(&b, "%-64s %-8s %9s %9s %4d MB  %s\n", one.attack, one.mode, one.alone.Round(time.Millisecond),
+			one.during.Round(time.Millisecond), one.memory>>20, one.result)
+	}
+	if dir := os.Getenv("JJM_TABLES"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, "hostile"), []byte(b.String()), 0o644); err == nil {
+			return
+		}
+	}
+	fmt.Print(b.String())
+}

@@ -1,0 +1,179 @@
+package hostile_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm/test/site"
+)
+
+// hang is how long one job of the other account may take before it counts as
+// held up for ever.
+const hang = 60 * time.Second
+
+// maxMemory is what the daemon may use at most, in bytes.
+const maxMemory = 600 << 20
+
+// siege is a site with a hostile account and one that only wants its jobs done.
+type siege struct {
+	*site.Site
+	t       *testing.T
+	mode    string
+	mallory site.Person
+	bob     site.Person
+}
+
+// besiege starts a site and makes the two accounts.
+func besiege(t *testing.T, with site.Settings) *siege {
+	t.Helper()
+	t.Parallel()
+	attacks <- struct{}{}
+	t.Cleanup(func() { <-attacks })
+	s := &siege{t: t, mode: with.RunAs, mallory: site.Account(t), bob: site.Account(t)}
+	if s.mode == "" {
+		s.mode = "service"
+	}
+	if with.Clusters == "" {
+		with.Clusters = site.Local
+	}
+	s.Site = site.New(t, &bin, with)
+	return s
+}
+
+// attack is something that the hostile account does.
+type attack struct {
+	// name says what, in a few words.
+	name string
+	// begin makes it be in force.
+	begin func()
+	// inForce reports an error when it is not in force any more: a test of an
+	// attack that does not take place proves nothing.
+	inForce func() error
+	// end takes it back, so that the daemon can stop and its files be removed.
+	end func()
+}
+
+// withstands proves that an attack changes nothing for the other account and for
+// the administrators: its jobs are done one after another while the attack is in
+// force, who attacks can be banned and their grid jobs killed, and the daemon
+// stops by TERM and starts again.
+func (s *siege) withstands(a attack) {
+	s.t.Helper()
+	jobs := full(20, 5)
+	r := row{attack: a.name, mode: s.mode, result: "held up"}
+	defer func() { table.add(r) }()
+	r.alone = s.echoes(jobs, nil)
+	a.begin()
+	if a.end != nil {
+		defer a.end()
+	}
+	s.inForce(a)
+	r.during = s.echoes(jobs, func() { s.inForce(a) })
+	s.inForce(a)
+	s.administered(a)
+	if r.memory = s.memory(); r.memory > maxMemory {
+		r.result = "memory"
+		s.t.Errorf("the daemon used %d MB: want at most %d", r.memory>>20, maxMemory>>20)
+		return
+	}
+	s.restarted()
+	if !s.t.Failed() {
+		r.result = "holds"
+	}
+}
+
+func (s *siege) inForce(a attack) {
+	s.t.Helper()
+	if a.inForce == nil {
+		return
+	}
+	if err := a.inForce(); err != nil {
+		s.t.Fatalf("%s: not in force: %v", a.name, err)
+	}
+}
+
+// echoes runs jobs of the other account one after another and gives the median
+// time of one. between is called after each.
+func (s *siege) echoes(jobs int, between func()) time.Duration {
+	s.t.Helper()
+	took := make([]time.Duration, 0, jobs)
+	for range jobs {
+		began := time.Now()
+		s.echo(began)
+		took = append(took, time.Since(began))
+		if between != nil {
+			between()
+		}
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+// echo runs one job of the other account to its end.
+func (s *siege) echo(began time.Time) {
+	s.t.Helper()
+	id := s.Submit(s.bob, site.Script("echo here"))
+	for {
+		out, err := s.JJM(s.bob, "lookup", id)
+		if err == nil && strings.Contains(out, "done") {
+			return
+		}
+		if time.Since(began) > hang {
+			s.t.Fatalf("grid job %s of the other account hangs: %v %s", id, err, out)
+		}
+		time.Sleep(30 * time.Millisecond)
+	}
+}
+
+// administered bans the hostile account, and lets it in again; a kill of the other
+// account's is carried out.
+func (s *siege) administered(a attack) {
+	s.t.Helper()
+	if out, err := s.JJM(site.Root(), "ban", s.mallory.Name, "--reason", "a siege"); err != nil {
+		s.t.Errorf("%s: ban: %q, %v", a.name, out, err)
+	}
+	id := s.Submit(s.bob, site.Script("sleep 600"))
+	if out, err := s.JJM(s.bob, "kill", id); err != nil {
+		s.t.Errorf("%s: kill: %q, %v", a.name, out, err)
+	}
+	s.Final(id, "aborted")
+	if out, err := s.JJM(site.Root(), "unban", s.mallory.Name); err != nil {
+		s.t.Errorf("%s: unban: %q, %v", a.name, out, err)
+	}
+}
+
+// restarted ends the daemon by TERM and starts it again, and the other account's
+// jobs go on.
+func (s *siege) restarted() {
+	s.t.Helper()
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.Stop() }()
+	select {
+	case <-ended:
+	case <-time.After(hang):
+		s.t.Fatal("TERM does not end the daemon")
+	}
+	s.Start()
+	s.echo(time.Now())
+}
+
+// memory is what the daemon used at most, in bytes (VmHWM of proc(5)).
+func (s *siege) memory() int64 {
+	s.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Daemon.Process.Pid))
+	s.Must(err)
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			s.Must(err)
+			return kib << 10
+		}
+	}
+	s.t.Fatal("the daemon's memory cannot be read")
+	return 0
+}
