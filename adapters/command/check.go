@@ -10,7 +10,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
-	"jjm/internal/strict"
+	"jjm/internal/nearest"
 )
 
 // checker makes a Description of a file and gathers what is wrong with it.
@@ -27,7 +27,7 @@ func (c *checker) bad(field, format string, args ...any) {
 // pick says which of some words was probably meant.
 func pick(word string, known []string) string {
 	slices.Sort(known)
-	if near := strict.Nearest(word, known); near != "" {
+	if near := nearest.Of(word, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "known are " + strings.Join(known, ", ")

@@ -4,27 +4,44 @@ package nearest
 
 import "strings"
 
-// maxWord is the longest word worth comparing: the cost is quadratic.
+// maxWord is the longest word worth comparing, in bytes: the cost is quadratic.
 const maxWord = 64
 
-// Of gives the known word nearest to word, letters' case aside, or "" if none
-// is near: more than a third of its letters would have to change (at least
-// one, at most three). Of two equally near the first wins.
+// shortest is from how many letters on the beginning of a known word stands for it.
+const shortest = 3
+
+// Of returns the known word nearest to word, or "" if none is near: more than a
+// third of its letters would have to change (at least one, at most three). Letters'
+// case does not count, nor whether words are joined by "_", "-" or a blank; where only
+// the end is missing, one letter counts as changed. Of two equally near the one that
+// comes first in the alphabet is returned, so that the answer depends on no order.
 func Of(word string, known []string) string {
 	if word == "" || len(word) > maxWord {
 		return ""
 	}
+	word = plain(word)
 	best, least := "", min(max(len(word)/3, 1), 3)+1
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least {
+		full := plain(k)
+		d := distance(word, full)
+		if len(word) >= shortest && len(full) <= maxWord && strings.HasPrefix(full, word) {
+			d = min(d, 1)
+		}
+		if d < least || d == least && best != "" && k < best {
 			best, least = k, d
 		}
 	}
 	return best
 }
 
+// plain drops what does not count in a comparison.
+func plain(word string) string {
+	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(word))
+}
+
 // distance is the number of bytes to insert, delete, replace or swap with their
-// neighbour to make b of a (optimal string alignment).
+// neighbour to make b of a (optimal string alignment; Damerau 1964,
+// doi:10.1145/363958.363994).
 func distance(a, b string) int {
 	if len(b) > maxWord {
 		return maxWord

@@ -11,7 +11,7 @@ func TestOf_NamesWhatWasMeantOrNothing(t *testing.T) {
 	known := []string{"submit", "lookup", "kill", "status", "list"}
 	for _, c := range []struct{ word, want string }{
 		{"submti", "submit"}, {"SUBMIT", "submit"}, {"lokup", "lookup"}, {"kil", "kill"},
-		{"stat", ""}, {"statu", "status"}, {"", ""}, {"frobnicate", ""}, {"x", ""},
+		{"stat", "status"}, {"st", ""}, {"statu", "status"}, {"", ""}, {"frobnicate", ""}, {"x", ""},
 		{strings.Repeat("a", 1<<20), ""},
 	} {
 		if got := Of(c.word, known); got != c.want {
@@ -20,6 +20,19 @@ func TestOf_NamesWhatWasMeantOrNothing(t *testing.T) {
 	}
 	if got := Of("kill", []string{strings.Repeat("k", 1<<20)}); got != "" {
 		t.Errorf("an absurd known word was named: %.20q", got)
+	}
+}
+
+func TestOf_KeysOfFiles(t *testing.T) {
+	known := []string{"events", "events_per_job", "command", "walltime", "memory_mb"}
+	for word, want := range map[string]string{
+		"evnts": "events", "Events": "events", "event": "events", "comand": "command", "commnad": "command",
+		"wall-time": "walltime", "memory": "memory_mb", "events-per-job": "events_per_job", "x": "", "": "", "frobnicate": "",
+		strings.Repeat("e", 200): "",
+	} {
+		if got := Of(word, known); got != want {
+			t.Errorf("nearest to %.20q is %q, want %q", word, got, want)
+		}
 	}
 }
 

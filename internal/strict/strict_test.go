@@ -230,30 +230,10 @@ func TestDecode_ProblemsAreCountedBeyondTheFirstHundred(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	known := []string{"events", "events_per_job", "command", "walltime", "memory_mb"}
-	for word, want := range map[string]string{
-		"evnts": "events", "Events": "events", "event": "events", "comand": "command", "commnad": "command",
-		"wall-time": "walltime", "memory": "memory_mb", "events-per-job": "events_per_job", "x": "", "": "", "frobnicate": "",
-		strings.Repeat("e", 200): "",
-	} {
-		if got := Nearest(word, known); got != want {
-			t.Errorf("nearest to %.20q is %q, want %q", word, got, want)
-		}
-	}
+func TestUnknown_WhereNothingCanBeSet(t *testing.T) {
 	if got := unknown("x", nil); got != `unknown key "x": nothing can be set here` {
 		t.Errorf("without known keys: %s", got)
 	}
-}
-
-func TestDistance_IsSymmetricAndBounded(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := rapid.StringMatching(`[a-d]{0,8}`).Draw(t, "a"), rapid.StringMatching(`[a-d]{0,8}`).Draw(t, "b")
-		d := distance(a, b)
-		if d != distance(b, a) || d > max(len(a), len(b)) || d < max(len(a), len(b))-min(len(a), len(b)) || (d == 0) != (a == b) {
-			t.Errorf("distance of %q and %q is %d", a, b, d)
-		}
-	})
 }
 
 // TestScanner_FindsTheKeysThatTheParserFinds holds the scanner, which knows
