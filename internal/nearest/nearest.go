@@ -36,7 +36,12 @@ func Of(word string, known []string) string {
 
 // plain drops what does not count in a comparison.
 func plain(word string) string {
-	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(word))
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == ' ' {
+			return '_'
+		}
+		return r
+	}, strings.ToLower(word))
 }
 
 // distance is the number of bytes to insert, delete, replace or swap with their
@@ -46,8 +51,9 @@ func distance(a, b string) int {
 	if len(b) > maxWord {
 		return maxWord
 	}
-	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
+	var rows [3][maxWord + 1]int
+	before, prev, cur := &rows[0], &rows[1], &rows[2]
+	for j := range len(b) + 1 {
 		prev[j] = j
 	}
 	for i := 1; i <= len(a); i++ {

@@ -27,12 +27,12 @@ import (
 // The limits of a text. They are far above what people write and far below
 // what would hurt a daemon.
 const (
-	MaxBytes    = 4 << 20 // of a text
-	MaxDepth    = 16      // of tables and lists inside each other
-	MaxKeys     = 50_000  // keys and table headers of a text
-	MaxKeyBytes = 128     // of one key
-	MaxPath     = 512     // bytes of a dotted key
-	MaxProblems = 100     // reported; the rest is counted
+	MaxBytes    = jjm.MaxJobFile // of a text
+	MaxDepth    = 16             // of tables and lists inside each other
+	MaxKeys     = 50_000         // keys and table headers of a text
+	MaxKeyBytes = 128            // of one key
+	MaxPath     = 512            // bytes of a dotted key
+	MaxProblems = 100            // reported; the rest is counted
 )
 
 // Places tells where the keys of a text stand: it maps a dotted key, such as
