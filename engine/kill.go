@@ -21,7 +21,7 @@ func (e *Engine) Kill(ctx context.Context, caller wire.Caller, refs []jjm.Ref) [
 	out := make([]wire.Killed, len(refs))
 	for i, ref := range refs {
 		noChange, err := e.killOne(ctx, caller, ref)
-		out[i] = wire.Killed{Ref: ref.String(), NoChange: noChange, Error: wireError(err)}
+		out[i] = wire.Killed{Ref: ref.String(), NoChange: noChange, Error: wire.ErrorOf(err)}
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -45,7 +44,7 @@ func (e *Engine) Lookup(ctx context.Context, caller wire.Caller, ids []jjm.GridI
 	for i, id := range ids {
 		l, err := e.lookup(ctx, caller, id)
 		if err != nil {
-			l = wire.Lookup{ID: id, Error: wireError(err)}
+			l = wire.Lookup{ID: id, Error: wire.ErrorOf(err)}
 		}
 		out[i] = l
 	}
@@ -106,7 +105,7 @@ func (e *Engine) Status(ctx context.Context, caller wire.Caller, refs []jjm.Ref)
 			return nil, err
 		}
 		if err != nil {
-			s = wire.Status{Lookup: wire.Lookup{ID: ref.Grid, Error: wireError(err)}}
+			s = wire.Status{Lookup: wire.Lookup{ID: ref.Grid, Error: wire.ErrorOf(err)}}
 		}
 		out = append(out, s)
 	}
@@ -426,14 +425,4 @@ func (e *Engine) Clusters(context.Context) []wire.Cluster {
 		out = append(out, w)
 	}
 	return out
-}
-
-// wireError puts an error into the form that crosses the socket.
-func wireError(err error) *wire.Error {
-	if err == nil {
-		return nil
-	}
-	w := &wire.Error{Kind: jjm.KindOf(err), Text: err.Error()}
-	errors.As(err, &w.Problems)
-	return w
 }

@@ -20,7 +20,7 @@ func (e *Engine) Release(ctx context.Context, caller wire.Caller, refs []jjm.Ref
 	out := make([]wire.Released, len(refs))
 	for i, ref := range refs {
 		n, err := e.releaseOne(ctx, caller, ref)
-		out[i] = wire.Released{Ref: ref.String(), Jobs: n, NoChange: err == nil && n == 0, Error: wireError(err)}
+		out[i] = wire.Released{Ref: ref.String(), Jobs: n, NoChange: err == nil && n == 0, Error: wire.ErrorOf(err)}
 	}
 	return out
 }
