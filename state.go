@@ -165,3 +165,12 @@ func index(words []string, what, s string) (int, error) {
 	}
 	return 0, Errorf(Invalid, "%s %.40q: want one of %v", what, s, words)
 }
+
+// StateWord writes a state with its phase, as journals and people have it:
+// "submitted/queued", "running".
+func StateWord(s State, p Phase) string {
+	if p == "" {
+		return s.String()
+	}
+	return s.String() + "/" + string(p)
+}

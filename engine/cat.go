@@ -53,11 +53,11 @@ func (e *Engine) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, file 
 	f, err := ar.OpenJobFile(id, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && live():
-		return nil, live, jjm.Errorf(jjm.Gone, "%s is %s and has no %s yet: follow it with -f", l.ID, stateWord(l.State, l.Phase), file)
+		return nil, live, jjm.Errorf(jjm.Gone, "%s is %s and has no %s yet: follow it with -f", l.ID, jjm.StateWord(l.State, l.Phase), file)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, jjm.Errorf(jjm.Gone, "%s is %s and left no %s", l.ID, stateWord(l.State, l.Phase), file)
+		return nil, nil, jjm.Errorf(jjm.Gone, "%s is %s and left no %s", l.ID, jjm.StateWord(l.State, l.Phase), file)
 	case err != nil:
-		return nil, nil, fmt.Errorf("%s of %s (%s): %w", file, l.ID, stateWord(l.State, l.Phase), err)
+		return nil, nil, fmt.Errorf("%s of %s (%s): %w", file, l.ID, jjm.StateWord(l.State, l.Phase), err)
 	}
 	return f, live, nil
 }

@@ -141,11 +141,11 @@ func (c *change) end(l *jjm.LocalJob, ev jjm.Evidence, v jjm.Verdict) {
 
 // move sets a local job's state and journals it.
 func (c *change) move(l *jjm.LocalJob, to jjm.State, phase jjm.Phase, cause string) {
-	from := stateWord(l.State, l.Phase)
+	from := jjm.StateWord(l.State, l.Phase)
 	l.State, l.Phase = to, phase
 	c.journal = append(c.journal, jjm.JournalEntry{
 		Time: c.now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
-		From: from, To: stateWord(to, phase), Cause: cause, Source: c.name,
+		From: from, To: jjm.StateWord(to, phase), Cause: cause, Source: c.name,
 	})
 }
 
@@ -164,13 +164,6 @@ func (c *change) note(id jjm.GridID, from, to, cause, actor string) {
 		Time: c.now, Grid: id, First: -1, Last: -1,
 		From: from, To: to, Cause: cause, Source: c.name, Actor: actor,
 	})
-}
-
-func stateWord(s jjm.State, p jjm.Phase) string {
-	if p == "" {
-		return s.String()
-	}
-	return s.String() + "/" + string(p)
 }
 
 // flush writes everything inside the transaction.

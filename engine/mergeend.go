@@ -88,7 +88,7 @@ func (c *change) settleMaker(l, j *jjm.LocalJob) error {
 		c.move(j, jjm.Killed, jjm.ByPerson, "its merge was killed")
 		return nil
 	}
-	j.Message = fmt.Sprintf("local job %s, which merges what it made, is %s: %s", l.ID, stateWord(l.State, l.Phase), l.Message)
+	j.Message = fmt.Sprintf("local job %s, which merges what it made, is %s: %s", l.ID, jjm.StateWord(l.State, l.Phase), l.Message)
 	c.move(j, jjm.Failed, jjm.ByLimit, j.Message)
 	alone := below[jjm.FilePicked]+below[jjm.FileFinished] == 0
 	if alone && l.State == jjm.Failed && c.e.grids[j.ID.Grid].reads != nil {

@@ -127,7 +127,7 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 		return nil, err
 	}
 	if l := &locals[0]; l.State != jjm.Completed {
-		return nil, jjm.Errorf(jjm.Conflict, "local job %s is %s: only what a completed one made can be lost", id, stateWord(l.State, l.Phase))
+		return nil, jjm.Errorf(jjm.Conflict, "local job %s is %s: only what a completed one made can be lost", id, jjm.StateWord(l.State, l.Phase))
 	}
 	attempts, err := r.e.store.Attempts(r.ctx, id)
 	if err != nil {

@@ -198,16 +198,7 @@ func (d LocalDecision) Apply(l *jjm.LocalJob) {
 func (d LocalDecision) Entry(before *jjm.LocalJob, now jjm.Time) jjm.JournalEntry {
 	return jjm.JournalEntry{
 		Time: now, Grid: before.ID.Grid, First: before.ID.N, Last: before.ID.N,
-		From: StateWord(before.State, before.Phase), To: StateWord(d.State, d.Phase),
+		From: jjm.StateWord(before.State, before.Phase), To: jjm.StateWord(d.State, d.Phase),
 		Cause: d.Verdict.Text, Source: "analyse",
 	}
-}
-
-// StateWord writes a state with its phase, as journals and people have it:
-// "submitted/queued", "running".
-func StateWord(s jjm.State, p jjm.Phase) string {
-	if p == "" {
-		return s.String()
-	}
-	return s.String() + "/" + string(p)
 }

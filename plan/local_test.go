@@ -81,7 +81,7 @@ func TestLocal_VerdictsBecomeStates(t *testing.T) {
 			if d.NotBefore != 0 {
 				wait = d.NotBefore.Sub(in.Now)
 			}
-			if got := plan.StateWord(d.State, d.Phase); got != c.state || d.Attempt != c.attempt || wait != c.wait {
+			if got := jjm.StateWord(d.State, d.Phase); got != c.state || d.Attempt != c.attempt || wait != c.wait {
 				t.Errorf("%s, attempt %d, wait %s; want %s, %d, %s\n%s", got, d.Attempt, wait, c.state, c.attempt, c.wait, d.Verdict.Text)
 			}
 			if d.Over == (c.state == "running") {
