@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/jobfile"
 	"jjm/wire"
 	"jjm/wire/spool"
@@ -167,20 +168,7 @@ func fromHead(dir string, id jjm.GridID) (wire.Lookup, error) {
 	if err != nil {
 		return wire.Lookup{}, err
 	}
-	n := h.Counts
-	memo := ""
-	if h.Grid.Origin != nil && h.Grid.Status.Final() {
-		memo = h.Grid.Origin.Memo
-	}
-	return wire.Lookup{
-		ID: h.Grid.ID, Status: h.Grid.Status.String(), GRAM: h.GRAM, Code: h.GRAMCode, Message: h.Message,
-		Master: h.Master, Exit: h.Exit, Tar: h.Tar, Usage: h.Grid.Usage, Memo: memo, Stale: true, AsOf: h.Written,
-		Counts: wire.Counts{
-			Expected: h.Grid.Step.Expected, Total: h.Jobs, New: n[jjm.New], Submitting: n[jjm.Submitting],
-			Submitted: n[jjm.Submitted], Running: n[jjm.Running], Completing: n[jjm.Completing],
-			Completed: n[jjm.Completed], Failed: n[jjm.Failed], Killed: n[jjm.Killed], Held: n[jjm.Held],
-		},
-	}, nil
+	return client.FromRecord(h), nil
 }
 
 // failedLookup is an answer that tells nothing of the grid job.

@@ -102,7 +102,7 @@ func (l *lookup) fromRecords(c *cli, down error) ([]wire.Lookup, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w; and its record does not tell: %w", down, &exit{exitUnreachable, err})
 		}
-		answers[i] = lookupOf(h)
+		answers[i] = client.FromRecord(h)
 		answers[i].Handle = handle
 	}
 	c.say("jjm lookup: %v", down)
@@ -118,20 +118,6 @@ func gridOf(dir, id string) (jjm.GridID, jjm.Handle, error) {
 	}
 	grid, err := head.ByHandle(dir, h)
 	return grid, h, err
-}
-
-// lookupOf makes a stale answer of a record.
-func lookupOf(h head.Head) wire.Lookup {
-	n := h.Counts
-	return wire.Lookup{
-		ID: h.Grid.ID, Status: h.Grid.Status.String(), GRAM: h.GRAM, Code: h.GRAMCode, Message: h.Message,
-		Master: h.Master, Exit: h.Exit, Tar: h.Tar, Stale: true, AsOf: h.Written,
-		Counts: wire.Counts{
-			Expected: h.Grid.Step.Expected, Total: h.Jobs, New: n[jjm.New], Submitting: n[jjm.Submitting],
-			Submitted: n[jjm.Submitted], Running: n[jjm.Running], Completing: n[jjm.Completing],
-			Completed: n[jjm.Completed], Failed: n[jjm.Failed], Killed: n[jjm.Killed], Held: n[jjm.Held],
-		},
-	}
 }
 
 // lookupLine writes one answer as doc.go promises.
