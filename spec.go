@@ -1,5 +1,9 @@
 package jjm
 
+// MaxJobFile is the longest job file, in bytes: far above what people write, and
+// within what one request on the daemon's socket may hold.
+const MaxJobFile = 4 << 20
+
 // Spec is a grid job as its job file describes it, after defaults. It is
 // stored as JSON and never changes once accepted.
 type Spec struct {

@@ -44,9 +44,6 @@ Example:
   $ jjm split --preview job.toml --limit 5`
 }
 
-// maxJobFile is the longest job file, in bytes (package jobfile).
-const maxJobFile = 4 << 20
-
 // Run prints the parts.
 func (s *splitJob) Run(stdout io.Writer) error {
 	if !s.Preview || s.Limit < 0 {
@@ -119,7 +116,7 @@ func (s *splitJob) read() (jobfile.Doc, error) {
 		return jobfile.Doc{}, &exit{exitUsage, fmt.Errorf("job file: %w", err)}
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, maxJobFile+1))
+	text, err := io.ReadAll(io.LimitReader(f, jjm.MaxJobFile+1))
 	if err != nil {
 		return jobfile.Doc{}, fmt.Errorf("job file: %w", err)
 	}

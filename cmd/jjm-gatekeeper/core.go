@@ -105,9 +105,6 @@ func (p *process) coreSubmit(args []string) error {
 	return nil
 }
 
-// maxJobFile is the longest job file, in bytes (package jobfile).
-const maxJobFile = 4 << 20
-
 // readJob reads the job file.
 func (p *process) readJob(path string) (gatekeeper.Job, error) {
 	var f = p.in
@@ -121,9 +118,9 @@ func (p *process) readJob(path string) (gatekeeper.Job, error) {
 		defer file.Close()
 		f, job.Name, base = file, filepath.Base(path), filepath.Dir(path)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxJobFile+1))
-	if err == nil && len(text) > maxJobFile {
-		err = fmt.Errorf("longer than %d bytes", maxJobFile)
+	text, err := io.ReadAll(io.LimitReader(f, jjm.MaxJobFile+1))
+	if err == nil && len(text) > jjm.MaxJobFile {
+		err = fmt.Errorf("longer than %d bytes", jjm.MaxJobFile)
 	}
 	if err != nil {
 		return job, jjm.Errorf(jjm.Invalid, "job file: %w", err)

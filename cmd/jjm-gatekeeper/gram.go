@@ -90,7 +90,7 @@ type gramTask struct {
 
 // gramJob reads the description.
 func (p *process) gramJob() (gramTask, error) {
-	text, err := io.ReadAll(io.LimitReader(p.in, maxJobFile+1))
+	text, err := io.ReadAll(io.LimitReader(p.in, jjm.MaxJobFile+1))
 	if err != nil {
 		return gramTask{}, jjm.Errorf(jjm.Busy, "read the description: %w", err)
 	}
@@ -146,9 +146,9 @@ func readFile(name string) ([]byte, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a file", name)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxJobFile+1))
-	if err == nil && len(text) > maxJobFile {
-		err = fmt.Errorf("%s is longer than %d bytes", name, maxJobFile)
+	text, err := io.ReadAll(io.LimitReader(f, jjm.MaxJobFile+1))
+	if err == nil && len(text) > jjm.MaxJobFile {
+		err = fmt.Errorf("%s is longer than %d bytes", name, jjm.MaxJobFile)
 	}
 	return text, err
 }

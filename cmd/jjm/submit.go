@@ -15,9 +15,6 @@ import (
 	"jjm/wire"
 )
 
-// maxJobFile is the longest job file, in bytes (package jobfile).
-const maxJobFile = 4 << 20
-
 // submit hands over a grid job and prints its id.
 type submit struct {
 	place
@@ -121,7 +118,7 @@ func (s *submit) read(c *cli) (text, name, base string, err error) {
 	if base, err = filepath.Abs(path); err != nil {
 		return "", "", "", fmt.Errorf("job file %s: %w", name, err)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxJobFile+1))
+	b, err := io.ReadAll(io.LimitReader(f, jjm.MaxJobFile+1))
 	if err != nil {
 		return "", "", "", usage("job file: %w", err)
 	}
@@ -134,8 +131,8 @@ func (s *submit) read(c *cli) (text, name, base string, err error) {
 // checkText finds what cannot travel: too much, nothing, or not UTF-8.
 func checkText(b []byte) error {
 	switch {
-	case len(b) > maxJobFile:
-		return fmt.Errorf("longer than %d bytes", maxJobFile)
+	case len(b) > jjm.MaxJobFile:
+		return fmt.Errorf("longer than %d bytes", jjm.MaxJobFile)
 	case strings.TrimSpace(string(b)) == "":
 		return errors.New("it is empty")
 	}
