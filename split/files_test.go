@@ -94,6 +94,7 @@ func TestCut_RefusesParametersThatMakeNoSense(t *testing.T) {
 		want   string
 	}{
 		{EventBased, files, func(p *Params) { p.EventsPerJob = 0 }, "events_per_job is 0"},
+		{JEDI, files, func(p *Params) { p.Records.OrderBy = "eventAlignment" }, `order_by "eventAlignment": want "eventsAlignment"`},
 		{EventBased, files, func(p *Params) { p.EventsPerLumi = 0 }, "events_per_lumi is 0"},
 		{EventBased, Work{Files: []jjm.File{file("f", -1)}}, func(*Params) {}, `file "f" has -1 events`},
 		{LumiBased, files, func(p *Params) { p.LumisPerJob = -1 }, "lumis_per_job is -1"},

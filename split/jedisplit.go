@@ -106,9 +106,7 @@ func (k *jediCut) records(b *Begun) error {
 	}
 	if b != nil {
 		rules.Into, rules.Block, rules.Offset = b.Walk.Event, b.Walk.Lumi, 0
-		if len(list) > 0 && list[0].LFN == b.File {
-			rules.At = b.Done
-		}
+		rules.Head, rules.At = b.File, b.Done
 	}
 	records, err := jedi.Records(list, rules)
 	k.chunk.Master = &jedi.Dataset{Records: records}

@@ -132,6 +132,7 @@ func jediParams(t *rapid.T) Params {
 		p.Task.Rule = fmt.Sprintf("NF=%d", rapid.IntRange(1, 5).Draw(t, "NF"))
 	case 1:
 		p.Records.RealEvents, p.Records.EventsPerJob = true, rapid.Int64Range(1, 300).Draw(t, "NE")
+		p.Records.OrderBy = rapid.SampledFrom([]string{"", jedi.EventsAlignment}).Draw(t, "order")
 	case 2:
 		p.Records.RealEvents, p.Records.TargetEvents = true, rapid.Int64Range(1, 300).Draw(t, "target")
 	default:

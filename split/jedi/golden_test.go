@@ -332,6 +332,7 @@ func TestGolden_EventRecords(t *testing.T) {
 			MaxFileRecords, NMaxFiles                                          int
 			NMaxEvents                                                         int64
 			FirstEventNumber, FirstEvent                                       *int64
+			OrderBy                                                            string `json:"order_by"`
 		}
 		Expect struct{ Records [][]any }
 	}
@@ -343,7 +344,8 @@ func TestGolden_EventRecords(t *testing.T) {
 		a := r.Args
 		rules := RecordRules{EventsPerJob: a.NEventsPerJob, EventsPerRange: a.NEventsPerRange, EventsPerFile: a.NEventsPerFile,
 			TargetEvents: a.TgtNumEventsPerJob, RealEvents: a.UseRealNumEvents, SkipShort: a.SkipShortInput, RespectLB: a.RespectLB,
-			Offset: ParseAttributes("", a.Attributes).Offset, MaxRecords: a.MaxFileRecords, MaxFiles: a.NMaxFiles, MaxEvents: a.NMaxEvents, FirstEvent: a.FirstEventNumber}
+			Offset: ParseAttributes("", a.Attributes).Offset, MaxRecords: a.MaxFileRecords, MaxFiles: a.NMaxFiles, MaxEvents: a.NMaxEvents, FirstEvent: a.FirstEventNumber,
+			OrderBy: a.OrderBy}
 		if a.FirstEvent != nil {
 			rules.FirstEvent = a.FirstEvent
 		}

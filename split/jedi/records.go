@@ -13,11 +13,13 @@ const MaxRecords = 200_000
 // RecordRules say how files become records.
 type RecordRules struct {
 	// Into and Block are where an earlier list ended: how many events its last
-	// chunk had by then, and the lumi block; At are the events of the first file
-	// that it had.
+	// chunk had by then, and the lumi block; At are the events that it had of the
+	// file Head.
 	Into  int64 `json:"-"`
 	Block int64 `json:"-"`
 	At    int64 `json:"-"`
+	// Head is the LFN of the file in which an earlier list ended: it comes first.
+	Head string `json:"-"`
 
 	// EventsPerJob is the size of a chunk of events, which goes on over the end
 	// of a file; EventsPerRange stands in for it, for event services.
@@ -41,9 +43,16 @@ type RecordRules struct {
 	// MaxFiles and MaxEvents end the list; 0 = not.
 	MaxFiles  int   `json:"max_files,omitempty"`
 	MaxEvents int64 `json:"max_events,omitempty"`
+	// OrderBy is the order of the files: "" by LFN, or EventsAlignment.
+	OrderBy string `json:"order_by,omitempty"`
 	// MaxRecords refuses more; 0 = MaxRecords of JEDI.
 	MaxRecords int `json:"max_records,omitempty"`
 }
+
+// EventsAlignment puts the files first whose events are a multiple of a chunk, each
+// group by LFN: as few chunks as can be then go over the end of a file (JEDI's
+// orderInputBy).
+const EventsAlignment = "eventsAlignment"
 
 // recorder makes records.
 type recorder struct {
@@ -63,10 +72,13 @@ func Records(files []Record, rules RecordRules) ([]Record, error) {
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b Record) int { return cmp.Compare(a.LFN, b.LFN) })
 	files = files[min(max(rules.Offset, 0), len(files)):]
+	if err := rules.order(files); err != nil {
+		return nil, err
+	}
 	if rules.MaxRecords == 0 {
 		rules.MaxRecords = MaxRecords
 	}
-	r := recorder{rules: rules, size: cmp.Or(max(rules.EventsPerJob, 0), max(rules.EventsPerRange, 0)), block: Unknown}
+	r := recorder{rules: rules, size: rules.chunk(), block: Unknown}
 	if r.remain = r.size - rules.Into; rules.Into > 0 || rules.At > 0 {
 		r.block = rules.Block
 	}
@@ -83,7 +95,7 @@ func Records(files []Record, rules RecordRules) ([]Record, error) {
 			continue
 		}
 		at := int64(0)
-		if i == 0 {
+		if i == 0 && f.LFN == rules.Head {
 			at = rules.At
 		}
 		if r.file(f, at); len(r.out) > rules.MaxRecords {
@@ -98,6 +110,35 @@ func Records(files []Record, rules RecordRules) ([]Record, error) {
 		}
 	}
 	return r.out, nil
+}
+
+// chunk is the size of a chunk of events, 0 if there is none.
+func (rules *RecordRules) chunk() int64 {
+	return cmp.Or(max(rules.EventsPerJob, 0), max(rules.EventsPerRange, 0))
+}
+
+// order puts files that are in order of their LFN into the order of OrderBy. The
+// error is of kind Invalid: there is no such order.
+func (rules *RecordRules) order(files []Record) error {
+	switch rules.OrderBy {
+	case "":
+		return nil
+	case EventsAlignment:
+	default:
+		return jjm.Errorf(jjm.Invalid, "records: order_by %.40q: want %q, or nothing for the order of LFNs", rules.OrderBy, EventsAlignment)
+	}
+	rank := func(r *Record) int {
+		size := rules.chunk()
+		switch {
+		case rules.Head != "" && r.LFN == rules.Head:
+			return 0
+		case size > 0 && r.Events > 0 && r.Events%size == 0:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(files, func(a, b Record) int { return cmp.Compare(rank(&a), rank(&b)) })
+	return nil
 }
 
 // count sets how many events of a file are used; false: none.
