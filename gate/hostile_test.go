@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,22 +85,39 @@ func TestHostile_ConnectionsBeyondTheLimitAreToldBusy(t *testing.T) {
 }
 
 func TestHostile_ThousandsOfConnectionsLeaveTheGateWell(t *testing.T) {
+	const conns, others = 400, 8
 	s := gatetest.Serve(t, gatetest.New(), gate.Config{Connections: 64}, nil)
+	before := runtime.NumGoroutine()
 	var wg sync.WaitGroup
-	for range 8 {
+	var reached atomic.Int32
+	for range others {
 		wg.Go(func() {
-			for range 400 {
+			for range conns {
 				c, err := net.DialTimeout("unix", s.Socket, 10*time.Second)
 				if err != nil {
 					continue
 				}
-				_, _ = io.WriteString(c, `{"verb":"lookup","re`)
+				if _, err := io.WriteString(c, `{"verb":"lookup","re`); err == nil {
+					reached.Add(1)
+				}
 				_ = c.Close()
 			}
 		})
 	}
 	wg.Wait()
+	if n := reached.Load(); n < conns {
+		t.Errorf("only %d of %d connections said anything: the attack did not take place", n, conns*others)
+	}
 	eventually(t, "a ping is answered", func() bool { return ask(t, s.Socket, `{"verb":"ping"}`).OK })
+	eventually(t, "no seat is kept by who has left", func() bool {
+		all := make([]raw, 60)
+		for i := range all {
+			all[i] = dial(t, s.Socket)
+			defer all[i].Close()
+		}
+		return ask(t, s.Socket, `{"verb":"ping"}`).OK
+	})
+	eventually(t, "the goroutines of who has left end", func() bool { return runtime.NumGoroutine() <= before+80 })
 }
 
 func TestHostile_OneReaderThatDoesNotReadIsCutOffAndOthersGoOn(t *testing.T) {

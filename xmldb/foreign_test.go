@@ -1,6 +1,7 @@
 package xmldb
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -275,10 +276,21 @@ func TestPublish_DoesNotWaitForAnEditorThatNeverRests(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	publish(t, db, 17, 2)
+	edits := 0
 	db.fs = &racingDisk{disk: db.fs, before: func() {
+		edits++
 		edit(t, filepath.Join(dir, "17/jobs-0000.xml"), `<localjobs`, `<localjobs `)
 	}}
-	publish(t, db, 17, 2)
+	head := sampleHead(17, 2)
+	head.Message = "at last"
+	if err := db.Publish(context.Background(), head, shardsOf(17, 2)); err != nil {
+		t.Fatal(err)
+	}
+	// The shard was edited at each of its tries, the head's file was made once.
+	if edits != maxTries+1 {
+		t.Errorf("files were begun %d times: want %d tries for the shard and one for the head", edits, maxTries)
+	}
+	wantQuery(t, db, 17, "/gridjob/message/text()", "at last")
 }
 
 func TestCorrupt_FilesAreSetAsideAndReplaced(t *testing.T) {

@@ -122,6 +122,10 @@ func (db *DB) rewrite(grid jjm.GridID, st *gridState, f file, buf *[]byte) error
 		grid, filepath.Join(db.dir, grid.String(), f.name), err, remedy(err))
 }
 
+// maxTries is how often a file is written before a change that came in between is
+// overwritten: an editor that never rests must not stop the record.
+const maxTries = 3
+
 // tryRewrite starts again if somebody else replaces the file in between, so
 // that their change is not lost.
 func (db *DB) tryRewrite(st *gridState, dir string, f file, buf *[]byte) error {
@@ -135,7 +139,7 @@ func (db *DB) tryRewrite(st *gridState, dir string, f file, buf *[]byte) error {
 		if *buf, err = f.encode((*buf)[:0], x); err != nil {
 			return err
 		}
-		same := func() bool { return try >= 3 || db.stamp(filepath.Join(dir, f.name)) == seen }
+		same := func() bool { return try >= maxTries || db.stamp(filepath.Join(dir, f.name)) == seen }
 		s, done, err := db.replace(dir, f.name, *buf, same)
 		if err != nil {
 			return err
