@@ -5,10 +5,10 @@ import (
 	"iter"
 	"strings"
 	"testing"
-	"time"
 
 	"jjm"
 	"jjm/cover"
+	"jjm/internal/cost"
 )
 
 // plain is a step of 10 events in two local jobs, both completed, which say how
@@ -173,22 +173,8 @@ func TestVerify_KeepsFewFindingsAndTellsAll(t *testing.T) {
 	}
 }
 
-// TestVerify_IsLinear: ten times the work takes about ten times as long; a bound
-// of thirty leaves room for a busy machine and none for a square.
 func TestVerify_IsLinear(t *testing.T) {
-	took := func(n int64) time.Duration {
-		best := time.Hour
-		for range 3 {
-			start := time.Now()
-			verifyMany(t, n)
-			best = min(best, time.Since(start))
-		}
-		return best
-	}
-	small, large := took(20_000), took(200_000)
-	if large > 30*small {
-		t.Errorf("20 000 files take %v, 200 000 take %v", small, large)
-	}
+	cost.Linear(t, func() { verifyMany(t, 20_000) }, func() { verifyMany(t, 200_000) })
 }
 
 // verifyMany verifies files of which every third was given back once.

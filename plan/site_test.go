@@ -2,12 +2,12 @@ package plan_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"jjm"
+	"jjm/internal/cost"
 	"jjm/plan"
 )
 
@@ -137,17 +137,21 @@ func checkFair(t *rapid.T, d plan.Demand, mine int, demands []plan.Demand, got m
 	}
 }
 
-func TestSite_IsFastForManyGridJobs(t *testing.T) {
-	demands := make([]plan.Demand, 10_000)
-	for i := range demands {
-		demands[i] = plan.Demand{Grid: jjm.GridID(i + 1), Ready: 100_000, InBatch: i}
+func TestSite_IsLinearInGridJobs(t *testing.T) {
+	site := func(jobs int) func() {
+		demands := make([]plan.Demand, jobs)
+		for i := range demands {
+			demands[i] = plan.Demand{Grid: jjm.GridID(i + 1), Ready: 100_000, InBatch: i}
+		}
+		return func() {
+			given := 0
+			for _, b := range plan.Site(demands, 100*jobs) {
+				given += b.Jobs
+			}
+			if given != 100*jobs {
+				t.Errorf("gave %d of %d", given, 100*jobs)
+			}
+		}
 	}
-	begin := time.Now()
-	given := 0
-	for _, b := range plan.Site(demands, 1_000_000) {
-		given += b.Jobs
-	}
-	if took := time.Since(begin); given != 1_000_000 || took > time.Second {
-		t.Errorf("gave %d in %s", given, took)
-	}
+	cost.Linear(t, site(2_000), site(20_000))
 }

@@ -87,8 +87,8 @@ func TestSignals_KillFollowsTermAfterTheGracePeriod(t *testing.T) {
 	start := time.Now()
 	w.signal(syscall.SIGTERM)
 	w.wait()
-	if took := time.Since(start); took < 200*time.Millisecond || took > 20*time.Second {
-		t.Errorf("took %v", took)
+	if took := time.Since(start); took < s.job.Grace.D() { // never sooner; later on a busy machine
+		t.Errorf("KILL came after %v", took)
 	}
 	r := s.result()
 	if r.Exit != 137 || r.Signal != 9 {
