@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,30 +15,23 @@ import (
 
 // advertise shows what brokers are told of this site.
 type advertise struct {
+	JSON bool `name:"json" help:"One JSON object."`
+	GLUE bool `name:"glue2" help:"The same facts as a document of GLUE 2.0 in JSON."`
+	Now  bool `help:"Send it at once and say what came of it; for administrators."`
+
 	place
-	JSON, GLUE, Now bool
 }
 
-func (s *advertise) flags(fs *flag.FlagSet) {
-	s.place.flags(fs)
-	fs.BoolVar(&s.JSON, "json", false, "One JSON object.")
-	fs.BoolVar(&s.GLUE, "glue2", false, "The same facts as a document of GLUE 2.0 in JSON.")
-	fs.BoolVar(&s.Now, "now", false, "Send it at once and say what came of it; for administrators.")
+// Help is the rest of its help.
+func (*advertise) Help() string {
+	return "It prints the collectors of brokers, with when the site's ad was last sent, when it was last read back " +
+		"and what is wrong, and then the ClassAd as it would be sent now. Which collectors there are is set below " +
+		"[advertise] in the configuration. Without a daemon the answer is what the last one noted. With --now the exit " +
+		"code is 1 if a collector does not have the ad."
 }
 
-func advertiseCommand() command {
-	return command{
-		name: "advertise", summary: "What brokers are told of this site, and whether they have it",
-		detail: "It prints the collectors of brokers, with when the site's ad was last sent, when it was last read back " +
-			"and what is wrong, and then the ClassAd as it would be sent now. Which collectors there are is set below " +
-			"[advertise] in the configuration. Without a daemon the answer is what the last one noted. With --now the exit " +
-			"code is 1 if a collector does not have the ad.",
-		example: "jjm advertise",
-		make:    func() verb { return &advertise{} },
-	}
-}
-
-func (s *advertise) run(c *cli) error {
+// Run implements the command.
+func (s *advertise) Run(c *cli) error {
 	if s.JSON && s.GLUE {
 		return usage("--json and --glue2: want one of them")
 	}

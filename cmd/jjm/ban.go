@@ -1,64 +1,53 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 
 	"jjm"
 	"jjm/wire"
 )
 
-// ban keeps somebody out, or lets them in again.
-type ban struct {
+// whom is somebody who is banned, or let in again.
+type whom struct {
+	Reason string `placeholder:"TEXT" help:"Say why: the audit and those concerned are told."`
+	JSON   bool   `name:"json" help:"One JSON object per line."`
+	Name   string `arg:"" name:"USER|DN" help:"An account, or the DN of a certificate or token."`
+
 	place
-	lift   bool
-	Reason string
-	JSON   bool
-	Words  []string
 }
 
-func (b *ban) flags(fs *flag.FlagSet) {
-	b.place.flags(fs)
-	fs.StringVar(&b.Reason, "reason", "", "Say why: the audit and those concerned are told this `TEXT`.")
-	fs.BoolVar(&b.JSON, "json", false, "One JSON object per line.")
-}
+// ban keeps somebody out.
+type ban struct{ whom }
 
-func (b *ban) take(words []string) { b.Words = words }
+// unban lets somebody in again.
+type unban struct{ whom }
 
 const banAdmins = " For administrators: root, the daemon's account, and those of the setting gate.admins."
 
-func banCommand() command {
-	return command{
-		name: "ban", args: "USER|DN", min: 1, max: 1, summary: "Take no grid jobs of somebody, kill those they have",
-		detail: "A name that holds / or = is the DN of a certificate or token as the gatekeeper tells it; its proxies are " +
-			"meant too. The ban is stored and holds until it is lifted. It prints what was banned, and an id for each grid job that is killed." + banAdmins,
-		example: "jjm ban mallory --reason stolen-key",
-		make:    func() verb { return &ban{} },
-	}
+// Help is the rest of its help.
+func (*ban) Help() string {
+	return "A name that holds / or = is the DN of a certificate or token as the gatekeeper tells it; its proxies are " +
+		"meant too. The ban is stored and holds until it is lifted. It prints what was banned, and an id for each grid " +
+		"job that is killed." + banAdmins
 }
 
-func unbanCommand() command {
-	return command{
-		name: "unban", args: "USER|DN", min: 1, max: 1, summary: "Take grid jobs of somebody again",
-		detail:  "What was killed stays killed." + banAdmins,
-		example: "jjm unban mallory",
-		make:    func() verb { return &ban{lift: true} },
-	}
-}
+// Help is the rest of its help.
+func (*unban) Help() string { return "What was killed stays killed." + banAdmins }
 
-func bansCommand() command {
-	return command{
-		name: "bans", summary: "Who is kept out, since when, by whom and why",
-		detail: banAdmins[1:], example: "jjm bans",
-		make: func() verb { return &bans{} },
-	}
-}
-
-func (b *ban) run(c *cli) error {
-	if !b.lift && b.Reason == "" {
+// Run implements the command.
+func (b *ban) Run(c *cli) error {
+	if b.Reason == "" {
 		return usage("--reason is missing: say why, for the audit and for those who are refused")
 	}
-	banned, err := b.askBan(c, &wire.Ban{Lift: b.lift, Name: b.Words[0], Reason: b.Reason})
+	return b.put(c, false)
+}
+
+// Run implements the command.
+func (b *unban) Run(c *cli) error { return b.put(c, true) }
+
+// put bans, or lifts the ban.
+func (b *whom) put(c *cli, lift bool) error {
+	banned, err := b.askBan(c, &wire.Ban{Lift: lift, Name: b.Name, Reason: b.Reason})
 	if err != nil {
 		return err
 	}
@@ -66,11 +55,11 @@ func (b *ban) run(c *cli) error {
 		return c.printJSON(banned)
 	}
 	if len(banned.Bans) == 0 {
-		_, err := fmt.Fprintf(c.out, "%s no-change\n", field(b.Words[0]))
+		_, err := fmt.Fprintf(c.out, "%s no-change\n", field(b.Name))
 		return err
 	}
 	did := "banned"
-	if b.lift {
+	if lift {
 		did = "admitted"
 	}
 	for _, one := range banned.Bans {
@@ -97,16 +86,18 @@ func (p place) askBan(c *cli, b *wire.Ban) (*wire.Banned, error) {
 
 // bans lists who is kept out.
 type bans struct {
+	JSON bool `name:"json" help:"One JSON object per line."`
+
 	place
-	JSON bool
 }
 
-func (b *bans) flags(fs *flag.FlagSet) {
-	b.place.flags(fs)
-	fs.BoolVar(&b.JSON, "json", false, "One JSON object per line.")
+// Help is the rest of its help.
+func (*bans) Help() string {
+	return banAdmins[1:]
 }
 
-func (b *bans) run(c *cli) error {
+// Run implements the command.
+func (b *bans) Run(c *cli) error {
 	banned, err := b.askBan(c, nil)
 	if err != nil {
 		return err

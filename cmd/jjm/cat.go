@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 
@@ -12,28 +11,13 @@ import (
 
 // cat shows a file of a local job.
 type cat struct {
+	Stderr bool   `help:"Standard error."`
+	Script bool   `help:"What was run."`
+	GLF    bool   `name:"glf" help:"The GBS log file."`
+	Follow bool   `short:"f" help:"Go on as it grows, until the job is over."`
+	ID     string `arg:"" name:"ID.N" help:"The local job."`
+
 	place
-	Stderr, Script, GLF, Follow bool
-	ID                          string
-}
-
-func (s *cat) flags(fs *flag.FlagSet) {
-	s.place.flags(fs)
-	fs.BoolVar(&s.Stderr, "stderr", false, "Standard error.")
-	fs.BoolVar(&s.Script, "script", false, "What was run.")
-	fs.BoolVar(&s.GLF, "glf", false, "The GBS log file.")
-	fs.BoolVar(&s.Follow, "follow", false, "Go on as it grows, until the job is over.")
-	short(fs, "f", "follow")
-}
-
-func (s *cat) take(words []string) { s.ID = words[0] }
-
-func catCommand() command {
-	return command{
-		name: "cat", args: "ID.N", min: 1, max: 1, summary: "Show the standard output of a local job, or another file of it",
-		example: "jjm cat 17.3 --stderr -f",
-		make:    func() verb { return &cat{} },
-	}
 }
 
 func (s *cat) file() string {
@@ -48,7 +32,8 @@ func (s *cat) file() string {
 	return "stdout"
 }
 
-func (s *cat) run(c *cli) error {
+// Run implements the command.
+func (s *cat) Run(c *cli) error {
 	if s.Stderr && s.Script || s.Stderr && s.GLF || s.Script && s.GLF {
 		return usage("want one of --stderr, --script, --glf")
 	}

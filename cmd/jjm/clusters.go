@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,41 +10,42 @@ import (
 	"jjm/wire"
 )
 
-// clusters shows the batch systems, or acts on one.
+// clusters are the commands about batch systems.
 type clusters struct {
+	Show  showClusters `cmd:"" default:"withargs" help:"The batch systems: well or not, and how busy." example:"jjm clusters"`
+	Reset resetCluster `cmd:"" help:"Close the circuit breaker of one." example:"jjm clusters reset slurm"`
+	Test  testCluster  `cmd:"" passthrough:"" help:"Try out one with real jobs." example:"jjm clusters test slurm"`
+}
+
+// showClusters shows the batch systems.
+type showClusters struct {
+	JSON bool `name:"json" help:"One JSON object per line."`
+
 	place
-	JSON  bool
-	Words []string
 }
 
-func (s *clusters) flags(fs *flag.FlagSet) {
-	s.place.flags(fs)
-	fs.BoolVar(&s.JSON, "json", false, "One JSON object per line.")
+// resetCluster closes a circuit breaker.
+type resetCluster struct {
+	JSON bool   `name:"json" help:"Answer as one line of JSON."`
+	Name string `arg:"" name:"NAME" help:"The cluster."`
+
+	place
 }
 
-func (s *clusters) take(words []string) { s.Words = words }
-
-func clustersCommand() command {
-	return command{
-		name: "clusters", args: "[reset NAME]", max: 2, summary: "The batch systems: well or not, and how busy",
-		detail: "LISTING is how long it takes to ask for all jobs, and how often that is done; COMMANDS is how many " +
-			"commands were run within the last minute, of how many at most. " +
-			"Below it says what a cluster reads, if not all storages. " +
-			"reset NAME closes the circuit breaker of a cluster that did not answer, so that commands are sent at once, " +
-			"not only after the next probe; it is for administrators. " +
-			"test NAME (see jjm clusters test --help) tries out a cluster with real jobs.",
-		example: "jjm clusters",
-		make:    func() verb { return &clusters{} },
-	}
+// Help is the rest of its help.
+func (*showClusters) Help() string {
+	return "LISTING is how long it takes to ask for all jobs, and how often that is done; COMMANDS is how many " +
+		"commands were run within the last minute, of how many at most. " +
+		"Below it says what a cluster reads, if not all storages."
 }
 
-func (s *clusters) run(c *cli) error {
-	switch {
-	case len(s.Words) == 2 && s.Words[0] == "reset":
-		return s.reset(c, s.Words[1])
-	case len(s.Words) > 0:
-		return usage("clusters %.40q: want jjm clusters, jjm clusters reset NAME or jjm clusters test NAME", s.Words[0])
-	}
+// Help is the rest of its help.
+func (*resetCluster) Help() string {
+	return "Commands are sent at once to a cluster that did not answer, not only after the next probe; for administrators."
+}
+
+// Run implements the command.
+func (s *showClusters) Run(c *cli) error {
 	a, err := s.ask(c, wire.Request{Verb: wire.VerbClusters})
 	if err != nil {
 		return err
@@ -85,8 +85,9 @@ func (c *cli) readsLines(all []wire.Cluster) error {
 	return nil
 }
 
-// reset closes a circuit breaker.
-func (s *clusters) reset(c *cli, name string) error {
+// Run implements the command.
+func (s *resetCluster) Run(c *cli) error {
+	name := s.Name
 	if _, err := s.ask(c, wire.Request{Verb: wire.VerbReset, Cluster: name}); err != nil {
 		return err
 	}

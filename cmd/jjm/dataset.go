@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -15,66 +14,90 @@ import (
 	"jjm/wire"
 )
 
-// dataset adds files to a dataset, closes it, or shows some.
+// dataset are the commands about datasets.
 type dataset struct {
+	Add   addFiles     `cmd:"" help:"Add the files of a list; a dataset that is not there is made." example:"jjm dataset add raw files.jsonl"`
+	Close closeDataset `cmd:"" help:"Say that no more files will come." example:"jjm dataset close raw"`
+	Mark  markFiles    `cmd:"" help:"Say of files that they cannot be read, or can be again." example:"jjm dataset mark raw f1 f2 lost --reason 'disk 7 is gone'"`
+	Show  showDatasets `cmd:"" help:"Show one, or all." example:"jjm dataset show raw"`
+}
+
+// datasets are whose datasets are meant.
+type datasets struct {
+	UID  int  `name:"uid" placeholder:"UID" default:"-1" help:"For administrators: datasets of the account with this uid."`
+	JSON bool `name:"json" help:"One JSON object per line."`
+
 	place
-	UID  int
-	JSON bool
-	// Reason and Dry go with mark.
-	Reason string
-	Dry    bool
-	// Container goes with add.
-	Container string
-	Words     []string
 }
 
-func (d *dataset) flags(fs *flag.FlagSet) {
-	d.place.flags(fs)
-	fs.IntVar(&d.UID, "uid", -1, "For administrators: datasets of the account with this `UID`.")
-	fs.StringVar(&d.Reason, "reason", "", "mark: `WHY` the files cannot be read, or can be again.")
-	fs.BoolVar(&d.Dry, "dry-run", false, "mark: only say what it would do.")
-	fs.StringVar(&d.Container, "container", "", "add: if the dataset is not there, make it in this container, the `NAME` of which job files may read as one.")
-	fs.BoolVar(&d.JSON, "json", false, "One JSON object per line.")
+// addFiles adds files to a dataset.
+type addFiles struct {
+	datasets
+	Container string `placeholder:"NAME" help:"If the dataset is not there, make it in this container, the name of which job files may read as one."`
+	Name      string `arg:"" name:"NAME" help:"The dataset."`
+	File      string `arg:"" name:"FILE" help:"JSON lines or, if its name ends in .csv, CSV with a header; - is standard input."`
 }
 
-func (d *dataset) take(words []string) { d.Words = words }
+// closeDataset closes a dataset.
+type closeDataset struct {
+	datasets
+	Name string `arg:"" name:"NAME" help:"The dataset."`
+}
 
-func datasetCommand() command {
-	return command{
-		name: "dataset", args: "DO [NAME [FILE]]", min: 1, max: -1,
-		summary: "Add files to a dataset, close it, mark lost ones, or show some",
-		detail: "DO is add NAME FILE, add NAME - (standard input), close NAME, mark NAME LFN... missing|lost|broken|ready, or show [NAME]. add reads a list of files, JSON lines or, from a FILE that ends in .csv, CSV with a header; a dataset that is not there is made. " +
-			"Files that it has already are left as they are. A list with a mistake adds nothing. close says that no more will come: the grid jobs that read it end " +
-			"once all of it is processed. mark says that files cannot be read: no local job is made for them any more, and the grid jobs that lack them end finished and not done. " +
-			"A local job that owns one goes on once it was submitted, and if it completes, the file was processed all the same; before, it gives its files back, and another does the rest of them. mark NAME LFN... ready takes marks back: " +
-			"grid jobs that still cut the dataset process the files; what others lack of them, a recovery does (jjm verify --recovery). mark needs --reason, and with --dry-run changes nothing; it prints LFN STATE for each file, then the local jobs that own it. add prints NAME and how many files were new, close NAME closed or NAME no-change.",
-		example: "jjm dataset add raw files.jsonl",
-		make:    func() verb { return &dataset{} },
+// markFiles marks files of a dataset.
+type markFiles struct {
+	datasets
+	Reason string   `placeholder:"WHY" help:"Why the files cannot be read, or can be again."`
+	Dry    bool     `name:"dry-run" help:"Only say what it would do."`
+	Name   string   `arg:"" name:"NAME" help:"The dataset."`
+	Words  []string `arg:"" name:"LFN... STATE" help:"The files, then missing, lost, broken or ready."`
+}
+
+// showDatasets shows datasets.
+type showDatasets struct {
+	datasets
+	Name string `arg:"" optional:"" name:"NAME" help:"The dataset; none: all."`
+}
+
+// Help is the rest of its help.
+func (*addFiles) Help() string {
+	return "Files that it has already are left as they are. A list with a mistake adds nothing. It prints NAME and how many files were new."
+}
+
+// Help is the rest of its help.
+func (*closeDataset) Help() string {
+	return "The grid jobs that read it end once all of it is processed. It prints NAME closed, or NAME no-change."
+}
+
+// Help is the rest of its help.
+func (*markFiles) Help() string {
+	return "No local job is made any more for files that cannot be read, and the grid jobs that lack them end finished " +
+		"and not done. A local job that owns one goes on once it was submitted, and if it completes, the file was " +
+		"processed all the same; before, it gives its files back, and another does the rest of them. The state ready " +
+		"takes marks back: grid jobs that still cut the dataset process the files; what others lack of them, a recovery " +
+		"does (jjm verify --recovery). It needs --reason. It prints LFN STATE for each file, then the local jobs that own it."
+}
+
+// Run implements the command.
+func (d *addFiles) Run(c *cli) error { return d.add(c, d.Name, d.File) }
+
+// Run implements the command.
+func (d *closeDataset) Run(c *cli) error { return d.close(c, d.Name) }
+
+// Run implements the command.
+func (d *markFiles) Run(c *cli) error {
+	last := len(d.Words) - 1
+	if last < 1 {
+		return usage("want NAME LFN... missing|lost|broken|ready; see jjm dataset mark --help")
 	}
+	return d.mark(c, d.Name, d.Words[:last], d.Words[last])
 }
 
-func (d *dataset) run(c *cli) error {
-	name := ""
-	if len(d.Words) > 1 {
-		name = d.Words[1]
-	}
-	switch {
-	case d.Container != "" && d.Words[0] != wire.DatasetAdd:
-		return usage("--container goes with add: what a dataset is in is said when it is made")
-	case d.Words[0] == wire.DatasetAdd && len(d.Words) == 3:
-		return d.add(c, name, d.Words[2])
-	case d.Words[0] == wire.DatasetClose && len(d.Words) == 2:
-		return d.close(c, name)
-	case d.Words[0] == wire.DatasetMark && len(d.Words) > 3:
-		return d.mark(c, name, d.Words[2:len(d.Words)-1], d.Words[len(d.Words)-1])
-	case d.Words[0] == wire.DatasetShow && len(d.Words) < 3:
-		return d.show(c, name)
-	}
-	return usage("want add NAME FILE, add NAME -, close NAME, mark NAME LFN... missing|lost|broken|ready, show or show NAME; see jjm dataset --help")
-}
+// Run implements the command.
+func (d *showDatasets) Run(c *cli) error { return d.show(c, d.Name) }
 
 // wish puts a request.
-func (d *dataset) wish(c *cli, w wire.Dataset) (*wire.Datasets, error) {
+func (d *datasets) wish(c *cli, w wire.Dataset) (*wire.Datasets, error) {
 	if d.UID >= 0 {
 		w.UID = &d.UID
 	}
@@ -90,7 +113,7 @@ func (d *dataset) wish(c *cli, w wire.Dataset) (*wire.Datasets, error) {
 const maxBatch = wire.MaxRequest / 4
 
 // add sends the files of a list, in several requests if they are many.
-func (d *dataset) add(c *cli, name, file string) error {
+func (d *addFiles) add(c *cli, name, file string) error {
 	files, err := readList(c, file)
 	if err != nil {
 		return err
@@ -139,7 +162,7 @@ func readList(c *cli, file string) ([]jjm.File, error) {
 	return files, err
 }
 
-func (d *dataset) close(c *cli, name string) error {
+func (d *closeDataset) close(c *cli, name string) error {
 	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetClose, Name: name})
 	if err != nil {
 		return err
@@ -156,7 +179,7 @@ func (d *dataset) close(c *cli, name string) error {
 }
 
 // mark says of files that they cannot be read, or can be again.
-func (d *dataset) mark(c *cli, name string, lfns []string, state string) error {
+func (d *markFiles) mark(c *cli, name string, lfns []string, state string) error {
 	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: lfns, State: state, Reason: d.Reason, DryRun: d.Dry})
 	if err != nil {
 		return err
@@ -209,7 +232,7 @@ func markedText(m *wire.MarkedFile) string {
 	return text
 }
 
-func (d *dataset) show(c *cli, name string) error {
+func (d *showDatasets) show(c *cli, name string) error {
 	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetShow, Name: name})
 	if err != nil {
 		return err

@@ -1,10 +1,15 @@
 // Command jjm is the command line of the job manager: what gatekeepers call,
 // and what people look with.
 //
-// It asks the daemon over its socket and holds no state. It links little, on
-// purpose: a gatekeeper runs "jjm lookup" thousands of times. The daemon is
-// another program, jjm-daemon, beside this one or in ../libexec/jjm; "jjm
-// serve", "jjm config check" and "jjm split" become it.
+// It asks the daemon over its socket and holds no state. It is for people: what
+// gatekeepers run thousands of times is jjm-gatekeeper. The daemon is another
+// program, jjm-daemon, beside this one or in ../libexec/jjm; "jjm serve", "jjm
+// config check", "jjm split" and "jjm clusters test" become it.
+//
+// The grammar is the struct commands: a command is a struct whose fields are its
+// flags and arguments, with a method Run, in a file of its own. Flags may stand
+// between arguments. "jjm completion bash|zsh|fish" prints what makes a shell
+// complete them.
 //
 // # Output
 //

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 
 	"jjm"
@@ -10,42 +9,35 @@ import (
 
 // history shows the journal of a job.
 type history struct {
+	Limit  int    `short:"n" placeholder:"N" help:"At most N, the latest; 0 is the daemon's own limit."`
+	Orders bool   `help:"What administrators ordered: drain, pause, resume."`
+	JSON   bool   `name:"json" help:"One JSON object per line."`
+	ID     string `arg:"" optional:"" name:"ID" help:"A grid job or a local job."`
+
 	place
-	Limit        int
-	Orders, JSON bool
-	IDs          []string
 }
 
-func (h *history) flags(fs *flag.FlagSet) {
-	h.place.flags(fs)
-	fs.IntVar(&h.Limit, "limit", 0, "At most `N`, the latest; 0 is the daemon's own limit.")
-	short(fs, "n", "limit")
-	fs.BoolVar(&h.Orders, "orders", false, "What administrators ordered: drain, pause, resume.")
-	fs.BoolVar(&h.JSON, "json", false, "One JSON object per line.")
+// Help is the rest of its help.
+func (*history) Help() string {
+	return "With --orders instead of an id: what administrators drained, paused and resumed."
 }
 
-func (h *history) take(words []string) { h.IDs = words }
-
-func historyCommand() command {
-	return command{
-		name: "history", args: "ID|--orders", max: 1, summary: "Every change of a job: when, from what to what, and why",
-		detail:  "With --orders instead of an id: what administrators drained, paused and resumed.",
-		example: "jjm history 17.3",
-		make:    func() verb { return &history{} },
-	}
-}
-
-func (h *history) run(c *cli) error {
-	if h.Orders == (len(h.IDs) > 0) {
+// Run implements the command.
+func (h *history) Run(c *cli) error {
+	if h.Orders == (h.ID != "") {
 		return usage("want the id of a job, such as 17 or 17.3, or --orders")
 	}
-	if err := checkRefs(h.IDs, false); err != nil {
+	var refs []string
+	if h.ID != "" {
+		refs = []string{h.ID}
+	}
+	if err := checkRefs(refs, false); err != nil {
 		return err
 	}
 	if h.Limit < 0 {
 		return usage("--limit %d: want 0 or more", h.Limit)
 	}
-	a, err := h.ask(c, wire.Request{Verb: wire.VerbHistory, Refs: h.IDs, Orders: h.Orders, Limit: h.Limit})
+	a, err := h.ask(c, wire.Request{Verb: wire.VerbHistory, Refs: refs, Orders: h.Orders, Limit: h.Limit})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"strings"
 
@@ -10,27 +9,14 @@ import (
 
 // jobTypes documents the job types of the site.
 type jobTypes struct {
+	JSON bool   `name:"json" help:"One JSON object per line."`
+	Type string `arg:"" optional:"" name:"TYPE" help:"Tell its settings and an example."`
+
 	place
-	JSON bool
-	Type string
 }
 
-func (j *jobTypes) flags(fs *flag.FlagSet) {
-	j.place.flags(fs)
-	fs.BoolVar(&j.JSON, "json", false, "One JSON object per line.")
-}
-
-func (j *jobTypes) take(words []string) { j.Type = strings.Join(words, "") }
-
-func jobTypesCommand() command {
-	return command{
-		name: "job-types", args: "[TYPE]", max: 1, summary: "The job types of this site; of one, its settings and an example",
-		example: "jjm job-types montecarlo",
-		make:    func() verb { return &jobTypes{} },
-	}
-}
-
-func (j *jobTypes) run(c *cli) error {
+// Run implements the command.
+func (j *jobTypes) Run(c *cli) error {
 	a, err := j.ask(c, wire.Request{Verb: wire.VerbJobTypes})
 	if err != nil {
 		return err

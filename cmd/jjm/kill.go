@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 
 	"jjm/wire"
@@ -9,30 +8,21 @@ import (
 
 // kill asks for the end of jobs.
 type kill struct {
+	JSON bool     `name:"json" help:"One JSON object per line."`
+	Refs []string `arg:"" name:"ID" help:"Grid jobs or local jobs."`
+
 	place
-	JSON bool
-	Refs []string
 }
 
-func (k *kill) flags(fs *flag.FlagSet) {
-	k.place.flags(fs)
-	fs.BoolVar(&k.JSON, "json", false, "One JSON object per line.")
+// Help is the rest of its help.
+func (*kill) Help() string {
+	return "The wish is stored and carried out: lookup tells when the jobs are gone. One line each: ID accepted, " +
+		"ID no-change (it was over already, which is a success), or ID error KIND TEXT. Local jobs that are still to be made " +
+		"are busy and nothing is done: try again, or kill the grid job, which works at any time."
 }
 
-func (k *kill) take(words []string) { k.Refs = words }
-
-func killCommand() command {
-	return command{
-		name: "kill", args: "ID...", min: 1, max: -1, summary: "Stop jobs; of a finished one, no change",
-		detail: "The wish is stored and carried out: lookup tells when the jobs are gone. One line each: ID accepted, " +
-			"ID no-change (it was over already, which is a success), or ID error KIND TEXT. Local jobs that are still to be made " +
-			"are busy and nothing is done: try again, or kill the grid job, which works at any time.",
-		example: "jjm kill 17",
-		make:    func() verb { return &kill{} },
-	}
-}
-
-func (k *kill) run(c *cli) error {
+// Run implements the command.
+func (k *kill) Run(c *cli) error {
 	if err := checkRefs(k.Refs, false); err != nil {
 		return err
 	}

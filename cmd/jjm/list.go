@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,35 +10,19 @@ import (
 
 // list shows many grid jobs in a table.
 type list struct {
+	All    bool   `short:"a" help:"Finished ones too."`
+	Status string `placeholder:"WORD" help:"Those in this status, such as failed."`
+	Type   string `placeholder:"TYPE" help:"Those of this job type."`
+	Owner  string `placeholder:"USER" help:"Those of this user."`
+	Limit  int    `short:"n" placeholder:"N" default:"50" help:"At most N, newest first; 50 unless told."`
+	Before int64  `placeholder:"ID" help:"Only ids below this one: the next page."`
+	JSON   bool   `name:"json" help:"One JSON object per line."`
+
 	place
-	All, JSON           bool
-	Status, Type, Owner string
-	Limit               int
-	Before              int64
 }
 
-func (l *list) flags(fs *flag.FlagSet) {
-	l.place.flags(fs)
-	fs.BoolVar(&l.All, "all", false, "Finished ones too.")
-	short(fs, "a", "all")
-	fs.StringVar(&l.Status, "status", "", "Those in this status, a `WORD` such as failed.")
-	fs.StringVar(&l.Type, "type", "", "Those of this job `TYPE`.")
-	fs.StringVar(&l.Owner, "owner", "", "Those of this `USER`.")
-	fs.IntVar(&l.Limit, "limit", 50, "At most `N`, newest first; 50 unless told.")
-	short(fs, "n", "limit")
-	fs.Int64Var(&l.Before, "before", 0, "Only ids below this `ID`: the next page.")
-	fs.BoolVar(&l.JSON, "json", false, "One JSON object per line.")
-}
-
-func listCommand() command {
-	return command{
-		name: "list", args: "", summary: "Grid jobs in a table, newest first",
-		example: "jjm list --all --status failed",
-		make:    func() verb { return &list{} },
-	}
-}
-
-func (l *list) run(c *cli) error {
+// Run implements the command.
+func (l *list) Run(c *cli) error {
 	if l.Limit < 1 {
 		return usage("--limit %d: want at least 1", l.Limit)
 	}

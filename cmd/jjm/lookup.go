@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"time"
 
@@ -21,30 +20,21 @@ const lookupAtOnce = 1000
 
 // lookup answers gatekeepers: the one honest status of each grid job.
 type lookup struct {
+	JSON bool     `name:"json" help:"One JSON object per line."`
+	IDs  []string `arg:"" name:"ID" help:"Grid jobs, or gatekeepers' handles of them."`
+
 	place
-	JSON bool
-	IDs  []string
 }
 
-func (l *lookup) flags(fs *flag.FlagSet) {
-	l.place.flags(fs)
-	fs.BoolVar(&l.JSON, "json", false, "One JSON object per line.")
+// Help is the rest of its help.
+func (*lookup) Help() string {
+	return "Each line is: ID STATUS GRAM gram=N code=N exit=N master=WORD expected=N total=N new=N submitting=N " +
+		"submitted=N running=N completing=N completed=N failed=N killed=N held=N stale=0|1 asof=TIME error=KIND " +
+		"tar=PATH message=TEXT. Without a daemon the answer is the last record, with stale=1."
 }
 
-func (l *lookup) take(words []string) { l.IDs = words }
-
-func lookupCommand() command {
-	return command{
-		name: "lookup", args: "ID...", min: 1, max: -1, summary: "The status of grid jobs, one line each, for programs",
-		detail: "Each line is: ID STATUS GRAM gram=N code=N exit=N master=WORD expected=N total=N new=N submitting=N " +
-			"submitted=N running=N completing=N completed=N failed=N killed=N held=N stale=0|1 asof=TIME error=KIND " +
-			"tar=PATH message=TEXT. Without a daemon the answer is the last record, with stale=1.",
-		example: "jjm lookup 17 18",
-		make:    func() verb { return &lookup{} },
-	}
-}
-
-func (l *lookup) run(c *cli) error {
+// Run implements the command.
+func (l *lookup) Run(c *cli) error {
 	if err := checkRefs(l.IDs, true); err != nil {
 		return err
 	}

@@ -7,8 +7,13 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
+	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
+
+	"jjm"
 	"jjm/gate/client"
 )
 
@@ -54,45 +59,65 @@ func (c *cli) main(args []string) int {
 	return code
 }
 
-// run finds the command and runs it; name is " NAME" once it is known.
+// run reads a command line and carries it out; name is " NAME" once it is known.
 func (c *cli) run(args []string) (name string, err error) {
-	if len(args) == 0 {
-		c.help()
-		return "", &exit{code: exitUsage}
-	}
-	switch args[0] {
-	case "help", "--help", "-h":
-		if len(args) == 1 {
-			c.help()
-			return "", nil
-		}
-		args = []string{args[1], "--help"}
-	case "--version":
-		args[0] = "version"
-	}
-	if strings.HasPrefix(args[0], "-") {
-		return "", usage("flag %.40q: flags come after the command: jjm COMMAND [FLAGS]; see jjm --help", args[0])
-	}
-	if testsCluster(args) {
-		return " clusters test", becomeDaemon("clusters", args[1:])
-	}
-	cmd, err := find(args[0])
+	args, err = spelt(args)
 	if err != nil {
 		return "", err
 	}
-	v := cmd.make()
-	if p, ok := v.(passer); ok {
-		return " " + cmd.name, p.pass(c, args[1:])
-	}
-	help, err := parse(cmd, v, args[1:])
+	var all commands
+	helped := false
+	parser, err := kong.New(&all, kong.Name("jjm"), kong.Description("The job manager of a site."),
+		kong.Writers(c.out, c.err), kong.Exit(func(int) { helped = true }), kong.Help(c.help),
+		kong.ExplicitGroups(groups()), kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, FlagsLast: true}), kong.Bind(c))
 	if err != nil {
-		return " " + cmd.name, err
+		return "", jjm.Errorf(jjm.Internal, "the grammar of the command line: %w", err)
 	}
-	if help {
-		c.helpOn(cmd)
-		return " " + cmd.name, nil
+	if c.getenv("COMP_LINE") != "" { // a shell asks what may follow
+		kongcompletion.Register(parser)
+		return "", nil
 	}
-	return " " + cmd.name, v.run(c)
+	if len(args) == 0 {
+		return "", errors.Join(c.overview(parser.Model), &exit{code: exitUsage})
+	}
+	ctx, err := parser.Parse(gathered(parser.Model, args))
+	if helped {
+		return "", nil
+	}
+	if err != nil {
+		return called(err)
+	}
+	return " " + ctx.Selected().Path(), ctx.Run(c)
+}
+
+// spelt puts "jjm help COMMAND" and "jjm --version" as the grammar has them.
+func spelt(args []string) ([]string, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	switch args[0] {
+	case "help":
+		return append(slices.Clone(args[1:]), "--help"), nil
+	case "--version":
+		return append([]string{"version"}, args[1:]...), nil
+	case "--help", "-h":
+		return args, nil
+	}
+	if strings.HasPrefix(args[0], "-") {
+		return nil, usage("flag %.40q: flags come after the command: jjm COMMAND [FLAGS]; see jjm --help", args[0])
+	}
+	return args, nil
+}
+
+// called makes an error of the command line of what the grammar says.
+func called(err error) (name string, _ error) {
+	var bad *kong.ParseError
+	if errors.As(err, &bad) && bad.Context != nil {
+		if n := bad.Context.Selected(); n != nil {
+			name = " " + n.Path()
+		}
+	}
+	return name, usage("%w; see jjm%s --help", err, name)
 }
 
 // say tells people something. What came from jobs and files cannot control

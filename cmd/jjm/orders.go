@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"time"
 
@@ -9,70 +8,76 @@ import (
 	"jjm/wire"
 )
 
-// order drains, pauses or resumes a cluster, a job type or a user.
+// order is what is drained, paused or resumed, and why.
 type order struct {
+	Reason string `placeholder:"TEXT" help:"Say why: people whose jobs wait are told."`
+	JSON   bool   `name:"json" help:"One JSON object per line."`
+	Kind   string `arg:"" optional:"" name:"KIND" help:"cluster, type or user."`
+	Name   string `arg:"" optional:"" name:"NAME" help:"Its name. Without: what is in force."`
+
 	place
-	verb               string
-	Reason, For, Until string
-	JSON               bool
-	Words              []string // cluster|type|user NAME, or none
 }
 
-func (o *order) flags(fs *flag.FlagSet) {
-	o.place.flags(fs)
-	fs.StringVar(&o.Reason, "reason", "", "Say why: people whose jobs wait are told this `TEXT`.")
-	if o.verb != jjm.OrderResume {
-		fs.StringVar(&o.For, "for", "", "End by itself after this `DURATION`, such as 30m or 2h.")
-		fs.StringVar(&o.Until, "until", "", "End by itself at this `TIME`: 17:30, \"2026-03-01 17:30\", or as in RFC 3339.")
-	}
-	fs.BoolVar(&o.JSON, "json", false, "One JSON object per line.")
+// term is when an order ends by itself.
+type term struct {
+	For   string `placeholder:"DURATION" help:"End by itself after this duration, such as 30m or 2h."`
+	Until string `placeholder:"TIME" help:"End by itself at this time: 17:30, \"2026-03-01 17:30\", or as in RFC 3339."`
 }
 
-func (o *order) take(words []string) { o.Words = words }
-
-func orderCommand(name, summary, detail string) command {
-	return command{
-		name: name, args: "[KIND NAME]", max: 2, summary: summary,
-		detail: "KIND is cluster, type or user. " + detail + " Without a name: what is in force. To order is for administrators: root, the daemon's account, and those of the " +
-			"setting gate.admins.",
-		example: map[string]string{
-			jjm.OrderDrain:  `jjm drain cluster slurm --reason maintenance`,
-			jjm.OrderPause:  `jjm pause user alice --for 2h --reason full-disk`,
-			jjm.OrderResume: "jjm resume cluster slurm",
-		}[name],
-		make: func() verb { return &order{verb: name} },
-	}
+// drain takes no new grid jobs.
+type drain struct {
+	order
+	term
 }
 
-func drainCommand() command {
-	return orderCommand(jjm.OrderDrain, "Take no new grid jobs; accepted ones go on",
-		"New grid jobs of a type, of a user, or that can go to drained clusters only, are refused with the reason. Of several clusters the others are used.")
+// pause submits nothing more.
+type pause struct {
+	order
+	term
 }
 
-func pauseCommand() command {
-	return orderCommand(jjm.OrderPause, "Submit nothing more; what runs goes on",
-		"Grid jobs are accepted and wait; their status says who paused what, why and until when.")
+// resume ends both.
+type resume struct{ order }
+
+const orderHelp = " Without a name: what is in force. To order is for administrators: root, the daemon's account, and " +
+	"those of the setting gate.admins."
+
+// Help is the rest of its help.
+func (*drain) Help() string {
+	return "New grid jobs of a type, of a user, or that can go to drained clusters only, are refused with the reason. " +
+		"Of several clusters the others are used." + orderHelp
 }
 
-func resumeCommand() command {
-	return orderCommand(jjm.OrderResume, "End a drain or a pause", "Both end, whoever ordered them.")
+// Help is the rest of its help.
+func (*pause) Help() string {
+	return "Grid jobs are accepted and wait; their status says who paused what, why and until when." + orderHelp
 }
 
-func (o *order) run(c *cli) error {
+// Help is the rest of its help.
+func (*resume) Help() string { return "Both end, whoever ordered them." + orderHelp }
+
+// Run implements the command.
+func (d *drain) Run(c *cli) error { return d.put(c, jjm.OrderDrain, d.term) }
+
+// Run implements the command.
+func (p *pause) Run(c *cli) error { return p.put(c, jjm.OrderPause, p.term) }
+
+// Run implements the command.
+func (r *resume) Run(c *cli) error { return r.put(c, jjm.OrderResume, term{}) }
+
+// put gives the order, or without a name tells what is in force.
+func (o *order) put(c *cli, verb string, until term) error {
 	req := wire.Request{Verb: wire.VerbOrder}
-	switch len(o.Words) {
-	case 0:
-		if o.Reason != "" || o.For != "" || o.Until != "" {
-			return usage("want cluster, type or user, and a name; see jjm %s --help", o.verb)
-		}
-	case 2:
-		given, err := o.given(time.Now())
+	switch {
+	case o.Kind == "" && o.Reason == "" && until == term{}:
+	case o.Name != "":
+		given, err := o.given(verb, until, time.Now())
 		if err != nil {
 			return err
 		}
 		req.Order = given
 	default:
-		return usage("want cluster, type or user, and a name; see jjm %s --help", o.verb)
+		return usage("want cluster, type or user, and a name; see jjm %s --help", verb)
 	}
 	a, err := o.ask(c, req)
 	if err != nil {
@@ -86,30 +91,30 @@ func (o *order) run(c *cli) error {
 		}
 		return nil
 	}
-	return o.print(c, a.Orders)
+	return o.print(c, verb, a.Orders)
 }
 
 // given is the order as the daemon takes it.
-func (o *order) given(now time.Time) (*wire.Order, error) {
-	w := &wire.Order{Verb: o.verb, Kind: o.Words[0], Name: o.Words[1], Reason: o.Reason}
+func (o *order) given(verb string, until term, now time.Time) (*wire.Order, error) {
+	w := &wire.Order{Verb: verb, Kind: o.Kind, Name: o.Name, Reason: o.Reason}
 	switch w.Kind {
 	case jjm.OrderCluster, jjm.OrderType, jjm.OrderUser:
 	default:
-		return nil, usage("%.40q: want cluster, type or user; see jjm %s --help", w.Kind, o.verb)
+		return nil, usage("%.40q: want cluster, type or user; see jjm %s --help", w.Kind, verb)
 	}
-	if o.verb != jjm.OrderResume && o.Reason == "" {
+	if verb != jjm.OrderResume && o.Reason == "" {
 		return nil, usage("--reason is missing: say why, for those whose jobs wait")
 	}
-	if o.For != "" && o.Until != "" {
+	if until.For != "" && until.Until != "" {
 		return nil, usage("want --for or --until, not both")
 	}
-	if o.For != "" {
-		if err := w.For.UnmarshalText([]byte(o.For)); err != nil || w.For <= 0 {
-			return nil, usage("--for %.40q: want a duration such as 30m or 2h", o.For)
+	if until.For != "" {
+		if err := w.For.UnmarshalText([]byte(until.For)); err != nil || w.For <= 0 {
+			return nil, usage("--for %.40q: want a duration such as 30m or 2h", until.For)
 		}
 	}
-	if o.Until != "" {
-		at, err := moment(o.Until, now)
+	if until.Until != "" {
+		at, err := moment(until.Until, now)
 		if err != nil {
 			return nil, err
 		}
@@ -139,8 +144,8 @@ func moment(s string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-func (o *order) print(c *cli, orders []jjm.Order) error {
-	if len(o.Words) == 0 {
+func (o *order) print(c *cli, verb string, orders []jjm.Order) error {
+	if o.Kind == "" {
 		if len(orders) == 0 {
 			_, err := c.out.WriteString("nothing is drained or paused\n")
 			return err
@@ -148,12 +153,12 @@ func (o *order) print(c *cli, orders []jjm.Order) error {
 		return c.orderTable(orders)
 	}
 	if len(orders) == 0 {
-		_, err := fmt.Fprintf(c.out, "%s %s no-change\n", field(o.Words[0]), field(o.Words[1]))
+		_, err := fmt.Fprintf(c.out, "%s %s no-change\n", field(o.Kind), field(o.Name))
 		return err
 	}
 	for _, order := range orders {
 		did := order.Doing()
-		if o.verb == jjm.OrderResume {
+		if verb == jjm.OrderResume {
 			did = "resumed, was " + did + " by " + order.By + ": " + order.Reason
 		} else if order.Until != 0 {
 			did += " until " + clock(order.Until)

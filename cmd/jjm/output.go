@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,32 +21,22 @@ const tarEnd = 1024
 
 // output fetches the tar of outputs.
 type output struct {
+	Out     string `name:"output" short:"o" placeholder:"FILE" help:"Write to this file, replacing it; - is standard output."`
+	Partial bool   `help:"What there is, of a job that is not finished."`
+	ID      string `arg:"" name:"ID" help:"The grid job."`
+
 	place
-	Out, ID string
-	Partial bool
 }
 
-func (o *output) flags(fs *flag.FlagSet) {
-	o.place.flags(fs)
-	fs.StringVar(&o.Out, "output", "", "Write to this `FILE`, replacing it; - is standard output.")
-	short(fs, "o", "output")
-	fs.BoolVar(&o.Partial, "partial", false, "What there is, of a job that is not finished.")
+// Help is the rest of its help.
+func (*output) Help() string {
+	return "The file appears whole and with the right checksum, or not at all: under the tar's own name, here, if that " +
+		"is free, or as -o says. Of a job that is not finished the " +
+		"exit code is 7."
 }
 
-func (o *output) take(words []string) { o.ID = words[0] }
-
-func outputCommand() command {
-	return command{
-		name: "output", args: "ID", min: 1, max: 1, summary: "Fetch the tar of outputs, checked, or nothing",
-		detail: "The file appears whole and with the right checksum, or not at all: under the tar's own name, here, if that " +
-			"is free, or as -o says. Of a job that is not finished the " +
-			"exit code is 7.",
-		example: "jjm output 17 -o results.tar",
-		make:    func() verb { return &output{} },
-	}
-}
-
-func (o *output) run(c *cli) error {
+// Run implements the command.
+func (o *output) Run(c *cli) error {
 	if err := checkRefs([]string{o.ID}, true); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"io"
 	"strings"
 
@@ -10,28 +9,20 @@ import (
 
 // record shows the XML record.
 type record struct {
+	Path string `placeholder:"PATH" help:"Only what this path selects."`
+	ID   string `arg:"" name:"ID" help:"The grid job."`
+
 	place
-	Path, ID string
 }
 
-func (r *record) flags(fs *flag.FlagSet) {
-	r.place.flags(fs)
-	fs.StringVar(&r.Path, "path", "", "Only what this `PATH` selects.")
+// Help is the rest of its help.
+func (*record) Help() string {
+	return "Without a path the head, then each shard: XML documents one after the other. " +
+		"A path is searched for in each of them; it begins with /gridjob, /localjobs or //."
 }
 
-func (r *record) take(words []string) { r.ID = words[0] }
-
-func recordCommand() command {
-	return command{
-		name: "record", args: "ID", min: 1, max: 1, summary: "Show the XML record of a grid job, or a part of it",
-		detail: "Without a path the head, then each shard: XML documents one after the other. " +
-			"A path is searched for in each of them; it begins with /gridjob, /localjobs or //.",
-		example: "jjm record 17 --path /gridjob/counts/@completed",
-		make:    func() verb { return &record{} },
-	}
-}
-
-func (r *record) run(c *cli) error {
+// Run implements the command.
+func (r *record) Run(c *cli) error {
 	if err := checkRefs([]string{r.ID}, true); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 
 	"jjm/wire"
@@ -9,30 +8,21 @@ import (
 
 // release lets held jobs go on.
 type release struct {
+	JSON bool     `name:"json" help:"One JSON object per line."`
+	Refs []string `arg:"" name:"ID" help:"Grid jobs or local jobs."`
+
 	place
-	JSON bool
-	Refs []string
 }
 
-func (r *release) flags(fs *flag.FlagSet) {
-	r.place.flags(fs)
-	fs.BoolVar(&r.JSON, "json", false, "One JSON object per line.")
+// Help is the rest of its help.
+func (*release) Help() string {
+	return "A local job that its application put on hold gets its next attempt, with the arguments that it asked for; one that its " +
+		"batch system holds is released there. An id of a grid job means all that is held of it. One line each: ID released N, " +
+		"ID no-change (nothing of it is held, which is a success), or ID error KIND TEXT. For the owner and administrators."
 }
 
-func (r *release) take(words []string) { r.Refs = words }
-
-func releaseCommand() command {
-	return command{
-		name: "release", args: "ID...", min: 1, max: -1, summary: "Let held jobs go on; of what is not held, no change",
-		detail: "A local job that its application put on hold gets its next attempt, with the arguments that it asked for; one that its " +
-			"batch system holds is released there. An id of a grid job means all that is held of it. One line each: ID released N, " +
-			"ID no-change (nothing of it is held, which is a success), or ID error KIND TEXT. For the owner and administrators.",
-		example: "jjm release 17.3",
-		make:    func() verb { return &release{} },
-	}
-}
-
-func (r *release) run(c *cli) error {
+// Run implements the command.
+func (r *release) Run(c *cli) error {
 	if err := checkRefs(r.Refs, false); err != nil {
 		return err
 	}

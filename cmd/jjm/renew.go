@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,11 +11,9 @@ import (
 )
 
 // secrets are the flags that name files of credentials.
-type secrets struct{ Proxy, Token string }
-
-func (s *secrets) flags(fs *flag.FlagSet) {
-	fs.StringVar(&s.Proxy, "proxy", "", "The jobs may use the proxy certificate in this `FILE`.")
-	fs.StringVar(&s.Token, "token", "", "The jobs may use the bearer token in this `FILE`.")
+type secrets struct {
+	Proxy string `placeholder:"FILE" help:"The jobs may use the proxy certificate in this file."`
+	Token string `placeholder:"FILE" help:"The jobs may use the bearer token in this file."`
 }
 
 // maxSecretFile is the longest file of a credential, in bytes.
@@ -48,29 +45,20 @@ func (s secrets) read() ([]jjm.Credential, error) {
 
 // renew gives a grid job newer credentials.
 type renew struct {
-	place
 	secrets
-	ID string
+	ID string `arg:"" name:"ID" help:"The grid job."`
+
+	place
 }
 
-func (r *renew) flags(fs *flag.FlagSet) {
-	r.place.flags(fs)
-	r.secrets.flags(fs)
+// Help is the rest of its help.
+func (*renew) Help() string {
+	return "The file that the jobs have is replaced, also for those that run; jobs that it does not reach are told of, with the reason. It prints ID renewed KIND, or ID no-change: one that " +
+		"ends earlier than what the jobs have is not taken. A submission again, with the same key, renews too."
 }
 
-func (r *renew) take(words []string) { r.ID = words[0] }
-
-func renewCommand() command {
-	return command{
-		name: "renew", args: "ID", min: 1, max: 1, summary: "Give the jobs of a grid job a newer proxy or token",
-		detail: "The file that the jobs have is replaced, also for those that run; jobs that it does not reach are told of, with the reason. It prints ID renewed KIND, or ID no-change: one that " +
-			"ends earlier than what the jobs have is not taken. A submission again, with the same key, renews too.",
-		example: "jjm renew 17 --proxy /tmp/x509up_u1000",
-		make:    func() verb { return &renew{} },
-	}
-}
-
-func (r *renew) run(c *cli) error {
+// Run implements the command.
+func (r *renew) Run(c *cli) error {
 	if err := checkRefs([]string{r.ID}, true); err != nil {
 		return err
 	}

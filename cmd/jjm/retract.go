@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,42 +11,31 @@ import (
 
 // retract says of outputs that they are lost.
 type retract struct {
+	Reason   string   `placeholder:"WHY" help:"Why they are lost."`
+	Dry      bool     `name:"dry-run" help:"Only say what it would do."`
+	Recovery string   `placeholder:"FILE" help:"Of a grid job that is over, write a job file that makes them again to this file, which must not exist; long lists go beside it."`
+	JSON     bool     `name:"json" help:"Answer as one line of JSON."`
+	ID       string   `arg:"" name:"ID" help:"The grid job."`
+	Outputs  []string `arg:"" name:"OUTPUT" help:"What is lost."`
+
 	place
-	Reason   string
-	Dry      bool
-	Recovery string
-	JSON     bool
-	Words    []string
 }
 
-func (r *retract) flags(fs *flag.FlagSet) {
-	r.place.flags(fs)
-	fs.StringVar(&r.Reason, "reason", "", "`WHY` they are lost.")
-	fs.BoolVar(&r.Dry, "dry-run", false, "Only say what it would do.")
-	fs.StringVar(&r.Recovery, "recovery", "", "Of a grid job that is over, write a job file that makes them again to this `FILE`, which must not exist; long lists go beside it.")
-	fs.BoolVar(&r.JSON, "json", false, "Answer as one line of JSON.")
+// Help is the rest of its help.
+func (*retract) Help() string {
+	return "An OUTPUT is named as in the tar of the grid job. With it is lost all that the same local job made, and with a merged file all that " +
+		"is in it: what these local jobs did does not count any more. A grid job that lives, reads datasets and merges nothing makes it again at once, by new local jobs. Of one that " +
+		"is over, jjm verify tells it as missing from then on, and --recovery writes a job file that makes it again. It is done once and for good; the history " +
+		"tells who did it and why. It prints LOCALJOB retracted, and which local job makes it again; then lost OUTPUT for each that is lost. For the owner and administrators."
 }
 
-func (r *retract) take(words []string) { r.Words = words }
-
-func retractCommand() command {
-	return command{
-		name: "retract", args: "ID OUTPUT...", min: 2, max: -1, summary: "Say that outputs were lost, so that they are made again",
-		detail: "An OUTPUT is named as in the tar of the grid job. With it is lost all that the same local job made, and with a merged file all that " +
-			"is in it: what these local jobs did does not count any more. A grid job that lives, reads datasets and merges nothing makes it again at once, by new local jobs. Of one that " +
-			"is over, jjm verify tells it as missing from then on, and --recovery writes a job file that makes it again. It is done once and for good; the history " +
-			"tells who did it and why. It prints LOCALJOB retracted, and which local job makes it again; then lost OUTPUT for each that is lost. For the owner and administrators.",
-		example: "jjm retract 17 mc.17.3.out.root --reason 'disk 7 is gone' --dry-run",
-		make:    func() verb { return &retract{} },
-	}
-}
-
-func (r *retract) run(c *cli) error {
-	id := r.Words[0]
+// Run implements the command.
+func (r *retract) Run(c *cli) error {
+	id := r.ID
 	if err := checkRefs([]string{id}, true); err != nil {
 		return err
 	}
-	w := &wire.Retract{Outputs: r.Words[1:], Reason: r.Reason, DryRun: r.Dry}
+	w := &wire.Retract{Outputs: r.Outputs, Reason: r.Reason, DryRun: r.Dry}
 	if r.Recovery != "" {
 		w.Recovery = filepath.Base(r.Recovery)
 		if _, err := os.Lstat(r.Recovery); err == nil {

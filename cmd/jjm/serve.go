@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,42 +16,45 @@ import (
 const daemonName = "jjm-daemon"
 
 // serve becomes the daemon.
-type serve struct{}
-
-func serveCommand() command {
-	return command{
-		name: "serve", args: "[FLAGS]", summary: "Run the daemon in the foreground",
-		example: "jjm serve --config /etc/jjm/jjm.toml",
-		make:    func() verb { return serve{} },
-	}
+type serve struct {
+	Args []string `arg:"" optional:"" name:"FLAGS"`
 }
 
-func (serve) flags(*flag.FlagSet) {}
-
-func (serve) run(*cli) error { return nil }
-
-func (serve) pass(_ *cli, args []string) error { return becomeDaemon("serve", args) }
-
-// config checks the daemon's configuration.
-type config struct{}
-
-func configCommand() command {
-	return command{
-		name: "config", args: "check [FLAGS]", summary: "Check the configuration and name every mistake",
-		example: "jjm config check --config /etc/jjm/jjm.toml",
-		make:    func() verb { return config{} },
-	}
+// config are the commands about the configuration.
+type config struct {
+	Check checkConfig `cmd:"" passthrough:"" help:"Name every mistake in the configuration." example:"jjm config check --config /etc/jjm/jjm.toml"`
 }
 
-func (config) flags(*flag.FlagSet) {}
+// checkConfig checks the configuration.
+type checkConfig struct {
+	Args []string `arg:"" optional:"" name:"FLAGS"`
+}
 
-func (config) run(*cli) error { return nil }
+// splitJob shows how a job file would be cut: the daemon's program has job types and
+// splitters.
+type splitJob struct {
+	Args []string `arg:"" optional:"" name:"FLAGS"`
+}
 
-func (config) pass(_ *cli, args []string) error {
-	if len(args) == 0 || args[0] != "check" && args[0] != "--help" && args[0] != "-h" {
-		return usage("want: jjm config check [FLAGS]")
-	}
-	return becomeDaemon("config", args)
+// testCluster tries out a cluster: the daemon's program has the adapters.
+type testCluster struct {
+	Args []string `arg:"" optional:"" name:"NAME"`
+}
+
+// Run hands the arguments on.
+func (s *serve) Run() error { return becomeDaemon("serve", s.Args) }
+
+// Run hands the arguments on.
+func (s *checkConfig) Run() error {
+	return becomeDaemon("config", append([]string{"check"}, s.Args...))
+}
+
+// Run hands the arguments on.
+func (s *splitJob) Run() error { return becomeDaemon("split", s.Args) }
+
+// Run hands the arguments on.
+func (s *testCluster) Run() error {
+	return becomeDaemon("clusters", append([]string{"test"}, s.Args...))
 }
 
 // becomeDaemon replaces this process by the daemon, with the same arguments.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"strings"
 	"time"
@@ -12,29 +11,20 @@ import (
 
 // status shows the detail of jobs.
 type status struct {
+	JSON bool     `name:"json" help:"One JSON object per line."`
+	Refs []string `arg:"" optional:"" name:"ID" help:"Grid jobs or local jobs; none: the site."`
+
 	place
-	JSON bool
-	Refs []string
 }
 
-func (s *status) flags(fs *flag.FlagSet) {
-	s.place.flags(fs)
-	fs.BoolVar(&s.JSON, "json", false, "One JSON object per line.")
+// Help is the rest of its help.
+func (*status) Help() string {
+	return "Each id is answered: of one that is not known, or is another account's, the line is ID error KIND TEXT " +
+		"(with --json its lookup has an error), and the exit code is the first such one's."
 }
 
-func (s *status) take(words []string) { s.Refs = words }
-
-func statusCommand() command {
-	return command{
-		name: "status", args: "[ID...]", max: -1, summary: "The detail of jobs, or of the site",
-		detail: "Each id is answered: of one that is not known, or is another account's, the line is ID error KIND TEXT " +
-			"(with --json its lookup has an error), and the exit code is the first such one's.",
-		example: "jjm status 17 17.3",
-		make:    func() verb { return &status{} },
-	}
-}
-
-func (s *status) run(c *cli) error {
+// Run implements the command.
+func (s *status) Run(c *cli) error {
 	if len(s.Refs) == 0 {
 		return s.site(c)
 	}

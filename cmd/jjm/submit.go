@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,36 +16,25 @@ import (
 
 // submit hands over a grid job and prints its id.
 type submit struct {
-	place
 	secrets
-	File, Key          string
-	DryRun, Wait, JSON bool
-	Anew               bool
+	File   string `arg:"" name:"FILE" help:"The job file; - is standard input."`
+	Key    string `placeholder:"KEY" help:"Request key: the same again is the same grid job."`
+	Anew   bool   `name:"anew-after-cancel" help:"If the grid job of the key was cancelled, make a new one."`
+	DryRun bool   `help:"Decide and explain, and make nothing."`
+	Wait   bool   `help:"Wait for the end, showing progress; exit 0 if it is done."`
+	JSON   bool   `name:"json" help:"Answer as one line of JSON."`
+
+	place
 }
 
-func (s *submit) flags(fs *flag.FlagSet) {
-	s.place.flags(fs)
-	s.secrets.flags(fs)
-	fs.StringVar(&s.Key, "key", "", "Request `KEY`: the same again is the same grid job.")
-	fs.BoolVar(&s.Anew, "anew-after-cancel", false, "If the grid job of the key was cancelled, make a new one.")
-	fs.BoolVar(&s.DryRun, "dry-run", false, "Decide and explain, and make nothing.")
-	fs.BoolVar(&s.Wait, "wait", false, "Wait for the end, showing progress; exit 0 if it is done.")
-	fs.BoolVar(&s.JSON, "json", false, "Answer as one line of JSON.")
+// Help is the rest of its help.
+func (*submit) Help() string {
+	return "Every problem of the job file is told at once, and then nothing was made. With --key, a call whose " +
+		"answer was lost can be repeated: it gives the id of the grid job that is there."
 }
 
-func (s *submit) take(words []string) { s.File = words[0] }
-
-func submitCommand() command {
-	return command{
-		name: "submit", args: "FILE", min: 1, max: 1, summary: "Hand over a grid job; prints its id",
-		detail: "Every problem of the job file is told at once, and then nothing was made. With --key, a call whose " +
-			"answer was lost can be repeated: it gives the id of the grid job that is there.",
-		example: "jjm submit --key request-4711 job.toml",
-		make:    func() verb { return &submit{} },
-	}
-}
-
-func (s *submit) run(c *cli) error {
+// Run implements the command.
+func (s *submit) Run(c *cli) error {
 	text, name, base, err := s.read(c)
 	if err != nil {
 		return err

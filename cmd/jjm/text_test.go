@@ -114,12 +114,3 @@ func TestQuoteWords_ReadsBackInAShell(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
-
-func TestWrap_KeepsToTheWidth(t *testing.T) {
-	if got := wrap("aa bb ccc  d", 5); got != "aa bb\nccc d" {
-		t.Errorf("%q", got)
-	}
-	if got := wrap("", 5); got != "" {
-		t.Errorf("%q", got)
-	}
-}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,33 +15,23 @@ import (
 // verify proves that the work of a grid job was done exactly once, or tells what
 // is wrong.
 type verify struct {
+	ID       string `arg:"" name:"ID" help:"The grid job."`
+	Recovery string `placeholder:"FILE" help:"If something is missing, write a job file that does exactly that to this file, which must not exist; long lists go beside it."`
+	JSON     bool   `name:"json" help:"Answer as one line of JSON."`
+
 	place
-	ID       string
-	Recovery string
-	JSON     bool
 }
 
-func (v *verify) flags(fs *flag.FlagSet) {
-	v.place.flags(fs)
-	fs.StringVar(&v.Recovery, "recovery", "", "If something is missing, write a job file that does exactly that to this `FILE`, which must not exist; long lists go beside it.")
-	fs.BoolVar(&v.JSON, "json", false, "Answer as one line of JSON.")
+// Help is the rest of its help.
+func (*verify) Help() string {
+	return "It holds what the grid job had to do against the cover ledger, which says what each local job owns, and against how they " +
+		"ended and what their applications say that they processed. Grid jobs that recover it - their job file, as --recovery writes it, says recovers = ID - are counted with it, and it says what each of them did. Its exit codes are its own: 0 proven, 1 something is missing, " +
+		"2 something is owned or was processed twice, 3 undecidable - not over yet, or the applications do not say how much they " +
+		"processed (docs/JOB-TYPES.md); 8 if the question could not be answered."
 }
 
-func (v *verify) take(words []string) { v.ID = words[0] }
-
-func verifyCommand() command {
-	return command{
-		name: "verify", args: "ID", min: 1, max: 1, summary: "Was every event, row, file, section done exactly once?",
-		detail: "It holds what the grid job had to do against the cover ledger, which says what each local job owns, and against how they " +
-			"ended and what their applications say that they processed. Grid jobs that recover it - their job file, as --recovery writes it, says recovers = ID - are counted with it, and it says what each of them did. Its exit codes are its own: 0 proven, 1 something is missing, " +
-			"2 something is owned or was processed twice, 3 undecidable - not over yet, or the applications do not say how much they " +
-			"processed (docs/JOB-TYPES.md); 8 if the question could not be answered.",
-		example: "jjm verify 17 --recovery missing.json",
-		make:    func() verb { return &verify{} },
-	}
-}
-
-func (v *verify) run(c *cli) error {
+// Run implements the command.
+func (v *verify) Run(c *cli) error {
 	if err := checkRefs([]string{v.ID}, true); err != nil {
 		return err
 	}

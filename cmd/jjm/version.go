@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"runtime/debug"
 
@@ -13,24 +12,13 @@ var version = "development"
 
 // versions tells what runs.
 type versions struct {
+	JSON bool `name:"json" help:"One JSON object; daemon is absent if none answers."`
+
 	place
-	JSON bool
 }
 
-func (v *versions) flags(fs *flag.FlagSet) {
-	v.place.flags(fs)
-	fs.BoolVar(&v.JSON, "json", false, "One JSON object; daemon is absent if none answers.")
-}
-
-func versionCommand() command {
-	return command{
-		name: "version", summary: "The versions of this program and of the daemon",
-		example: "jjm version",
-		make:    func() verb { return &versions{} },
-	}
-}
-
-func (v *versions) run(c *cli) error {
+// Run implements the command.
+func (v *versions) Run(c *cli) error {
 	var told struct {
 		JJM    string `json:"jjm"`
 		Daemon string `json:"daemon,omitempty"`

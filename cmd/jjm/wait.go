@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -25,33 +24,22 @@ const (
 
 // wait waits for the end of grid jobs.
 type wait struct {
+	Timeout time.Duration `placeholder:"TIME" help:"Give up waiting after this time, such as 5m; exit 7."`
+	Quiet   bool          `short:"q" help:"Show no progress."`
+	JSON    bool          `name:"json" help:"The end as one JSON object per line, as lookup does."`
+	IDs     []string      `arg:"" name:"ID" help:"Grid jobs."`
+
 	place
-	Timeout     time.Duration
-	Quiet, JSON bool
-	IDs         []string
 }
 
-func (w *wait) flags(fs *flag.FlagSet) {
-	w.place.flags(fs)
-	fs.DurationVar(&w.Timeout, "timeout", 0, "Give up waiting after this `TIME`, such as 5m; exit 7.")
-	fs.BoolVar(&w.Quiet, "quiet", false, "Show no progress.")
-	short(fs, "q", "quiet")
-	fs.BoolVar(&w.JSON, "json", false, "The end as one JSON object per line, as lookup does.")
+// Help is the rest of its help.
+func (*wait) Help() string {
+	return "Progress goes to standard error: a bar on a terminal, else a line now and then. A daemon that restarts " +
+		"is found again. Interrupting leaves the jobs running."
 }
 
-func (w *wait) take(words []string) { w.IDs = words }
-
-func waitCommand() command {
-	return command{
-		name: "wait", args: "ID...", min: 1, max: -1, summary: "Wait for the end, showing progress; exit 0 if all are done",
-		detail: "Progress goes to standard error: a bar on a terminal, else a line now and then. A daemon that restarts " +
-			"is found again. Interrupting leaves the jobs running.",
-		example: "jjm wait 17 && jjm output 17",
-		make:    func() verb { return &wait{} },
-	}
-}
-
-func (w *wait) run(c *cli) error {
+// Run implements the command.
+func (w *wait) Run(c *cli) error {
 	if err := checkRefs(w.IDs, true); err != nil {
 		return err
 	}

@@ -243,8 +243,8 @@ func (b *bench) tellHistory(without, with measured) {
 	w1, c1 := with.restart()
 	compare("restart until the first answer", w1, w0)
 	compare("restart, CPU", c1, c0)
-	compare("jjm lookup, median", median(with.lookups), median(without.lookups))
-	b.target("live", name+"jjm lookup, 99 %", quantile(with.lookups, 0.99), "ms", lookupP99)
+	compare("lookup, median", median(with.lookups), median(without.lookups))
+	b.target("live", name+"lookup, 99 %", quantile(with.lookups, 0.99), "ms", lookupP99)
 }
 
 // sameLimit is the ratio up to which two figures count as unchanged: runs of

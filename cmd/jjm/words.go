@@ -1,0 +1,52 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// gathered puts the arguments of a command behind its flags, so that flags may stand
+// between them too: the grammar takes a list of ids only in one piece. What follows
+// "--" is no flag.
+func gathered(app *kong.Application, args []string) []string {
+	node, path := app.Node, 0
+	for path < len(args) {
+		i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == args[path] })
+		if i < 0 {
+			break
+		}
+		node, path = node.Children[i], path+1
+	}
+	if node.Passthrough || node.DefaultCmd != nil {
+		return args
+	}
+	var flags, words []string
+	for rest := args[path:]; len(rest) > 0; rest = rest[1:] {
+		switch {
+		case rest[0] == "--":
+			words = append(words, rest[1:]...)
+			return slices.Concat(args[:path], flags, []string{"--"}, words)
+		case !strings.HasPrefix(rest[0], "-") || rest[0] == "-":
+			words = append(words, rest[0])
+		default:
+			flags = append(flags, rest[0])
+			if len(rest) > 1 && wantsValue(node, rest[0]) {
+				rest = rest[1:]
+				flags = append(flags, rest[0])
+			}
+		}
+	}
+	return slices.Concat(args[:path], flags, words)
+}
+
+// wantsValue reports whether the next word is the value of a flag.
+func wantsValue(node *kong.Node, word string) bool {
+	for _, f := range node.Flags {
+		if word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short) {
+			return !f.IsBool()
+		}
+	}
+	return false
+}
