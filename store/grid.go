@@ -264,7 +264,7 @@ func (s *Store) Grids(ctx context.Context, f Filter) ([]jjm.GridJob, error) {
 		}
 		query, a = query+" AND status = ?", a.int(int64(st))
 	} else if !f.All {
-		query += " AND archived < 2 AND status NOT IN (6, 7, 8, 9, 11)"
+		query += " AND archived < 2 AND status NOT IN " + overGrids
 	}
 	if f.Type != "" {
 		query, a = query+" AND type = ?", a.text(f.Type)
