@@ -15,10 +15,10 @@ import (
 func Registry() handlers.Registry {
 	return handlers.NewRegistry(
 		cdfmc.Handler{},
-		concat.Handler{},
+		concat.New(),
 		montecarlo.Handler{},
-		passthrough.Handler{},
-		reprocess.Handler{},
+		passthrough.New(),
+		reprocess.New(),
 		script.Handler{},
 	)
 }

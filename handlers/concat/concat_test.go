@@ -28,13 +28,13 @@ func spec(n int, by string, settings map[string]any) *jjm.Spec {
 }
 
 func TestConformance(t *testing.T) {
-	handlertest.Run(t, Handler{}, handlers.Site{}, spec(120, "", nil),
+	handlertest.Run(t, New(), handlers.Site{}, spec(120, "", nil),
 		spec(7, split.FileBased, map[string]any{"files_per_job": 3}),
 		spec(9, split.ParentlessMergeBySize, map[string]any{"max_merge_size": 4000, "max_merge_files": 3}))
 }
 
 func TestSplit_FiftyFilesALocalJobUnlessTold(t *testing.T) {
-	c, err := Handler{}.Split(spec(120, "", nil), handlers.Site{})
+	c, err := New().Split(spec(120, "", nil), handlers.Site{})
 	if err != nil || c.Jobs != 3 {
 		t.Errorf("%d local jobs; %v", c.Jobs, err)
 	}
@@ -50,7 +50,7 @@ func TestCheck_RefusesWhatItCannotDo(t *testing.T) {
 			if field == "params.output" {
 				s.Params["output"] = name
 			}
-			if ps := (Handler{}).Check(s, handlers.Site{}); len(ps) != 1 || ps[0].Field != field {
+			if ps := New().Check(s, handlers.Site{}); len(ps) != 1 || ps[0].Field != field {
 				t.Errorf("%s %q: %v", field, name, ps)
 			}
 		}
@@ -61,7 +61,7 @@ func TestCheck_RefusesWhatItCannotDo(t *testing.T) {
 // it logged.
 func run(t *testing.T, dir string, files []string) (logged string, err error) {
 	t.Helper()
-	c, err := Handler{}.Command(spec(1, "", nil), &jjm.LocalJob{})
+	c, err := New().Command(spec(1, "", nil), &jjm.LocalJob{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,22 +10,22 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	handlertest.Run(t, Handler{}, handlers.Site{},
+	handlertest.Run(t, New(), handlers.Site{},
 		&jjm.Spec{Type: "passthrough", Params: map[string]any{"command": []string{"run"}}})
 }
 
 func TestCommand_PassesTheWordsAsTheyAre(t *testing.T) {
 	words := []string{"runner", "{serial}", "{{", "", "a b"}
 	spec := &jjm.Spec{Type: "passthrough", Params: map[string]any{"command": words}}
-	if problems := (Handler{}).Check(spec, handlers.Site{}); problems != nil {
+	if problems := New().Check(spec, handlers.Site{}); problems != nil {
 		t.Fatal(problems)
 	}
-	c, err := Handler{}.Command(spec, &jjm.LocalJob{})
+	c, err := New().Command(spec, &jjm.LocalJob{})
 	if err != nil || !slices.Equal(c.Argv, words) {
 		t.Errorf("%q, %v", c.Argv, err)
 	}
 	spec.Params["command"] = []string{""}
-	if problems := (Handler{}).Check(spec, handlers.Site{}); len(problems) != 1 {
+	if problems := New().Check(spec, handlers.Site{}); len(problems) != 1 {
 		t.Error(problems)
 	}
 }

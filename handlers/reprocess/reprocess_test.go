@@ -28,7 +28,7 @@ func spec(n int, by string, settings map[string]any, words ...string) *jjm.Spec 
 }
 
 func TestConformance(t *testing.T) {
-	handlertest.Run(t, Handler{}, handlers.Site{},
+	handlertest.Run(t, New(), handlers.Site{},
 		spec(7, "", nil),
 		spec(7, "FileBased", map[string]any{"files_per_job": 3}, "--in", "{files}", "--seed", "{seed}"),
 		spec(7, "EventBased", map[string]any{"events_per_job": 30}, "{file}", "{first_event}", "{events}", "{last_event}"),
@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 // commands gives the command lines of all parts.
 func commands(t *testing.T, s *jjm.Spec) (lines []string) {
 	t.Helper()
-	c, err := Handler{}.Split(s, handlers.Site{})
+	c, err := New().Split(s, handlers.Site{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func commands(t *testing.T, s *jjm.Spec) (lines []string) {
 		t.Fatal(err)
 	}
 	for i := range parts {
-		cmd, err := Handler{}.Command(s, &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: int32(i)}, Part: parts[i]})
+		cmd, err := New().Command(s, &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: int32(i)}, Part: parts[i]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,13 +86,13 @@ func TestCommand_TellsThePart(t *testing.T) {
 
 func TestCheck_RefusesAbsurdCutsWithTheirNumber(t *testing.T) {
 	s := spec(30, "EventBased", map[string]any{"events_per_job": 1})
-	problems := Handler{}.Check(s, handlers.Site{MaxLocalJobs: 1000})
+	problems := New().Check(s, handlers.Site{MaxLocalJobs: 1000})
 	if len(problems) != 1 || !strings.Contains(problems[0].Text, "would make 3000 local jobs, and this site allows 1000") {
 		t.Error(problems)
 	}
 	s = spec(30, "FileBased", map[string]any{"files_per_job": -1})
 	s.Datasets[0].Open = true // nobody knows how many files will come
-	if problems := (Handler{}).Check(s, handlers.Site{}); len(problems) == 0 {
+	if problems := New().Check(s, handlers.Site{}); len(problems) == 0 {
 		t.Error("settings that cannot be are accepted of an open dataset")
 	}
 }
