@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"jjm"
 )
 
@@ -69,27 +71,11 @@ func openNotes(path string, keep time.Duration) (*notes, error) {
 		kept = append(append(kept, bytes.TrimSpace(line)...), '\n')
 	}
 	if !bytes.Equal(kept, text) {
-		if err := replace(path, kept); err != nil {
+		if err := renameio.WriteFile(path, kept, 0o600, renameio.WithTempDir(filepath.Dir(path))); err != nil {
 			return nil, fmt.Errorf("shorten the notes of cancels: %w", err)
 		}
 	}
 	return n, nil
-}
-
-// replace writes a file anew, whole or not at all.
-func replace(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".cancels-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }
 
 func parseNote(line []byte) (noteLine, error) {

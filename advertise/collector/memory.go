@@ -5,23 +5,22 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
 
 	"jjm"
 	"jjm/wire"
 )
 
 // remember writes what is known of the ads to a file that everybody may read, as
-// everybody may read the ads. It is not synced to the disk: after a crash of the
-// machine the ads end by themselves.
+// everybody may read the ads.
 func remember(path string, a wire.Advertised) error {
 	text, err := json.MarshalIndent(a, "", " ")
 	if err != nil {
 		return jjm.Errorf(jjm.Internal, "write %s: %w", path, err)
 	}
-	err = os.WriteFile(path+".new", append(text, '\n'), 0o644)
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
+	err = renameio.WriteFile(path, append(text, '\n'), 0o644, renameio.IgnoreUmask(), renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {
 		return jjm.Errorf(jjm.Busy, "remember where the site's ad lies: %w", err)
 	}

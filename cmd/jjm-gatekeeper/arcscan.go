@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"jjm"
 	"jjm/gatekeeper"
 	"jjm/gatekeeper/arc"
@@ -289,16 +291,5 @@ func overwrite(name, text string) error {
 
 // replace puts a text in place of a file, in one step.
 func replace(name, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".jjm-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return renameio.WriteFile(name, []byte(text), 0o600, renameio.WithTempDir(filepath.Dir(name)))
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"jjm"
 	"jjm/wire"
 )
@@ -118,28 +120,16 @@ func (o *output) write(path string, r io.Reader, a wire.Answer) error {
 }
 
 // save writes a file beside path and renames it once it is whole and checked.
-func (o *output) save(path string, r io.Reader, a wire.Answer) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".jjm-output-*")
+func (o *output) save(path string, r io.Reader, a wire.Answer) error {
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
 	if err != nil {
 		return fmt.Errorf("output %s: %w", o.ID, err)
 	}
-	defer func() {
-		_ = f.Close()
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
+	defer func() { _ = f.Cleanup() }()
 	if err := o.copy(f, r, a); err != nil {
 		return err
 	}
-	// CreateTemp makes a private file; the tar is an ordinary one.
-	if err := f.Chmod(0o644); err != nil {
-		return fmt.Errorf("output %s: %w", o.ID, err)
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("output %s: %w", o.ID, err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := f.CloseAtomicallyReplace(); err != nil {
 		return fmt.Errorf("output %s: %w", o.ID, err)
 	}
 	return nil
