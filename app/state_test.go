@@ -102,34 +102,41 @@ func TestOpenState_AnOlderDaemonIsNotStartedBeside(t *testing.T) {
 // Who could open the lock of before holds it, and its number was once a daemon's.
 func TestOpenState_AReadersLockChangesNothing(t *testing.T) {
 	for _, number := range []string{"", "1\n", strconv.Itoa(os.Getppid()) + "\n", "999999999\n", "x"} {
-		dir := t.TempDir()
-		path := filepath.Join(dir, "lock")
-		if err := os.WriteFile(path, []byte(number), 0o644); err != nil {
-			t.Fatal(err)
+		t.Run(strings.TrimSpace(number), func(t *testing.T) {
+			t.Parallel() // each waits for the lock
+			readersLock(t, number)
+		})
+	}
+}
+
+func readersLock(t *testing.T, number string) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "lock")
+	if err := os.WriteFile(path, []byte(number), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	release, err := openState(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{path, filepath.Join(dir, lockFolder, lockFile)} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v: want it closed to readers", path, info, err)
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-			t.Fatal(err)
-		}
-		release, err := openState(dir)
-		if err != nil {
-			t.Errorf("number %q: %v", number, err)
-			continue
-		}
-		for _, path := range []string{path, filepath.Join(dir, lockFolder, lockFile)} {
-			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("%s: %v, %v: want it closed to readers", path, info, err)
-			}
-		}
-		if info, err := os.Stat(filepath.Join(dir, lockFolder)); err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("the folder: %v, %v", info, err)
-		}
-		if err := release(); err != nil {
-			t.Error(err)
-		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, lockFolder)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder: %v, %v", info, err)
+	}
+	if err := release(); err != nil {
+		t.Error(err)
 	}
 }

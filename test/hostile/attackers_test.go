@@ -70,8 +70,14 @@ func count(folder, name string, n int) {
 	}
 }
 
-// others are the processes but this one and its parent.
+// parent is who started this program.
+var parent = os.Getppid()
+
+// others are the processes but this one and its parent, with which it ends.
 func others() (pids []int) {
+	if os.Getppid() != parent {
+		os.Exit(0)
+	}
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -109,7 +115,8 @@ func stopAll(folder string, wanted func(line string) bool) {
 			if stopped[pid] || syscall.Kill(pid, syscall.SIGSTOP) != nil {
 				continue
 			}
-			if line := commandLine(pid); isClient(line) || !wanted(line) {
+			// One in the midst of its exec has none: it is looked at again.
+			if line := commandLine(pid); line == "" || isClient(line) || !wanted(line) {
 				_ = syscall.Kill(pid, syscall.SIGCONT)
 				continue
 			}

@@ -78,7 +78,7 @@ func TestStop_EveryProcessOfAnAccountHoldsUpNobodyElse(t *testing.T) {
 					stop = s.submits()
 				},
 				inForce: s.stopping,
-				end:     func() { stop(); still(); s.mallory.KillAll() },
+				end:     func() { still(); s.mallory.KillAll(); stop() },
 			})
 		})
 	}
@@ -90,7 +90,7 @@ func TestStop_ADaemonKilledBesideStoppedProcessesStartsAgain(t *testing.T) {
 	s.Final(s.Submit(s.mallory, site.Script("echo before", brief)), "done")
 	still := s.attacker("attack-stop-all")
 	stop := s.submits()
-	defer func() { stop(); still(); s.mallory.KillAll() }()
+	defer func() { still(); s.mallory.KillAll(); stop() }()
 	for range full(20, 3) {
 		s.Must(s.stopping())
 		s.Must(s.Daemon.Process.Kill())
@@ -125,6 +125,6 @@ func TestTake_TheSocketOfAHelperIsOutOfReach(t *testing.T) {
 			stop = s.submits()
 		},
 		inForce: taking,
-		end:     func() { stop(); still(); s.mallory.KillAll() },
+		end:     func() { still(); s.mallory.KillAll(); stop() },
 	})
 }
