@@ -33,9 +33,6 @@ type Detached struct {
 	// Log is a file that the account appends to, in the place of Stdout and Stderr;
 	// "" for none. It concerns nobody without As.
 	Log string
-	// Starter is a program that calls Start, and that no account can write; "" for
-	// this one. It concerns nobody without As.
-	Starter string
 }
 
 // Detach starts d in a session of its own and returns once the kernel has

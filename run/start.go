@@ -15,7 +15,7 @@ import (
 )
 
 // A command of another account starts in two steps. The first is this very
-// program, or one that Detached.Starter names, executed as root: what is between
+// program, executed as root: what is between
 // fork(2) and execve(2), where parent and child wait for one another, holds a copy
 // of every descriptor and belongs to nobody but root. The second is that program
 // becoming the account and executing the command. An account can stop or kill its
@@ -48,16 +48,13 @@ const notRegular = syscall.EINVAL
 
 // startAs is the first step's command line, environment and descriptors.
 func startAs(d Detached, path string, files []uintptr, trouble *os.File) (string, []string, *syscall.ProcAttr) {
-	starter := d.Starter
-	if starter == "" {
-		starter = "/proc/self/exe" // whatever an upgrade put in its place
-	}
 	argv := append([]string{"jjm-start", startWord, d.As.String(), strconv.Itoa(len(files)), d.Log, d.Dir, path}, d.Argv...)
 	env := make([]string, len(d.Env))
 	for i, v := range d.Env {
 		env[i] = envMark + v
 	}
-	return starter, argv, &syscall.ProcAttr{Dir: "/", Env: env, Files: append(files, trouble.Fd())}
+	return "/proc/self/exe", argv, // whatever an upgrade put in its place
+		&syscall.ProcAttr{Dir: "/", Env: env, Files: append(files, trouble.Fd())}
 }
 
 // IsStarter reports whether this process was started to become an account and

@@ -32,6 +32,11 @@
 // The log is not synced to disk: after a loss of power jobs of the last seconds
 // may be started again in the same way.
 //
+// Jobs of other owners start as root's, become their owner's in a program of their
+// own, and open their folder and log by themselves (package run): an owner may stop
+// or kill them at any moment, and serve those folders himself, and holds up nobody
+// else's.
+//
 // # What it leaves to others
 //
 // Memory is not limited. Users who are known only to a directory service need a

@@ -17,8 +17,9 @@ import (
 )
 
 // lockSpool takes the spool for this process. A daemon that was killed while it
-// started a job may leave the lock to that job's process for the moment until
-// exec(2) closes it; so the lock of a dead process is waited for.
+// started a process may leave the lock to that, which is root's or its own
+// account's, for the moment until exec(2) closes it; so the lock of a dead process
+// is waited for.
 func lockSpool(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -73,23 +73,36 @@ func count(folder, name string, n int) {
 // parent is who started this program.
 var parent = os.Getppid()
 
-// others are the processes but this one and its parent, with which it ends.
-func others() (pids []int) {
-	if os.Getppid() != parent {
-		os.Exit(0)
-	}
-	dir, err := os.Open("/proc")
+// others calls do with every process but this one and its parent, with which it
+// ends: with all now and then, and between that with those whose number comes next
+// or came last (proc_loadavg(5)), as fast as can be.
+func others(do func(pid int)) {
+	load, err := os.Open("/proc/loadavg")
 	if err != nil {
-		return nil
+		return
 	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil && pid > 1 && pid != os.Getpid() && pid != os.Getppid() {
-			pids = append(pids, pid)
+	for loop := 0; os.Getppid() == parent; loop++ {
+		if loop%2000 == 0 {
+			entries, _ := os.ReadDir("/proc")
+			for _, e := range entries {
+				if pid, err := strconv.Atoi(e.Name()); err == nil && pid > 1 && pid != os.Getpid() && pid != parent {
+					do(pid)
+				}
+			}
+		}
+		text := make([]byte, 80)
+		n, _ := load.ReadAt(text, 0)
+		words := strings.Fields(string(text[:n]))
+		if len(words) != 5 {
+			return
+		}
+		last, _ := strconv.Atoi(words[4])
+		for pid := max(2, last-12); pid < last+4; pid++ {
+			if pid != os.Getpid() && pid != parent {
+				do(pid)
+			}
 		}
 	}
-	return pids
 }
 
 func commandLine(pid int) string {
@@ -106,45 +119,39 @@ func isClient(line string) bool {
 }
 
 // stopAll stops every process of the account the moment it appears, but those by
-// which the account goes on submitting, and those that spare does not want.
+// which the account goes on submitting, and those that wanted does not want.
 func stopAll(folder string, wanted func(line string) bool) {
-	stopped, told := map[int]bool{}, time.Now()
-	for n := 0; ; {
-		for _, pid := range others() {
-			// The signal first: what it belongs to is looked at when it stands still.
-			if stopped[pid] || syscall.Kill(pid, syscall.SIGSTOP) != nil {
-				continue
-			}
-			// One in the midst of its exec has none: it is looked at again.
+	stopped, told, n := map[int]bool{}, time.Now(), 0
+	others(func(pid int) {
+		// The signal first: what it belongs to is looked at when it stands still.
+		if !stopped[pid] && syscall.Kill(pid, syscall.SIGSTOP) == nil {
+			// One in the midst of its exec has no line: it is looked at again.
 			if line := commandLine(pid); line == "" || isClient(line) || !wanted(line) {
 				_ = syscall.Kill(pid, syscall.SIGCONT)
-				continue
+				return
 			}
 			stopped[pid] = true
 			n++
 		}
-		if time.Since(told) > 20*time.Millisecond {
-			told = time.Now()
-			count(folder, "stopped", n)
-			for pid := range stopped {
-				if syscall.Kill(pid, 0) != nil { // its number may be another's
-					delete(stopped, pid)
-				}
+		if time.Since(told) < 20*time.Millisecond {
+			return
+		}
+		told = time.Now()
+		count(folder, "stopped", n)
+		for pid := range stopped {
+			if syscall.Kill(pid, 0) != nil { // its number may be another's
+				delete(stopped, pid)
 			}
 		}
-	}
+	})
 }
 
 // takeSockets tries to take the socket of each helper of the account, and to trace
 // it, from its first moment; and ends it a moment later, so that the next one comes.
 func takeSockets(folder string) {
-	born, tries, taken := map[int]time.Time{}, 0, 0
-	for told := time.Now(); ; {
-		for _, pid := range others() {
-			line := commandLine(pid)
-			if !isHelper(line) || syscall.Kill(pid, 0) != nil {
-				continue
-			}
+	born, told, tries, taken := map[int]time.Time{}, time.Now(), 0, 0
+	others(func(pid int) {
+		if syscall.Kill(pid, 0) == nil && isHelper(commandLine(pid)) {
 			if born[pid].IsZero() {
 				born[pid] = time.Now()
 			}
@@ -162,7 +169,7 @@ func takeSockets(folder string) {
 			told = time.Now()
 			count(folder, "tries", tries)
 		}
-	}
+	})
 }
 
 // takesSocket takes the descriptor by which a helper speaks with the daemon.
