@@ -17,7 +17,7 @@ import (
 // as the account. Each has a folder of the account's, where it counts what it did.
 var attackers = map[string]func(folder string){
 	"attack-stop-all":     func(folder string) { stopAll(folder, func(string) bool { return true }) },
-	"attack-stop-jobs":    func(folder string) { stopAll(folder, func(line string) bool { return !isHelper(line) }) },
+	"attack-stop-starts":  func(folder string) { stopAll(folder, isStart) },
 	"attack-take-sockets": takeSockets,
 	"attack-lock-all":     lockAll,
 }
@@ -112,6 +112,12 @@ func commandLine(pid int) string {
 
 func isHelper(line string) bool { return strings.HasPrefix(line, "jjm-helper-of-") }
 
+// isStart tells a process that is not yet what it is to be: a copy of the daemon, or
+// one that becomes the account.
+func isStart(line string) bool {
+	return strings.Contains(line, "jjm-daemon serve ") || strings.HasPrefix(line, "jjm-start ")
+}
+
 // isClient tells the commands by which the account speaks to the daemon, and those
 // that this test is about to start: until their exec they are the test's own.
 func isClient(line string) bool {
@@ -123,15 +129,16 @@ func isClient(line string) bool {
 func stopAll(folder string, wanted func(line string) bool) {
 	stopped, told, n := map[int]bool{}, time.Now(), 0
 	others(func(pid int) {
-		// The signal first: what it belongs to is looked at when it stands still.
-		if !stopped[pid] && syscall.Kill(pid, syscall.SIGSTOP) == nil {
+		// The signal first: what it belongs to is looked at when it stands still. A
+		// number may be that of a thread, of this program too: those are left out.
+		if !stopped[pid] && unix.Tgkill(pid, pid, syscall.SIGSTOP) == nil {
+			n++
 			// One in the midst of its exec has no line: it is looked at again.
 			if line := commandLine(pid); line == "" || isClient(line) || !wanted(line) {
 				_ = syscall.Kill(pid, syscall.SIGCONT)
-				return
+			} else {
+				stopped[pid] = true
 			}
-			stopped[pid] = true
-			n++
 		}
 		if time.Since(told) < 20*time.Millisecond {
 			return
