@@ -27,14 +27,18 @@ type Detached struct {
 	Stdin, Stdout, Stderr *os.File
 	// Extra are open in the child as descriptors 3, 4, ...
 	Extra []*os.File
-	// Credential runs the command as another user (root only); nil for none.
-	Credential *syscall.Credential
+	// As runs the command as an account (root only): Dir is entered, Argv[0] and
+	// Log are looked up with the account's rights. nil for none.
+	As *Account
+	// Log is a file that the account appends to, in the place of Stdout and Stderr;
+	// "" for none. It concerns nobody without As.
+	Log string
 }
 
 // Detach starts d in a session of its own and returns once the kernel has
 // accepted the program. The process goes on when jjm ends or dies, and gets no
 // signal of jjm's terminal. The caller owns the files and may close them at
-// once.
+// once. What starts as an account is under way by then, and no more: see Begun.
 //
 // It goes to fork(2) directly and starts no goroutine, because a daemon that
 // starts thousands of short jobs pays for every system call.
@@ -51,19 +55,42 @@ func Detach(d Detached) (*Process, error) {
 	if env == nil {
 		env = []string{}
 	}
-	pidfd := -1
 	path := d.Path
 	if path == "" {
 		path = d.Argv[0]
 	}
-	pid, err := syscall.ForkExec(path, d.Argv, &syscall.ProcAttr{
-		Dir: d.Dir, Env: env, Files: files,
-		Sys: &syscall.SysProcAttr{Setsid: true, Credential: d.Credential, PidFD: &pidfd},
-	})
-	if err != nil {
+	p := &Process{child: true, done: make(chan struct{})}
+	attr := &syscall.ProcAttr{Dir: d.Dir, Env: env, Files: files}
+	argv := d.Argv
+	if d.As != nil {
+		theirs, err := p.expect(d)
+		if err != nil {
+			return nil, jjm.Errorf(jjm.Busy, "detach %s: %w", d.Argv[0], err)
+		}
+		defer theirs.Close()
+		path, argv, attr = startAs(d, path, files, theirs)
+	}
+	pidfd := -1
+	attr.Sys = &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd}
+	if p.PID, err = syscall.ForkExec(path, argv, attr); err != nil {
+		if p.begin != nil {
+			p.begin.pipe.Close()
+		}
 		return nil, jjm.Errorf(startKind(err), "detach %s: %w", d.Argv[0], err)
 	}
-	return &Process{PID: pid, child: true, fd: pollable(pidfd), done: make(chan struct{})}, nil
+	p.fd = pollable(pidfd)
+	return p, nil
+}
+
+// expect makes the pipe of a start as an account, and gives the end that the
+// start writes to.
+func (p *Process) expect(d Detached) (theirs *os.File, err error) {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.begin = &beginning{pipe: ours, name: d.Argv[0], log: d.Log}
+	return theirs, nil
 }
 
 // startKind tells trouble of the machine, which passes, from trouble of the
@@ -110,6 +137,7 @@ type Process struct {
 	// PID is its process id, and the id of its session and process group.
 	PID int
 
+	begin *beginning // nil for one that is its command from the start
 	child bool
 	fd    *os.File // of pidfd_open(2); nil on kernels without it (before 5.3)
 	done  chan struct{}
@@ -276,10 +304,13 @@ func (p *Process) probe() error {
 	return errors.Join(err, sent)
 }
 
-// Close gives the process up without touching it: a Wait under way returns
-// os.ErrClosed. It may be called once, also after Wait.
+// Close gives the process up without touching it: a Begun or Wait under way
+// returns os.ErrClosed. It may be called once, also after Wait.
 func (p *Process) Close() error {
 	close(p.done)
+	if p.begin != nil {
+		p.begin.pipe.Close()
+	}
 	if p.fd != nil {
 		return p.fd.Close()
 	}

@@ -5,6 +5,9 @@
 // the output, and ends the whole process group when time is up. [Detach] is for
 // jobs that outlive their starter: a session of their own, and files instead
 // of pipes, so that neither the end nor the death of the daemon touches them.
+// What is detached as another account becomes it in a program of its own, after
+// its exec: no account ever owns a process that shares anything with the daemon,
+// or that the daemon waits for before it goes on.
 //
 // A [Runner], given with [Through], takes the commands of [Run] over, to run them
 // as another account: package run/asuser has one.
@@ -59,8 +62,6 @@ type Cmd struct {
 	// MaxOutput caps, in bytes, what is kept of each stream; 0 means
 	// DefaultMaxOutput. The command may write more: it is read and dropped.
 	MaxOutput int64
-	// Credential runs the command as another user (root only); nil for none.
-	Credential *syscall.Credential
 }
 
 // Output is what a command left.
@@ -77,7 +78,7 @@ type Output struct {
 // Run runs c to its end. When ctx ends or the deadline passes, the process
 // group gets TERM, and KILL two seconds later; a child that left the group and
 // keeps a pipe open delays Run by five seconds at most. Under a context of
-// [Through] the Runner runs it, unless it has a Credential of its own.
+// [Through] the Runner runs it.
 //
 // The error is nil whatever the exit status. It is of kind Invalid for an empty
 // command, Busy when the command could not be started and so surely did
@@ -88,7 +89,7 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
 	}
-	if r := runnerOf(ctx); r != nil && c.Credential == nil {
+	if r := runnerOf(ctx); r != nil {
 		return r.Run(ctx, c)
 	}
 	limit := c.Deadline
@@ -108,7 +109,7 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	cmd.Env = append([]string{}, c.Env...) // not nil: nil would inherit
 	cmd.Stdin = bytes.NewReader(c.Stdin)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.Credential}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stop := stopGroup(cmd)
 	defer stop.end()
 

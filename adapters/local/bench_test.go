@@ -1,6 +1,9 @@
 package local_test
 
 import (
+	"os"
+	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -22,19 +25,33 @@ func cpu(t testing.TB) time.Duration {
 // BenchmarkShortJobs tells what a job of /bin/true costs the daemon.
 func BenchmarkShortJobs(t *testing.B) {
 	for t.Loop() {
-		shortJobs(t)
+		shortJobs(t, t.TempDir(), func(b *adapters.Bulk) {})
 	}
 }
 
-func shortJobs(t *testing.B) {
+// BenchmarkShortJobsOfAnother tells what it costs more to run them as another
+// account.
+func BenchmarkShortJobsOfAnother(t *testing.B) {
+	base := rootOnly(t)
+	for i := 0; t.Loop(); i++ {
+		state := filepath.Join(base, strconv.Itoa(i))
+		if err := os.Mkdir(state, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		shortJobs(t, state, func(b *adapters.Bulk) { b.Owner, b.Dir = nobody, "/" })
+	}
+}
+
+func shortJobs(t *testing.B, state string, change func(*adapters.Bulk)) {
 	const n = 2000
-	a := open(t, t.TempDir(), config(4))
+	a := open(t, state, config(4))
 	serve(t, a)
 	before := cpu(t)
 	began := time.Now()
 	var bulks []adapters.Bulk
 	for range n / 1000 {
 		b := bulk(t, 1000, "/bin/true")
+		change(&b)
 		submit(t, a, b)
 		bulks = append(bulks, b)
 	}

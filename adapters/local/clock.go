@@ -2,6 +2,8 @@ package local
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,8 +47,10 @@ func (a *Adapter) tick(ctx context.Context, watchers *sync.WaitGroup) time.Durat
 		a.purgeOld(jjm.At(now))
 	}
 	a.due = a.purge
-	if now.Before(a.pause) {
-		a.soon(a.pause)
+	for _, until := range append(slices.Collect(maps.Values(a.rests)), a.pause) {
+		if now.Before(until) {
+			a.soon(until)
+		}
 	}
 	for b := range a.unsaved {
 		a.write(b)
@@ -56,7 +60,7 @@ func (a *Adapter) tick(ctx context.Context, watchers *sync.WaitGroup) time.Durat
 	a.mu.Unlock()
 
 	for _, p := range kill {
-		a.killRest(p)
+		watchers.Go(func() { a.killRest(p) })
 	}
 	for _, p := range lost {
 		a.lookFor(ctx, watchers, p)

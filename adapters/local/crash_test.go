@@ -35,6 +35,9 @@ type daemon struct {
 const daemonEnv = "JJM_TEST_DAEMON"
 
 func TestMain(m *testing.M) {
+	if run.IsStarter(os.Args) {
+		os.Exit(run.Start(os.Args))
+	}
 	if text := os.Getenv(daemonEnv); text != "" {
 		if err := beDaemon(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)

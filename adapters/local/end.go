@@ -21,10 +21,9 @@ func (a *Adapter) end(e ending) {
 		return
 	}
 	a.point("local.ended")
-	// Processes that it left behind would use cores that are given to others,
-	// and would write beside the next attempt.
-	if a.heldNow(p) {
-		a.killRest(p)
+	if e.start != nil {
+		a.unbegun(e)
+		return
 	}
 	over := a.outcome(e)
 	a.mu.Lock()
@@ -97,10 +96,16 @@ func (a *Adapter) heldNow(p *proc) bool {
 	return p.b.held(p.pos)
 }
 
-// killRest ends whatever lives of a job.
+// killRest ends whatever lives of a job. One at a time looks for it: each looks at
+// every process of the machine, and no job starts meanwhile.
 func (a *Adapter) killRest(p *proc) {
-	if p.p != nil {
-		_ = p.p.Signal(syscall.SIGKILL)
+	a.killing.Lock()
+	defer a.killing.Unlock()
+	a.mu.Lock()
+	now := *p
+	a.mu.Unlock()
+	if now.p != nil {
+		_ = now.p.Signal(syscall.SIGKILL)
 	}
-	p.killRest(func() bool { return a.heldNow(p) })
+	now.killRest(func() bool { return a.heldNow(p) })
 }

@@ -32,6 +32,11 @@
 // The log is not synced to disk: after a loss of power jobs of the last seconds
 // may be started again in the same way.
 //
+// Jobs of other owners start as root's, become their owner's in a program of their
+// own, and open their folder and log by themselves (package run): an owner may stop
+// or kill them at any moment, and serve those folders himself, and holds up nobody
+// else's.
+//
 // # What it leaves to others
 //
 // Memory is not limited. Users who are known only to a directory service need a
@@ -96,6 +101,8 @@ type Adapter struct {
 	changed    chan struct{} // something for a listing to show
 	ends       chan ending   // processes that ended
 
+	killing sync.Mutex // held while what is left of a job is looked for
+
 	mu      sync.Mutex // guards what follows, and the bulks
 	closed  bool
 	next    int64 // the next id
@@ -109,6 +116,7 @@ type Adapter struct {
 	pause   time.Time          // no start before this, after trouble of the machine
 	purge   time.Time          // when to look for old entries next
 	due     time.Time          // when the clock matters next
+	rests   map[int]time.Time  // accounts, and until when none of their jobs starts
 	trouble map[string]string  // what was warned of last, by what it is about
 }
 
@@ -154,7 +162,7 @@ func New(name string, env adapters.Env, c Config) (*Adapter, error) {
 		submitting: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		changed: make(chan struct{}, 1), ends: make(chan ending, 64),
 		bulks: map[int64]*bulk{}, tags: map[jjm.Tag]*bulk{},
-		procs: map[*proc]struct{}{}, unsaved: map[*bulk]struct{}{}, trouble: map[string]string{},
+		procs: map[*proc]struct{}{}, unsaved: map[*bulk]struct{}{}, trouble: map[string]string{}, rests: map[int]time.Time{},
 	}
 	if err := a.open(); err != nil {
 		a.Close()

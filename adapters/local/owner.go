@@ -1,24 +1,21 @@
 package local
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"jjm"
+	"jjm/run"
 )
 
 // identity is as whom and with what environment the jobs of a bulk run.
 type identity struct {
-	credential *syscall.Credential // nil: as this daemon
-	env        []string
+	as  *run.Account // nil: as this daemon
+	env []string
 }
 
 // whoIs looks an owner up. Somebody unknown to the machine runs by the numbers
@@ -39,7 +36,7 @@ func whoIs(o jjm.Owner, uid int) *identity {
 		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + home, "USER=" + name, "LANG=C.UTF-8", "TMPDIR=/tmp",
 	}}
 	if uid == 0 && o.UID != 0 {
-		who.credential = &syscall.Credential{Uid: uint32(o.UID), Gid: uint32(o.GID), Groups: groups}
+		who.as = &run.Account{UID: o.UID, GID: o.GID, Groups: groups}
 	}
 	return who
 }
@@ -60,57 +57,17 @@ func passable(path string) error {
 	return nil
 }
 
-// openAs opens a file for appending with the rights of the owner and no more:
-// the path is the owner's, and may lead anywhere.
-func openAs(path string, as *syscall.Credential) (*os.File, error) {
-	open := func() (*os.File, error) {
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			f.Close()
-			return nil, fmt.Errorf("open %s: not a plain file", path)
-		}
-		return f, nil
+// openLog opens for appending what the jobs of this daemon's own account print to.
+// Another account's processes open theirs by themselves (run.Detached): to open a
+// path of theirs may take as long as they like.
+func openLog(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
 	}
-	if as == nil {
-		return open()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("open %s: not a plain file", path)
 	}
-	type opened struct {
-		f   *os.File
-		err error
-	}
-	done := make(chan opened)
-	go func() {
-		// setfsuid(2) concerns one thread. This one is never unlocked, so the
-		// runtime ends it with the goroutine.
-		runtime.LockOSThread()
-		f, err := (*os.File)(nil), becomeForFiles(as)
-		if err == nil {
-			f, err = open()
-		}
-		done <- opened{f, err}
-	}()
-	o := <-done
-	return o.f, o.err
-}
-
-// becomeForFiles gives the calling thread the owner's rights over files. Going
-// from user 0 to another drops the capabilities over files as well,
-// capabilities(7).
-func becomeForFiles(as *syscall.Credential) error {
-	groups := append([]uint32{as.Gid}, as.Groups...)
-	if err := setThreadGroups(groups); err != nil {
-		return err
-	}
-	_, _ = unix.SetfsgidRetGid(int(as.Gid))
-	_, _ = unix.SetfsuidRetUid(int(as.Uid))
-	// Neither tells its failure: an impossible id makes both tell the present one.
-	gid, _ := unix.SetfsgidRetGid(-1)
-	uid, _ := unix.SetfsuidRetUid(-1)
-	if gid != int(as.Gid) || uid != int(as.Uid) {
-		return errors.New("take the owner's rights over files: not permitted")
-	}
-	return nil
+	return f, nil
 }

@@ -19,7 +19,7 @@ var nobody = jjm.Owner{UID: 65534, GID: 65534, User: "nobody"}
 
 // rootOnly is for tests with jobs of others. It gives a folder that everybody
 // can pass through: the testing package's own is closed.
-func rootOnly(t *testing.T) string {
+func rootOnly(t testing.TB) string {
 	t.Helper()
 	needs.Root(t, "to run jobs of others")
 	dir, err := os.MkdirTemp("", "jjm-local-*")

@@ -17,8 +17,9 @@ import (
 )
 
 // lockSpool takes the spool for this process. A daemon that was killed while it
-// started a job may leave the lock to that job's process for the moment until
-// exec(2) closes it; so the lock of a dead process is waited for.
+// started a process may leave the lock to that, which is root's or its own
+// account's, for the moment until exec(2) closes it; so the lock of a dead process
+// is waited for.
 func lockSpool(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -169,15 +170,21 @@ func (p *proc) members() []stat {
 // None of them is a child of ours on its way to its exec, which has a copy of
 // all our descriptors for that moment: it may become a job of another cluster.
 func holders(path string, at int64) []stat {
-	want, err := os.Stat(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
+	defer f.Close()
+	want, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	mount := mountOf(readFdinfo(os.Getpid(), strconv.Itoa(int(f.Fd()))))
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	var found []stat
 	for _, pid := range processes() {
-		if pid != os.Getpid() && holds(pid, want, at) {
+		if pid != os.Getpid() && holds(pid, want, mount, at) {
 			if s, err := readStat(pid); err == nil {
 				found = append(found, s)
 			}
@@ -186,7 +193,11 @@ func holders(path string, at int64) []stat {
 	return found
 }
 
-func holds(pid int, want os.FileInfo, at int64) bool {
+// holds reports whether a process holds the lock of a byte. What its descriptors
+// lead to is asked only if it lies on the mount of the spool: anything else may be
+// a lost file server's, or of a file system that an account serves, and the answer
+// may never come.
+func holds(pid int, want os.FileInfo, mount string, at int64) bool {
 	base := "/proc/" + strconv.Itoa(pid)
 	dir, err := os.Open(base + "/fd")
 	if err != nil {
@@ -195,21 +206,47 @@ func holds(pid int, want os.FileInfo, at int64) bool {
 	defer dir.Close()
 	fds, _ := dir.Readdirnames(-1)
 	for _, fd := range fds {
-		// A look at the link first: to stat what it leads to may hang on a
-		// lost file server.
 		link, err := os.Readlink(base + "/fd/" + fd)
 		if err != nil || filepath.Base(link) != "locks" {
 			continue
 		}
-		info, err := os.Stat(base + "/fd/" + fd)
-		if err != nil || !os.SameFile(info, want) {
-			continue
-		}
-		if text, err := os.ReadFile(base + "/fdinfo/" + fd); err == nil && locksByte(text, at) {
+		if locksByte(readFdinfo(pid, fd), at) && leadsTo(base+"/fd/"+fd, want, mount) {
 			return true
 		}
 	}
 	return false
+}
+
+// leadsTo reports whether a path of /proc leads to a file of a mount. O_PATH of
+// open(2) asks no file system.
+func leadsTo(path string, want os.FileInfo, mount string) bool {
+	f, err := os.OpenFile(path, unix.O_PATH|os.O_RDONLY, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if mountOf(readFdinfo(os.Getpid(), strconv.Itoa(int(f.Fd())))) != mount {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && os.SameFile(info, want)
+}
+
+// readFdinfo is /proc/PID/fdinfo/FD, proc_pid_fdinfo(5); nothing if it cannot be
+// read.
+func readFdinfo(pid int, fd string) []byte {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/fdinfo/" + fd)
+	return text
+}
+
+// mountOf is the number of the mount that a descriptor is of; "" if it is not told.
+func mountOf(fdinfo []byte) string {
+	for line := range strings.Lines(string(fdinfo)) {
+		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
+			return strings.TrimSpace(id)
+		}
+	}
+	return ""
 }
 
 // locksByte reads /proc/PID/fdinfo/FD, proc_pid_fdinfo(5), for a lock on

@@ -110,7 +110,9 @@ func (a *Adapter) takeLeader(p *proc, found []stat) bool {
 		if s.session != s.pid || p.pid != 0 && p.pid != s.pid {
 			continue
 		}
+		a.mu.Lock()
 		p.born = [2]int64{s.startMS, s.startMS}
+		a.mu.Unlock()
 		mine, err := a.take(p, s.pid)
 		if mine {
 			a.mu.Lock()

@@ -21,6 +21,8 @@ type ending struct {
 	ws  syscall.WaitStatus
 	ru  *syscall.Rusage
 	err error // run.ErrNotChild: ended, and how is not known
+	// start is why the command was never executed, of kind Busy or Invalid.
+	start error
 }
 
 // Run takes up the jobs that run since before, starts those that wait, and
@@ -93,15 +95,41 @@ func (a *Adapter) watch(ctx context.Context, watchers *sync.WaitGroup, p *proc) 
 	process := p.p
 	go func() {
 		defer watchers.Done()
+		start := a.begun(p.b, process)
+		if errors.Is(start, os.ErrClosed) {
+			return
+		}
 		ws, ru, err := process.Wait()
 		if errors.Is(err, os.ErrClosed) {
 			return
 		}
+		// Processes that it left behind would use cores that are given to others,
+		// and would write beside the next attempt. To find them takes as long as
+		// there are processes: here, where nobody waits.
+		if a.heldNow(p) {
+			a.killRest(p)
+		}
 		select {
-		case a.ends <- ending{p: p, ws: ws, ru: ru, err: err}:
+		case a.ends <- ending{p: p, ws: ws, ru: ru, err: err, start: start}:
 		case <-ctx.Done():
 		}
 	}()
+}
+
+// begun waits until a process is its command: as long as its account likes, who may
+// stop it, which makes it a job that does nothing, like any other that is stopped.
+func (a *Adapter) begun(b *bulk, process *run.Process) error {
+	trouble, err := process.Begun()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if trouble != nil {
+		a.warn("log files", trouble)
+	}
+	if err == nil {
+		a.warn("starting jobs of "+b.Owner.User, nil)
+		delete(a.rests, b.Owner.UID)
+	}
+	return err
 }
 
 // startNext starts the job whose turn it is, if cores are free for it. It
@@ -123,11 +151,7 @@ func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool 
 	case jjm.KindOf(err) == jjm.Busy:
 		a.warn("starting jobs", err)
 		a.pauseFor(retryStart)
-		a.write(b, lineOf("back", pos))
-		a.forget(p)
-		b.jobs[pos].started = 0
-		b.set(pos, jjm.BatchQueued)
-		a.enqueue(b)
+		a.back(p)
 		return false
 	case err != nil:
 		a.conclude(p, unstarted(err, jjm.At(a.env.Now())))
@@ -146,13 +170,42 @@ func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool 
 	return true
 }
 
+// back has a job wait again that could not be started. The caller holds a.mu.
+func (a *Adapter) back(p *proc) {
+	b, pos := p.b, p.pos
+	a.write(b, lineOf("back", pos))
+	a.forget(p)
+	b.jobs[pos].started = 0
+	b.set(pos, jjm.BatchQueued)
+	a.enqueue(b)
+}
+
+// unbegun settles a job whose process never became its command. What is Busy lies
+// with its account, that has all the processes that it may have: the account waits for
+// a while, and others do not.
+func (a *Adapter) unbegun(e ending) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b, now := e.p.b, a.env.Now()
+	if jjm.KindOf(e.start) != jjm.Busy || b.jobs[e.p.pos].asked != 0 {
+		a.conclude(e.p, unstarted(e.start, jjm.At(now)))
+		return
+	}
+	a.warn("starting jobs of "+b.Owner.User, e.start)
+	a.back(e.p)
+	a.rests[b.Owner.UID] = now.Add(retryStart)
+	a.soon(a.rests[b.Owner.UID])
+	b.idle()
+	poke(a.changed)
+}
+
 // mark says in the log that the next job will be started, takes cores and its
 // lock. It gives nil if none can start now.
 func (a *Adapter) mark() (*proc, *os.File) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	b := a.turn()
 	now := a.env.Now()
+	b := a.turn(now)
 	if a.closed || b == nil || b.need > a.free || now.Before(a.pause) {
 		return nil, nil
 	}
@@ -190,14 +243,14 @@ func (a *Adapter) ready(b *bulk, pos int32) (lock *os.File, err error) {
 	}
 	if b.who == nil {
 		b.who = whoIs(b.Owner, a.uid)
-		if b.who.credential != nil {
+		if b.who.as != nil {
 			a.warn("end records", passable(b.dir))
 		}
 	}
-	if b.out == nil && b.Log != "" {
+	if b.out == nil && b.Log != "" && b.who.as == nil {
 		// Its loss is no reason not to run: nothing of the application's passes here.
 		var err error
-		if b.out, err = openAs(b.Log, b.who.credential); err != nil {
+		if b.out, err = openLog(b.Log); err != nil {
 			a.warn("log files", err)
 		}
 	}
@@ -220,7 +273,7 @@ func (a *Adapter) launch(p *proc, lock *os.File) (*run.Process, error) {
 		"JJM_RESTARTS="+strconv.Itoa(int(b.jobs[p.pos].restarts)))
 	return run.Detach(run.Detached{
 		Argv: b.Argv, Dir: b.Dir, Env: env, Stdin: a.null, Stdout: out, Stderr: out,
-		Extra: []*os.File{lock}, Credential: b.who.credential,
+		Extra: []*os.File{lock}, As: b.who.as, Log: b.Log,
 	})
 }
 

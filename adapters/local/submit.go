@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sort"
 	"strconv"
+	"time"
 
 	"jjm"
 	"jjm/adapters"
@@ -92,15 +93,16 @@ func (a *Adapter) enqueue(b *bulk) {
 }
 
 // turn is the bulk whose job starts next, or nil. The caller holds a.mu.
-func (a *Adapter) turn() *bulk {
-	for len(a.waiting) > 0 {
-		b := a.waiting[0]
-		if b.queued > 0 {
-			return b
-		}
-		b.waitsFor = false
+func (a *Adapter) turn(now time.Time) *bulk {
+	for len(a.waiting) > 0 && a.waiting[0].queued == 0 {
+		a.waiting[0].waitsFor = false
 		a.waiting[0] = nil
 		a.waiting = a.waiting[1:]
+	}
+	for _, b := range a.waiting {
+		if b.queued > 0 && !now.Before(a.rests[b.Owner.UID]) {
+			return b
+		}
 	}
 	return nil
 }

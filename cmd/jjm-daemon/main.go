@@ -21,6 +21,7 @@ import (
 
 	"jjm"
 	"jjm/app"
+	starts "jjm/run"
 	"jjm/run/asuser"
 )
 
@@ -77,8 +78,11 @@ const (
 )
 
 func main() {
-	if asuser.IsHelper(os.Args) {
-		os.Exit(asuser.Main())
+	switch {
+	case asuser.IsHelper(os.Args):
+		os.Exit(asuser.Main(os.Args))
+	case starts.IsStarter(os.Args):
+		os.Exit(starts.Start(os.Args))
 	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }

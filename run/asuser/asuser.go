@@ -1,8 +1,12 @@
 // Package asuser does things as another account, for a daemon that runs as root:
 // it runs commands and works on files through one helper process per account.
 //
-// A helper is this program executed again with the account's user, groups, umask
-// and a clean environment. It has no privilege that could be abused, and the
+// A helper is this program executed again, with a clean environment, which then
+// becomes the account: its user, its groups, its umask. So the account never owns
+// a process between fork(2) and execve(2), which would hold a copy of all that the
+// daemon has open, and for which the daemon would wait; and what it owns is closed
+// to it from the first moment: it cannot trace it or take the socket out of it. It
+// has no privilege that could be abused, and the
 // daemon never resolves a path that the account could have prepared: it asks the
 // helper, which may only do what its account may, and gets open files back. So
 // links, races and permissions are the kernel's business, not jjm's.
@@ -31,7 +35,6 @@ import (
 	"os/user"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"jjm"
@@ -138,8 +141,9 @@ func ask(ctx context.Context, argv ...string) string {
 	return string(out.Stdout)
 }
 
-func (a account) credential() *syscall.Credential {
-	return &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid), Groups: a.groups}
+// numbers is what the kernel knows of the account.
+func (a account) numbers() run.Account {
+	return run.Account{UID: a.uid, GID: a.gid, Groups: a.groups}
 }
 
 // environ is the whole environment of a helper.

@@ -26,9 +26,12 @@ import (
 
 func TestMain(m *testing.M) {
 	if IsHelper(os.Args) {
-		os.Exit(Main())
+		os.Exit(Main(os.Args))
 	}
-	if len(os.Args) == 2 && strings.HasPrefix(os.Args[1], "liar-") {
+	if len(os.Args) == 3 && strings.HasPrefix(os.Args[1], "liar-") {
+		if become(os.Args) != nil {
+			os.Exit(1)
+		}
 		lie(os.Args[1])
 		os.Exit(0)
 	}

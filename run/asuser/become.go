@@ -3,7 +3,6 @@ package asuser
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -35,16 +34,8 @@ func Become(ctx context.Context, o jjm.Owner) error {
 	if err != nil {
 		return err
 	}
-	groups := make([]int, len(a.groups))
-	for i, g := range a.groups {
-		groups[i] = int(g)
-	}
-	// These change every thread (package syscall, since Go 1.16).
-	if err := errors.Join(syscall.Setgroups(groups), syscall.Setgid(a.gid), syscall.Setuid(a.uid)); err != nil {
-		return jjm.Errorf(jjm.Denied, "become %v: %w", a, err)
-	}
-	if syscall.Setuid(0) == nil {
-		return fmt.Errorf("become %v: the way back to root is open", a)
+	if err := a.numbers().Become(); err != nil {
+		return jjm.Errorf(jjm.Denied, "%w", err)
 	}
 	syscall.Umask(0o022)
 	os.Clearenv()

@@ -43,7 +43,8 @@ type answer struct {
 	files []*os.File
 }
 
-// begin starts a helper.
+// begin starts a helper, as root: it becomes the account by itself. Nothing waits
+// for that here: one that the account stops on its way says nothing.
 func begin(who account, limits Limits, word string) (*life, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -57,8 +58,9 @@ func begin(who account, limits Limits, word string) (*life, error) {
 		return nil, jjm.Errorf(jjm.Busy, "start a helper of %s: %w", who, err)
 	}
 	proc, err := run.Detach(run.Detached{
-		Argv: []string{"jjm-helper-of-" + who.name, word}, Path: "/proc/self/exe", // whatever an upgrade put in its place
-		Dir: "/", Env: who.environ(), Extra: []*os.File{theirs}, Credential: who.credential(),
+		Argv: []string{"jjm-helper-of-" + who.name, word, who.numbers().String()},
+		Path: "/proc/self/exe", // whatever an upgrade put in its place
+		Dir:  "/", Env: who.environ(), Extra: []*os.File{theirs},
 	})
 	if err != nil {
 		c.Close()

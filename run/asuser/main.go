@@ -12,8 +12,6 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"jjm"
 	"jjm/internal/rights"
 	"jjm/run"
@@ -28,17 +26,15 @@ const (
 
 // IsHelper reports whether this process was started to be a helper: main then
 // calls Main before anything else.
-func IsHelper(args []string) bool { return len(args) == 2 && args[1] == word }
+func IsHelper(args []string) bool { return len(args) == 3 && args[1] == word }
 
-// Main is the helper. It gives the exit code, once the daemon closed the socket.
-func Main() int {
-	if os.Geteuid() == 0 {
+// Main is the helper. It becomes its account first; after that the process is the
+// account's to stop and to kill, but closed to it otherwise. It gives the exit code,
+// once the daemon closed the socket.
+func Main(args []string) int {
+	if become(args) != nil {
 		return 1 // somebody called it by hand
 	}
-	// The account owns this process. That keeps out what it started without
-	// meaning this; what it means to do to itself it can do.
-	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	syscall.Umask(0o022)
 	f := os.NewFile(socketFD, "daemon")
 	if f == nil {
 		return 1
@@ -52,6 +48,17 @@ func Main() int {
 	h := &helper{conn: conn, roots: map[string]*os.Root{}, runs: map[int64]context.CancelFunc{}}
 	h.serve()
 	return 0
+}
+
+// become makes this process, which root executed, the account that its command
+// line names.
+func become(args []string) error {
+	who, err := run.ParseAccount(args[2])
+	if err == nil {
+		err = who.Become()
+	}
+	syscall.Umask(0o022)
+	return err
 }
 
 // helper is the state of the helper process.

@@ -2,8 +2,11 @@ package hostile_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"jjm/test/site"
 )
@@ -30,4 +33,52 @@ func TestLock_OfAnyFileThatAnAccountCanReadChangesNothing(t *testing.T) {
 		},
 		end: func() { s.mallory.KillAll(); _ = holder.Wait() },
 	})
+}
+
+// Neither do locks of the other kind (fcntl(2)), on all that can be opened, those
+// that the daemon's own store would wait for too, nor a lock that she holds since
+// before the daemon closed the file to her.
+func TestLock_OfBytesAndOfWhatWasOnceOpenChangesNothing(t *testing.T) {
+	for _, mode := range []string{"owner", "service"} {
+		t.Run(mode, func(t *testing.T) {
+			s := besiege(t, site.Settings{RunAs: mode, Gate: "mode = \"0666\"", As: daemonOf(t, mode)})
+			var still func()
+			s.withstands(attack{
+				name: "flock and fcntl locks on all that can be opened, and on the old lock",
+				begin: func() {
+					s.Stop()
+					old := filepath.Join(s.Dir, "s", "lock")
+					s.Must(os.Chmod(old, 0o644)) // as daemons of before left it
+					still = s.attacker("attack-lock-all")
+					s.Until("she holds the old lock", func() bool { return isLocked(old) })
+					s.Start()
+				},
+				inForce: func() error {
+					if s.counted("locked") == 0 || !isLocked(filepath.Join(s.Dir, "s", "lock")) {
+						return errors.New("no lock is held")
+					}
+					return nil
+				},
+				end: func() { still() },
+			})
+		})
+	}
+}
+
+// daemonOf is the daemon's account: root, or for a service an ordinary one.
+func daemonOf(t *testing.T, mode string) site.Person {
+	if mode == "owner" {
+		return site.Person{}
+	}
+	return site.Account(t)
+}
+
+// isLocked reports whether somebody holds a file by flock(2).
+func isLocked(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
 }

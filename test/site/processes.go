@@ -8,7 +8,8 @@ import (
 )
 
 // Processes are the processes of an account whose program has a name (comm of
-// proc(5), its first 15 bytes); "" means any.
+// proc(5), its first 15 bytes); "" means any. Those that are closed to the account
+// (PR_SET_DUMPABLE of prctl(2)), whose files in /proc are root's, are among them.
 func (p Person) Processes(name string) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -20,8 +21,7 @@ func (p Person) Processes(name string) []int {
 		if err != nil {
 			continue
 		}
-		info, err := os.Stat("/proc/" + e.Name())
-		if err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != p.UID {
+		if uidOf(e.Name()) != p.UID {
 			continue
 		}
 		comm, err := os.ReadFile("/proc/" + e.Name() + "/comm")
@@ -30,6 +30,18 @@ func (p Person) Processes(name string) []int {
 		}
 	}
 	return pids
+}
+
+// uidOf is the real user of a process; -1 if it has ended.
+func uidOf(pid string) int {
+	text, _ := os.ReadFile("/proc/" + pid + "/status")
+	_, rest, _ := strings.Cut(string(text), "\nUid:\t")
+	word, _, _ := strings.Cut(rest, "\t")
+	uid, err := strconv.Atoi(word)
+	if err != nil {
+		return -1
+	}
+	return uid
 }
 
 // KillAll kills all processes of an account, also those that it starts meanwhile.

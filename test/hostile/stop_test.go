@@ -1,0 +1,145 @@
+package hostile_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm/test/site"
+)
+
+// few is an embedded batch system of which one account gets a part only.
+const few = site.Local + "max_running_per_user = 3\nmax_pending_per_user = 3\n"
+
+// brief are jobs that end within seconds whoever stops them.
+const brief = "[request]\nwalltime = \"2s\"\n"
+
+// submits has the hostile account submit grid jobs, one after the other, until the
+// test is over.
+func (s *siege) submits() (stop func()) {
+	s.t.Helper()
+	file := filepath.Join(s.Home(s.mallory), "hers.toml")
+	s.Must(os.WriteFile(file, []byte(site.Script("exec true", brief)), 0o644))
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-over:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			_, _ = s.JJM(s.mallory, "submit", file) // refused while she is banned
+		}
+	}()
+	return func() { close(over); <-done }
+}
+
+// winding makes the way to the wrapper of the hostile account, which lies in a
+// folder of hers, take the kernel long: thirty links of two thousand steps each.
+func (s *siege) winding() {
+	s.t.Helper()
+	const script = `cd "$1" && mv bin real && dots=$(printf './%.0s' $(seq 1900)) && at=real &&
+		for i in $(seq 30); do ln -s "$dots$at" l$i && at=l$i || exit 1; done && ln -s $at bin`
+	out, err := s.mallory.As("/bin/sh", "-c", script, "sh", filepath.Join(s.Dir, "s", "work", s.mallory.Name)).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// stopping proves that the attacker stops processes: one more than before, if only
+// for as long as it looks at it, or one that stands still.
+func (s *siege) stopping() error {
+	before, still := s.counted("stopped"), 0
+	for end := time.Now().Add(hang); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if still = len(s.stoppedOf(s.mallory)); still > 0 || s.counted("stopped") > before {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d processes were stopped in all, and none is now", before)
+}
+
+// stoppedOf are the processes of an account that stand still (proc_pid_stat(5)).
+func (s *siege) stoppedOf(p site.Person) (pids []int) {
+	for _, pid := range p.Processes("") {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if _, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " "); strings.HasPrefix(rest, "T") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// A process that belongs to an account can be stopped by it: between fork and exec
+// too, if it belonged to it there, when it has a copy of all that the daemon has
+// open, and the daemon waits for it.
+func TestStop_EveryProcessOfAnAccountHoldsUpNobodyElse(t *testing.T) {
+	for name, attacker := range map[string]string{"every process": "attack-stop-all", "every process between its fork and its program": "attack-stop-starts"} {
+		t.Run(name, func(t *testing.T) {
+			s := besiege(t, site.Settings{RunAs: "owner", Clusters: few})
+			var stop, still func()
+			s.withstands(attack{
+				name: "SIGSTOP to " + name,
+				begin: func() {
+					s.Final(s.Submit(s.mallory, site.Script("echo before", brief)), "done")
+					s.winding()
+					still = s.attacker(attacker)
+					stop = s.submits()
+				},
+				inForce: s.stopping,
+				end:     func() { still(); s.mallory.KillAll(); stop() },
+			})
+			t.Logf("signals that reached a process of the account: %d", s.counted("stopped"))
+		})
+	}
+}
+
+// What is stopped outlives a daemon that is killed; it holds nothing of it.
+func TestStop_ADaemonKilledBesideStoppedProcessesStartsAgain(t *testing.T) {
+	s := besiege(t, site.Settings{RunAs: "owner", Clusters: few})
+	s.Final(s.Submit(s.mallory, site.Script("echo before", brief)), "done")
+	s.winding()
+	still := s.attacker("attack-stop-starts")
+	stop := s.submits()
+	defer func() { still(); s.mallory.KillAll(); stop() }()
+	for range full(20, 3) {
+		s.Must(s.stopping())
+		s.Must(s.Daemon.Process.Kill())
+		<-s.Ended()
+		s.Start()
+		s.echo(time.Now())
+	}
+}
+
+// The socket of a helper is the account's voice in the daemon, and the daemon's
+// orders to it: nothing of the account's may take it out of the helper.
+func TestTake_TheSocketOfAHelperIsOutOfReach(t *testing.T) {
+	s := besiege(t, site.Settings{RunAs: "owner", Clusters: few})
+	var stop, still func()
+	tries := 0
+	taking := func() error {
+		if n := s.counted("taken"); n > 0 {
+			return fmt.Errorf("a helper's socket was taken %d times", n)
+		}
+		for end := time.Now().Add(2 * hang); s.counted("tries") <= tries; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				return errors.New("no helper to take the socket of")
+			}
+		}
+		tries = s.counted("tries")
+		return nil
+	}
+	s.withstands(attack{
+		name: "pidfd_getfd(2) and ptrace(2) of helpers from their first moment",
+		begin: func() {
+			still = s.attacker("attack-take-sockets")
+			stop = s.submits()
+		},
+		inForce: taking,
+		end:     func() { still(); s.mallory.KillAll(); stop() },
+	})
+}
