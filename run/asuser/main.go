@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm"
+	"jjm/internal/acl"
 	"jjm/internal/rights"
 	"jjm/run"
 )
@@ -28,10 +29,13 @@ const (
 
 // IsHelper reports whether this process was started to be a helper: main then
 // calls Main before anything else.
-func IsHelper(args []string) bool { return len(args) == 2 && args[1] == word }
+func IsHelper(args []string) bool { return len(args) == 2 && args[1] == word || isGuard(args) }
 
 // Main is the helper. It gives the exit code, once the daemon closed the socket.
 func Main() int {
+	if isGuard(os.Args) {
+		return guardMain()
+	}
 	if os.Geteuid() == 0 {
 		return 1 // somebody called it by hand
 	}
@@ -192,6 +196,24 @@ func (h *helper) root(path string) (*os.Root, error) {
 	return r, err
 }
 
+// share gives accounts rights to a file or folder of the account's own.
+func share(r *os.Root, req request) error {
+	flag := syscall.O_NONBLOCK
+	if req.Folder {
+		flag = syscall.O_DIRECTORY
+	}
+	f, err := r.OpenFile(req.Name, os.O_RDONLY|flag, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	err = acl.GrantOwn(f, req.Access, req.UIDs...)
+	if errors.Is(err, acl.ErrUnsupported) {
+		err = unix.EOPNOTSUPP // an error that crosses the socket
+	}
+	return err
+}
+
 // act does one thing to files below an area.
 func (h *helper) act(req request) (f *os.File, info *fileInfo, err error) {
 	r, err := h.root(req.Root)
@@ -225,6 +247,8 @@ func (h *helper) act(req request) (f *os.File, info *fileInfo, err error) {
 		err = r.Remove(req.Name)
 	case "removeall":
 		err = r.RemoveAll(req.Name)
+	case "grant":
+		err = share(r, req)
 	default:
 		err = fmt.Errorf("act %q is not known", req.Op)
 	}
