@@ -96,6 +96,8 @@ type Adapter struct {
 	changed    chan struct{} // something for a listing to show
 	ends       chan ending   // processes that ended
 
+	clearing sync.WaitGroup // of what is being removed
+
 	mu      sync.Mutex // guards what follows, and the bulks
 	closed  bool
 	next    int64 // the next id

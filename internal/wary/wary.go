@@ -23,6 +23,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -146,7 +147,41 @@ func ofRoot(line string) error {
 // nothing but a regular file or, with O_DIRECTORY, a folder is opened: neither a
 // FIFO nor a lease holds it up.
 func Open(root, name string, flag int) (*os.File, error) {
-	h, err := Path(root, name)
+	d, err := In(root)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Open(name, flag)
+}
+
+// Dir is a folder in which others may have put things.
+type Dir struct {
+	h     *os.File
+	mount int
+}
+
+// In gives a folder that only this process's account (or root) can put in its
+// place.
+func In(path string) (*Dir, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	m, err := MountOf(fd)
+	if err != nil {
+		unix.Close(fd)
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &Dir{h: os.NewFile(uintptr(fd), path), mount: m.ID}, nil
+}
+
+// Close ends its use.
+func (d *Dir) Close() error { return d.h.Close() }
+
+// Open is [Open] below the folder.
+func (d *Dir) Open(name string, flag int) (*os.File, error) {
+	h, err := d.path(name)
 	if err != nil {
 		return nil, err
 	}
@@ -158,29 +193,109 @@ func Open(root, name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// Path is Open that opens nothing yet: the handle is of open(2)'s O_PATH, of a
+// Lstat looks at what lies at a name below the folder. What is on another file
+// system is an error, [ErrElsewhere].
+func (d *Dir) Lstat(name string) (os.FileInfo, error) {
+	h, err := d.path(name)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	info, err := h.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+// path goes to a name and opens nothing: the handle is of open(2)'s O_PATH, of a
 // file of any type.
-func Path(root, name string) (*os.File, error) {
-	at, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: root, Err: err}
-	}
-	home, err := MountOf(at)
-	if err != nil {
-		unix.Close(at)
-		return nil, &fs.PathError{Op: "open", Path: root, Err: err}
-	}
-	path := root
+func (d *Dir) path(name string) (*os.File, error) {
+	at, path := int(d.h.Fd()), d.h.Name()
 	for step := range strings.SplitSeq(name, "/") {
 		path = filepath.Join(path, step)
-		next, err := into(at, step, home.ID)
-		unix.Close(at)
+		next, err := into(at, step, d.mount)
+		if at != int(d.h.Fd()) {
+			unix.Close(at)
+		}
 		if err != nil {
 			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 		}
 		at = next
 	}
 	return os.NewFile(uintptr(at), path), nil
+}
+
+// maxDepth is how deep folders may lie in one another for [Dir.RemoveAll].
+const maxDepth = 100
+
+// RemoveAll removes what lies at a name below the folder, with all in it. It stops
+// where another file system is mounted. That there is nothing is a success.
+func (d *Dir) RemoveAll(name string) error {
+	at := int(d.h.Fd())
+	if parent, last, ok := cutLast(name); ok {
+		h, err := d.path(parent)
+		if errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		at, name = int(h.Fd()), last
+	}
+	if err := removeAll(at, name, d.mount, 0); err != nil {
+		return &fs.PathError{Op: "remove", Path: filepath.Join(d.h.Name(), name), Err: err}
+	}
+	return nil
+}
+
+func cutLast(name string) (parent, last string, ok bool) {
+	i := strings.LastIndexByte(name, '/')
+	if i < 0 {
+		return "", name, false
+	}
+	return name[:i], name[i+1:], true
+}
+
+func removeAll(at int, name string, mount, depth int) error {
+	switch err := unix.Unlinkat(at, name, 0); {
+	case err == nil, errors.Is(err, unix.ENOENT):
+		return nil
+	case !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM): // EPERM: POSIX's word for a folder
+		return err
+	case depth == maxDepth:
+		return fmt.Errorf("folders lie more than %d deep in one another", maxDepth)
+	}
+	fd, err := into(at, name, mount)
+	if err != nil {
+		return err
+	}
+	h := os.NewFile(uintptr(fd), name)
+	defer h.Close()
+	dir, err := reopen(h, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	for {
+		names, err := dir.Readdirnames(1000)
+		for _, n := range names {
+			if err := removeAll(int(dir.Fd()), n, mount, depth+1); err != nil {
+				return err
+			}
+		}
+		if len(names) == 0 {
+			if err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			break
+		}
+		if _, err := dir.Seek(0, io.SeekStart); err != nil { // what was removed moved the rest
+			return err
+		}
+	}
+	return unix.Unlinkat(at, name, unix.AT_REMOVEDIR)
 }
 
 // into goes to an entry of a folder, if it is on the same mount.

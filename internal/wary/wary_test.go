@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,7 +52,18 @@ func TestLooks_AskNoFileSystem(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, f, err)
 		}
 	}
-	here, err := Path(dir, "plain")
+	in, err := In(dir)
+	must(t, err)
+	defer in.Close()
+	for _, name := range []string{"theirs", "file"} {
+		if info, err := in.Lstat(name); !errors.Is(err, ErrElsewhere) {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+		if err := in.RemoveAll(name); err == nil {
+			t.Errorf("%s was removed", name)
+		}
+	}
+	here, err := in.path("plain")
 	must(t, err)
 	defer here.Close()
 	own, err := MountOf(int(here.Fd()))
@@ -128,6 +140,31 @@ func TestOpen_DoesNotWaitForALease(t *testing.T) {
 	}
 	_, err = unix.FcntlInt(held.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
 	must(t, err)
+}
+
+func TestRemoveAll_RemovesAllAndFollowsNoLink(t *testing.T) {
+	dir := needs.PublicDir(t)
+	must(t, os.MkdirAll(filepath.Join(dir, "a/b/c"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "kept"), nil, 0o644))
+	must(t, os.Symlink("../kept", filepath.Join(dir, "a/link")))
+	must(t, os.Symlink("..", filepath.Join(dir, "a/b/up")))
+	must(t, syscall.Mkfifo(filepath.Join(dir, "a/fifo"), 0o644))
+	for i := range 2500 {
+		must(t, os.WriteFile(filepath.Join(dir, "a/b", strconv.Itoa(i)), nil, 0o644))
+	}
+	in, err := In(dir)
+	must(t, err)
+	defer in.Close()
+	must(t, in.RemoveAll("a"))
+	must(t, in.RemoveAll("a"))
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "kept" {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	deep := filepath.Join(dir, "deep"+strings.Repeat("/d", maxDepth+5))
+	must(t, os.MkdirAll(deep, 0o755))
+	if err := in.RemoveAll("deep"); err == nil {
+		t.Error("folders without end")
+	}
 }
 
 func TestOfRoot(t *testing.T) {
