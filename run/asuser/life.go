@@ -45,7 +45,8 @@ type answer struct {
 	files []*os.File
 }
 
-// begin starts a helper; left counts those whose guard has not ended yet.
+// begin starts a helper; left counts those that have not ended yet, or whose
+// guard has not.
 func begin(who account, limits Limits, word string, left *atomic.Int32) (*life, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -58,8 +59,6 @@ func begin(who account, limits Limits, word string, left *atomic.Int32) (*life, 
 	if err != nil {
 		return nil, jjm.Errorf(jjm.Busy, "start a helper of %s: %w", who, err)
 	}
-	left.Add(1)
-	go func() { _, _, _ = guard.Wait(); left.Add(-1) }()
 	proc, err := run.Detach(run.Detached{
 		Argv: []string{"jjm-helper-of-" + who.name, word}, Path: "/proc/self/exe", // whatever an upgrade put in its place
 		Dir: "/", Env: who.environ(), Extra: []*os.File{theirs}, Credential: who.credential(),
@@ -67,6 +66,7 @@ func begin(who account, limits Limits, word string, left *atomic.Int32) (*life, 
 	if err != nil {
 		c.Close()
 		_ = guard.Signal(syscall.SIGKILL)
+		go func() { _, _, _ = guard.Wait() }()
 		return nil, jjm.Errorf(jjm.Busy, "start a helper of %s: %w", who, err)
 	}
 	now := time.Now()
@@ -74,7 +74,12 @@ func begin(who account, limits Limits, word string, left *atomic.Int32) (*life, 
 		calls: map[int64]*call{}, over: make(chan struct{})}
 	go l.read()
 	go l.watch()
-	go func() { _, _, _ = proc.Wait() }() // collects it
+	left.Add(1)
+	go func() { // collects them
+		_, _, _ = guard.Wait()
+		_, _, _ = proc.Wait()
+		left.Add(-1)
+	}()
 	return l, nil
 }
 

@@ -75,7 +75,7 @@ func (p *Pool) For(o jjm.Owner) *User {
 type User struct {
 	pool  *Pool
 	owner jjm.Owner
-	left  atomic.Int32 // guards that have not ended
+	left  atomic.Int32 // helpers that have not ended, or whose guards have not
 
 	mu    sync.Mutex // held while a helper starts
 	now   *life
@@ -84,8 +84,9 @@ type User struct {
 	why   error
 }
 
-// maxLeft is how many guards of an account may be there at once: that in use,
-// those of helpers that are being replaced, and those that hang in close(2).
+// maxLeft is how many helpers with their guards an account may have at once: that
+// in use, those that are being replaced, and those that no signal ends because
+// they wait for a file system of the account's.
 const maxLeft = 8
 
 // short is how long an account is set aside whose helper died unasked.
@@ -113,7 +114,7 @@ func (u *User) helper(ctx context.Context) (*life, error) {
 		return nil, jjm.Errorf(jjm.Busy, "%s is set aside for %v: %w", u.owner.User, left.Round(time.Millisecond), u.why)
 	}
 	if n := u.left.Load(); n >= maxLeft {
-		return nil, jjm.Errorf(jjm.Busy, "%d processes close files that %s passed and do not come back: "+
+		return nil, jjm.Errorf(jjm.Busy, "%d helpers of %s wait for a file system and cannot be ended: "+
 			"end the file systems (FUSE) of %s", n, u.owner.User, u.owner.User)
 	}
 	who, err := lookup(ctx, u.owner)
