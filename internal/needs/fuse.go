@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,6 +51,12 @@ func MountFUSE(t testing.TB, on string, uid int) *FUSE {
 	f.dev = os.NewFile(uintptr(fd), "/dev/fuse") // only now can it be polled
 	ended := make(chan struct{})
 	go func() { defer close(ended); f.serve() }()
+	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if at, limited := d.Deadline(); limited { // a process that waits for itself could not even be killed
+			stop := time.AfterFunc(time.Until(at)-5*time.Second, f.End)
+			t.Cleanup(func() { stop.Stop() })
+		}
+	}
 	t.Cleanup(func() {
 		f.End()
 		<-ended
