@@ -163,6 +163,11 @@ func lie(word string) {
 			_ = send(conn, reply{ID: req.ID, Err: &failure{Errno: 1 << 30, Text: strings.Repeat("x", 5000)}})
 		case "nofile":
 			_ = send(conn, reply{ID: req.ID})
+		case "unasked": // with what liar-unasked has open, and an answer after it
+			for range 3 {
+				_ = send(conn, reply{ID: req.ID + 1000}, unasked()...)
+			}
+			_ = send(conn, reply{ID: req.ID})
 		default:
 			if f := lure(strings.TrimPrefix(word, "liar-")); f != nil {
 				_ = send(conn, reply{ID: req.ID}, f)
@@ -170,6 +175,17 @@ func lie(word string) {
 			}
 		}
 	}
+}
+
+// unasked opens what the daemon has no use for.
+func unasked() []*os.File {
+	var all []*os.File
+	for _, what := range []string{"pipe", "device", "memory"} {
+		if f := lure(what); f != nil {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // lure opens what would hold up who reads it or writes to it. Some are found at a
@@ -212,7 +228,7 @@ func lure(what string) *os.File {
 func TestHelper_ALiarGetsNothingAndHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	dir := needs.PublicDir(t)
-	for _, liar := range []string{"lazy", "flood", "garbage", "long", "error", "nofile", "pipe", "device", "proc", "memory"} {
+	for _, liar := range []string{"lazy", "flood", "garbage", "long", "error", "nofile", "pipe", "device", "proc", "memory", "unasked"} {
 		t.Run(liar, func(t *testing.T) {
 			t.Parallel()
 			p := pool(t, quick)
