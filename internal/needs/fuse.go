@@ -53,7 +53,10 @@ func MountFUSE(t testing.TB, on string, uid int) *FUSE {
 	go func() { defer close(ended); f.serve() }()
 	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if at, limited := d.Deadline(); limited { // a process that waits for itself could not even be killed
-			stop := time.AfterFunc(time.Until(at)-5*time.Second, f.End)
+			stop := time.AfterFunc(time.Until(at)-5*time.Second, func() {
+				t.Errorf("time is up, and something may still wait for the file system on %s: it is ended", on)
+				f.End()
+			})
 			t.Cleanup(func() { stop.Stop() })
 		}
 	}

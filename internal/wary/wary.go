@@ -53,11 +53,17 @@ func MountOf(fd int) (Mount, error) {
 	if !strings.HasPrefix(to, "/") {
 		return Mount{}, fmt.Errorf("it is %.60q: want a regular file or a folder", to)
 	}
-	text, err := os.ReadFile("/proc/self/fdinfo/" + n)
+	info, err := unix.Open("/proc/self/fdinfo/"+n, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Mount{}, &fs.PathError{Op: "open", Path: "/proc/self/fdinfo/" + n, Err: err}
+	}
+	defer unix.Close(info)
+	var text [1024]byte // what is wanted stands at the beginning
+	got, err := unix.Read(info, text[:])
 	if err != nil {
 		return Mount{}, err
 	}
-	return parseInfo(string(text))
+	return parseInfo(string(text[:got]))
 }
 
 // parseInfo reads lines "flags:\t0100000" (octal) and "mnt_id:\t25".

@@ -101,16 +101,11 @@ func (f *Files) settled(fd int) (wary.Look, error) {
 	return wary.At(fd)
 }
 
-// mount is where the folder is now: it may have been mounted anew.
-func (f *Files) mount() (int, error) {
-	home, _, err := f.home()
-	if err != nil {
-		return 0, err
-	}
-	defer home.Close()
+// mount is where the folder was when last looked at.
+func (f *Files) mount() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.known, nil
+	return f.known
 }
 
 // trusted reports an error unless nobody but root can put something in the place
@@ -174,10 +169,23 @@ func (f *Files) ask(req request) (answer, error) {
 
 // OpenFile opens a regular file, or with O_DIRECTORY a folder.
 func (f *Files) OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {
-	mount, err := f.mount()
-	if err != nil {
-		return nil, jjm.Errorf(jjm.Busy, "work area of %s: %w", f.user.owner.User, err)
+	mount := f.mount()
+	g, err := f.open(name, flag, perm, mount)
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		return g, err
 	}
+	home, _, herr := f.home() // it may have been mounted anew
+	if herr != nil {
+		return nil, jjm.Errorf(jjm.Busy, "work area of %s: %w: %w", f.user.owner.User, herr, err)
+	}
+	home.Close()
+	if now := f.mount(); now != mount {
+		return f.open(name, flag, perm, now)
+	}
+	return nil, err
+}
+
+func (f *Files) open(name string, flag int, perm os.FileMode, mount int) (*os.File, error) {
 	a, err := f.ask(request{Op: "open", Name: name, Flag: flag, Perm: perm, Mount: mount})
 	if err == nil && len(a.files) != 1 {
 		err = jjm.Errorf(jjm.Busy, "the helper of %s gave %d files: want one", f.user.owner.User, len(a.files))

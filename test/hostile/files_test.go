@@ -116,6 +116,7 @@ func TestFiles_FileSystemsThatAnswerNothingAsOwner(t *testing.T) {
 			asked = s.mute(on...)
 		},
 		inForce: func() error { return asked() },
+		end:     func() { s.inForce(attack{name: "at the end", inForce: asked}) },
 	})
 }
 
@@ -140,6 +141,7 @@ func TestFiles_FileSystemsThatAnswerNothingAsService(t *testing.T) {
 			s.refused(full(20, 4), site.Script("true", "[[inputs]]", "path = "+strconv.Quote(home+"/data/file")), "a file system of uid")
 		},
 		inForce: func() error { return asked() },
+		end:     func() { s.inForce(attack{name: "at the end", inForce: asked}) },
 	})
 }
 
