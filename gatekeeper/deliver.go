@@ -100,16 +100,32 @@ func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int
 	if err == nil || !unclear(err) || l.Tar == "" {
 		return src, a.Bytes, err
 	}
-	f, ferr := os.OpenFile(l.Tar, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if ferr != nil {
-		return nil, 0, jjm.Errorf(jjm.Busy, "%w; and %w", err, ferr)
+	f, size, terr := d.openTar(l.Tar)
+	if terr != nil {
+		return nil, 0, jjm.Errorf(jjm.Busy, "%w; and %w", err, terr)
 	}
-	info, serr := f.Stat()
-	if serr != nil || !info.Mode().IsRegular() {
-		_ = f.Close()
-		return nil, 0, jjm.Errorf(jjm.Busy, "%w; and %s is not a file", err, l.Tar)
-	}
-	return f, info.Size(), nil
+	return f, size, nil
+}
+
+// openTar opens the tar itself with the rights of its owner: the folders that lead
+// to it are the owner's, who may have put anything in their place.
+func (d *Deliverer) openTar(name string) (f *os.File, size int64, err error) {
+	err = carry{owner: d.Owner}.do(func() error {
+		if f, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0); err != nil {
+			return err
+		}
+		info, err := f.Stat()
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s is not a file", name)
+		}
+		if err != nil {
+			_ = f.Close()
+			return err
+		}
+		size = info.Size()
+		return nil
+	})
+	return f, size, err
 }
 
 // deliver reads the tar once.

@@ -171,6 +171,30 @@ func TestDeliver_FromTheTarWhileTheDaemonIsAway(t *testing.T) {
 	}
 }
 
+// The folders on the way to a tar are its owner's: what they lead to is opened
+// with the owner's rights, not with root's.
+func TestDeliver_FromNoTarThatTheOwnerCouldNotRead(t *testing.T) {
+	needs.Root(t, "to act for others")
+	s := open(t)
+	l := s.over(t, 1, "plain.1.0.stdout")
+	dir := needs.PublicDir(t)
+	if err := errors.Join(os.Mkdir(dir+"/theirs", 0o755), os.Chown(dir+"/theirs", 65534, 65534), os.Mkdir(dir+"/others", 0o700),
+		os.WriteFile(dir+"/others/1.tar", collected(t, "plain.1.0.stdout"), 0o600),
+		os.Symlink(dir+"/others", dir+"/theirs/output")); err != nil {
+		t.Fatal(err)
+	}
+	l.Tar = dir + "/theirs/output/1.tar"
+	s.server.Stop()
+	mover := &Deliverer{Door: s.Door, Owner: &jjm.Owner{UID: 65534, GID: 65534}}
+	_, err := mover.DeliverEach(t.Context(), l, []Delivery{{"stdout", dir + "/theirs/out"}})
+	if !errors.Is(err, os.ErrPermission) {
+		t.Errorf("what is closed to the owner: %v", err)
+	}
+	if _, err := os.Lstat(dir + "/theirs/out"); err == nil {
+		t.Error("another's tar was delivered")
+	}
+}
+
 func TestPersist_GoesOnWhileTheOutcomeIsUnclear(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // tmpPrefix marks files and folders that are being written.
@@ -95,7 +96,7 @@ func buffered(fill func(*bufio.Writer) error) func(*os.File) error {
 
 // syncDir makes the names in a folder durable.
 func (a *Area) syncDir(dir string) error {
-	d, err := a.fs.OpenFile(dir, os.O_RDONLY, 0)
+	d, err := a.fs.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}

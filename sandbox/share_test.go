@@ -5,7 +5,10 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"jjm/internal/needs"
 )
@@ -60,5 +63,35 @@ func TestShare_OneFileAndNothingElse(t *testing.T) {
 	}
 	if err := a.Share("jobs/17/output/link", alice); err == nil {
 		t.Error("a link was followed")
+	}
+}
+
+// As a service the daemon sets the lists itself, on what is its own.
+func TestShare_GivesNoAccessListToWhatIsNotItsOwn(t *testing.T) {
+	needs.Root(t, "to make files of others")
+	dir := needs.PublicDir(t)
+	a, err := OpenArea(filepath.Join(dir, "alice"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.WriteJob(Job{Grid: 17}); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "alice/jobs/17/job.json")
+	if err := os.Chown(name, 70003, 70003); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Share("jobs/17/job.json", 70001); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("a file of uid 70003 is shared: %v", err)
+	}
+	if n, err := unix.Getxattr(name, "system.posix_acl_access", make([]byte, 1000)); err == nil {
+		t.Errorf("it has an access list of %d bytes", n)
+	}
+	if err := errors.Join(os.Remove(name), syscall.Mkfifo(name, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Share("jobs/17/job.json", 70001); err == nil {
+		t.Error("a FIFO is shared")
 	}
 }

@@ -185,7 +185,7 @@ func (s *Store) Available(ctx context.Context, id jjm.GridID, step int, fn func(
 func (s *Store) Siblings(ctx context.Context, id jjm.GridID, step int, except string) (map[int64]jjm.FileState, error) {
 	var out map[int64]jjm.FileState
 	err := s.view(ctx, func(c *conn) error {
-		return c.query(ctx, `SELECT a.file, max(CASE WHEN o.state = 2 OR o.state > 3 THEN 2 WHEN o.state = 3 OR g.status IN ` + overGrids + ` THEN 3 ELSE 1 END),
+		return c.query(ctx, `SELECT a.file, max(CASE WHEN o.state = 2 OR o.state > 3 THEN 2 WHEN o.state = 3 OR g.status IN `+overGrids+` THEN 3 ELSE 1 END),
 				min(coalesce(o.state, 0) = 2 OR coalesce(o.state, 0) > 3)
 			FROM inputs AS i JOIN input_files AS a ON a.grid = i.grid AND a.step = i.step AND a.avail = 1
 			JOIN inputs AS j ON j.dataset = i.dataset AND j.master = 1 AND (j.grid <> i.grid OR j.step <> i.step)

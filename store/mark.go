@@ -122,7 +122,7 @@ func (tx *Tx) unmark(id DatasetID, u *Unmarked) error {
 	if _, err := tx.exec("DELETE FROM file_marks WHERE dataset = ? AND file = ?", key); err != nil {
 		return err
 	}
-	err := tx.c.query(tx.ctx, `SELECT a.grid, a.state BETWEEN 4 AND 6 AND g.closed = 0 AND g.status NOT IN ` + overGrids + `
+	err := tx.c.query(tx.ctx, `SELECT a.grid, a.state BETWEEN 4 AND 6 AND g.closed = 0 AND g.status NOT IN `+overGrids+`
 			AND NOT EXISTS (SELECT 1 FROM cover_input AS c WHERE c.grid = a.grid AND c.step = a.step AND c.file = a.file
 				AND (c.released = 0 OR c.run >= 0 OR c.first > 0 OR c.last < 9223372036854775807))
 		FROM inputs AS i JOIN input_files AS a ON a.grid = i.grid AND a.step = i.step AND a.file = ?2 JOIN grid_jobs AS g ON g.id = i.grid
@@ -165,7 +165,7 @@ func (s *Store) MarkedOwned(ctx context.Context, id jjm.GridID, step int) (local
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT DISTINCT c.local FROM inputs AS i JOIN file_marks AS m ON m.dataset = i.dataset
 			JOIN cover_input AS c ON c.grid = i.grid AND c.step = i.step AND c.file = m.file AND c.released = 0
-			JOIN local_jobs AS l ON l.grid = c.grid AND l.n = c.local AND l.state NOT IN ` + overLocals + `
+			JOIN local_jobs AS l ON l.grid = c.grid AND l.n = c.local AND l.state NOT IN `+overLocals+`
 			WHERE i.grid = ? AND i.step = ? AND i.master = 1 ORDER BY c.local`, stepArgs(id, step), func(r row) error {
 			locals = append(locals, int32(r.int(0)))
 			return nil
@@ -189,7 +189,7 @@ func (s *Store) Owners(ctx context.Context, id DatasetID, files map[int64]int) (
 	err = s.view(ctx, func(c *conn) error {
 		for n := range files {
 			err := c.query(ctx, `SELECT DISTINCT c.grid, c.local FROM inputs AS i JOIN cover_input AS c ON c.grid = i.grid AND c.step = i.step AND c.file = ?
-				AND c.released = 0 JOIN local_jobs AS l ON l.grid = c.grid AND l.n = c.local AND l.state NOT IN ` + overLocals + `
+				AND c.released = 0 JOIN local_jobs AS l ON l.grid = c.grid AND l.n = c.local AND l.state NOT IN `+overLocals+`
 				WHERE i.dataset = ? AND i.master = 1 ORDER BY c.grid, c.local`, args{}.int(n).int(int64(id)), func(r row) error {
 				all = append(all, Owner{jjm.LocalID{Grid: jjm.GridID(r.int(0)), N: int32(r.int(1))}, n})
 				return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/wary"
 	"jjm/xmldb/internal/xmltext"
 )
 
@@ -41,6 +42,7 @@ const refusedDir = "refused"
 type Drop struct {
 	dir  string
 	root *os.Root
+	in   *wary.Dir // the same folder, to look at what others put there
 	warn func(msg string, args ...any)
 	// stuck are refused entries that could not be moved: they are passed over.
 	stuck map[stamp]bool
@@ -79,9 +81,14 @@ func OpenDrop(dir string, warn func(msg string, args ...any)) (*Drop, error) {
 	if warn == nil {
 		warn = func(string, ...any) {}
 	}
-	d := &Drop{dir: dir, root: root, warn: warn, stuck: make(map[stamp]bool)}
-	if err := d.makeRefused(); err != nil {
+	in, err := wary.In(dir)
+	if err != nil {
 		root.Close()
+		return nil, jjm.Errorf(diskKind(err), "open drop folder %s: %w", dir, err)
+	}
+	d := &Drop{dir: dir, root: root, in: in, warn: warn, stuck: make(map[stamp]bool)}
+	if err := d.makeRefused(); err != nil {
+		d.Close()
 		return nil, jjm.Errorf(jjm.Denied, "open drop folder %s: %w", dir, err)
 	}
 	return d, nil
@@ -118,7 +125,7 @@ func (d *Drop) makeRefused() error {
 }
 
 // Close ends the use of the folder.
-func (d *Drop) Close() error { return d.root.Close() }
+func (d *Drop) Close() error { return errors.Join(d.in.Close(), d.root.Close()) }
 
 // Scan reads the fragments in the folder, the oldest first, and refuses what
 // is none. It reads at most 10 000 files or 32 MiB; call it again while it
@@ -171,9 +178,9 @@ func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
 			if !complete(name) || len(infos) == maxScan {
 				continue
 			}
-			st, err := d.root.Lstat(name)
+			st, err := d.in.Lstat(name)
 			switch {
-			case err != nil: // taken back
+			case err != nil: // taken back, or a file system of somebody's is mounted there
 			case d.stuck[stampOf(st)]:
 				stuck[stampOf(st)] = true
 			default:
@@ -207,8 +214,8 @@ func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
 	if err := acceptable(lst); err != nil {
 		return Dropped{}, err
 	}
-	// O_NONBLOCK: neither a fifo put in its place nor a lease makes us wait.
-	f, err := d.root.OpenFile(lst.Name(), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	// Neither a fifo put in its place, nor a lease, nor a file system makes us wait.
+	f, err := d.in.Open(lst.Name(), os.O_RDONLY)
 	if errors.Is(err, fs.ErrPermission) {
 		return Dropped{}, errors.New("jjm may not read it: chmod a+r before you rename it")
 	}
@@ -292,7 +299,7 @@ func (f Dropped) Refuse(why error) {
 
 // still reports whether name is the file that was seen.
 func (d *Drop) still(name string, seen stamp) bool {
-	st, err := d.root.Lstat(name)
+	st, err := d.in.Lstat(name)
 	return err == nil && stampOf(st) == seen
 }
 
@@ -326,7 +333,7 @@ func (d *Drop) refuse(name string, seen stamp, why error) {
 func (d *Drop) move(name, target string) error {
 	target = filepath.Join(refusedDir, target)
 	err := d.root.Rename(name, target)
-	if err != nil && d.root.RemoveAll(target) == nil {
+	if err != nil && d.in.RemoveAll(target) == nil {
 		err = d.root.Rename(name, target)
 	}
 	return err
@@ -334,7 +341,7 @@ func (d *Drop) move(name, target string) error {
 
 func (d *Drop) writeWhy(target string, why error) error {
 	path := filepath.Join(refusedDir, target+".why")
-	if err := d.root.RemoveAll(path); err != nil {
+	if err := d.in.RemoveAll(path); err != nil {
 		return err
 	}
 	f, err := d.root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
@@ -358,7 +365,7 @@ func (d *Drop) prune() {
 	}
 	sort.Slice(entries, func(i, j int) bool { return entries[i].ModTime().Before(entries[j].ModTime()) })
 	for _, st := range entries[:len(entries)-maxRefused] {
-		if err := d.root.RemoveAll(filepath.Join(refusedDir, st.Name())); err != nil {
+		if err := d.in.RemoveAll(filepath.Join(refusedDir, st.Name())); err != nil {
 			d.warn("an old refused fragment cannot be removed", "file", filepath.Join(d.dir, refusedDir, st.Name()), "error", err)
 		}
 	}

@@ -355,3 +355,30 @@ func TestWatch_ThatCannotWatchWarnsAndEnds(t *testing.T) {
 		t.Errorf("warnings: %v, want one", w.all())
 	}
 }
+
+// Whoever owns a file can mount a file system on it, and need not answer.
+func TestDrop_WaitsForNoFileSystemOfAWriters(t *testing.T) {
+	dir := filepath.Join(needs.PublicDir(t), "drop")
+	d, err := OpenDrop(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	put(t, filepath.Join(dir, "a.xml"), phase)
+	put(t, filepath.Join(dir, "b.xml"), phase)
+	theirs := needs.MountFUSE(t, filepath.Join(dir, "a.xml"), 1)
+	theirs.Freeze()
+	found := make(chan []string, 1)
+	go func() {
+		all, _ := d.Scan(context.Background())
+		found <- names(all)
+	}()
+	select {
+	case got := <-found:
+		if diff := cmp.Diff([]string{"b.xml"}, got); diff != "" {
+			t.Error(diff)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the scan does not come back")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"jjm"
+	"jjm/internal/wary"
 	"jjm/run"
 )
 
@@ -94,7 +95,21 @@ func (b *bulk) name(pos int32) string {
 }
 
 func (b *bulk) endRecord(pos int32) string {
-	return filepath.Join(b.dir, "end", strconv.Itoa(int(pos)))
+	return filepath.Join(b.dir, endName(pos))
+}
+
+// endName is where an end record lies below the folder of its bulk.
+func endName(pos int32) string { return "end/" + strconv.Itoa(int(pos)) }
+
+// ended reports whether a job left an end record, of whatever kind.
+func (b *bulk) ended(pos int32) bool {
+	d, err := wary.In(b.dir)
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	defer d.Close()
+	_, err = d.Lstat(endName(pos))
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 // set moves a job to another state and keeps the counts.

@@ -68,7 +68,7 @@ func (a *Adapter) outcome(e ending) job {
 		}
 		return over
 	}
-	r, err := readEndRecord(e.p.b.endRecord(e.p.pos))
+	r, err := readEndRecord(e.p.b.dir, endName(e.p.pos))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return job{state: jjm.BatchAborted, ended: now, reason: a.noRecord(e.p)}

@@ -1,15 +1,14 @@
 package local
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"jjm"
+	"jjm/internal/wary"
 )
 
 // maxEndRecord bounds an end record, in bytes.
@@ -56,10 +55,10 @@ func parseEndRecord(text []byte) (endRecord, error) {
 	return r, nil
 }
 
-// readEndRecord reads the file of one job. It is the owner's, who may have put
-// anything there.
-func readEndRecord(path string) (endRecord, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// readEndRecord reads the file of one job, below the folder of its spool entry.
+// The folder that it lies in is the owner's, who may have put anything there.
+func readEndRecord(dir, name string) (endRecord, error) {
+	f, err := wary.Open(dir, name, os.O_RDONLY)
 	if err != nil {
 		return endRecord{}, err
 	}
@@ -67,9 +66,6 @@ func readEndRecord(path string) (endRecord, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return endRecord{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return endRecord{}, errors.New("end record: not a plain file")
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxEndRecord+1))
 	if err != nil {

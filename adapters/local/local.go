@@ -101,7 +101,8 @@ type Adapter struct {
 	changed    chan struct{} // something for a listing to show
 	ends       chan ending   // processes that ended
 
-	killing sync.Mutex // held while what is left of a job is looked for
+	killing  sync.Mutex     // held while what is left of a job is looked for
+	clearing sync.WaitGroup // of what is being removed
 
 	mu      sync.Mutex // guards what follows, and the bulks
 	closed  bool

@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,8 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/needs"
+	"jjm/internal/wary"
 )
 
 func TestParseStat(t *testing.T) {
@@ -88,16 +91,39 @@ func TestReadEndRecord_TakesPlainFilesOnly(t *testing.T) {
 		if err := make(path); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := readEndRecord(path); err == nil || os.IsNotExist(err) {
+		if r, err := readEndRecord(filepath.Dir(path), filepath.Base(path)); err == nil || os.IsNotExist(err) {
 			t.Errorf("%s: %+v, error %v", name, r, err)
 		}
 	}
 	if err := os.WriteFile(good, []byte("exit=3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := readEndRecord(good)
+	r, err := readEndRecord(filepath.Dir(good), filepath.Base(good))
 	if age := jjm.At(time.Now()).Sub(r.at); err != nil || r.exit != 3 || age < -time.Second || age > time.Minute {
 		t.Errorf("%+v, error %v", r, err)
+	}
+}
+
+// The folder of the end records is the owner's, who may mount a file system there.
+func TestReadEndRecord_DoesNotWaitForAFileSystemOfTheOwners(t *testing.T) {
+	dir := needs.PublicDir(t)
+	if err := os.Mkdir(filepath.Join(dir, "end"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	theirs := needs.MountFUSE(t, filepath.Join(dir, "end"), 1)
+	theirs.Freeze()
+	read := make(chan error, 1)
+	go func() {
+		_, err := readEndRecord(dir, endName(0))
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		if !errors.Is(err, wary.ErrElsewhere) || theirs.Unanswered() != 0 {
+			t.Errorf("%v; %d questions", err, theirs.Unanswered())
+		}
+	case <-time.After(time.Minute):
+		t.Error("it does not come back")
 	}
 }
 

@@ -55,8 +55,7 @@ func (a *Adapter) recoverJob(ctx context.Context, watchers *sync.WaitGroup, p *p
 		}
 		return
 	}
-	_, err := os.Lstat(p.b.endRecord(p.pos))
-	ran := p.pid != 0 || !errors.Is(err, os.ErrNotExist)
+	ran := p.pid != 0 || p.b.ended(p.pos)
 	over := a.outcome(ending{p: p, err: run.ErrNotChild})
 
 	a.mu.Lock()

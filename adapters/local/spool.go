@@ -16,6 +16,7 @@ import (
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/internal/wary"
 )
 
 // maxEntry bounds a bulk file, in bytes: a command line of the kernel's limit
@@ -175,9 +176,7 @@ func (a *Adapter) load() error {
 		path := filepath.Join(a.dir, d.Name())
 		switch ending {
 		case "new", "gone":
-			if err := os.RemoveAll(path); err != nil {
-				a.env.Warn("a half-made spool entry stays", "path", path, "error", err)
-			}
+			a.clearing.Go(func() { a.clear(d.Name()) })
 		case "":
 			b, err := a.read(id)
 			if err != nil {
@@ -292,7 +291,22 @@ func (a *Adapter) remove(b *bulk) error {
 	delete(a.tags, b.Tag)
 	i := sort.Search(len(a.order), func(i int) bool { return a.order[i].ID >= b.ID })
 	a.order = append(a.order[:i], a.order[i+1:]...)
-	return os.RemoveAll(gone)
+	a.clearing.Go(func() { a.clear(filepath.Base(gone)) })
+	return nil
+}
+
+// clear removes a folder of the spool. Nobody waits for it: part of it is an
+// owner's, who may have put anything there, and as much as they like. What stays
+// is removed at the next start.
+func (a *Adapter) clear(name string) {
+	d, err := wary.In(a.dir)
+	if err == nil {
+		defer d.Close()
+		err = d.RemoveAll(name)
+	}
+	if err != nil {
+		a.env.Warn("a spool entry that is over stays", "path", filepath.Join(a.dir, name), "error", err)
+	}
 }
 
 // newEntry is what Submit spools.

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"jjm"
@@ -46,6 +45,10 @@ func readGrami(name string) (arc.Job, error) {
 	if err != nil {
 		return arc.Job{}, jjm.Errorf(jjm.Invalid, "grami: %w", err)
 	}
+	return parseGrami(text)
+}
+
+func parseGrami(text []byte) (arc.Job, error) {
 	g, err := arc.ParseGrami(string(text))
 	if err != nil {
 		return arc.Job{}, err
@@ -180,16 +183,4 @@ func (p *process) arcJobInfo(id string, l wire.Lookup) {
 		p.line("job."+id+".cpus", number(int64(u.Processors)))
 		p.line("job."+id+".mem", number(u.MaxRSSKB))
 	}
-}
-
-// ownerOf is the account that a file belongs to; root's own are nobody's job.
-func ownerOf(name string) (*jjm.Owner, error) {
-	var st syscall.Stat_t
-	if err := syscall.Lstat(name, &st); err != nil {
-		return nil, &os.PathError{Op: "lstat", Path: name, Err: err}
-	}
-	if st.Uid == 0 {
-		return nil, jjm.Errorf(jjm.Denied, "%s belongs to root: want the user's", name)
-	}
-	return &jjm.Owner{UID: int(st.Uid), GID: int(st.Gid)}, nil
 }

@@ -16,13 +16,17 @@ import (
 	"jjm"
 	"jjm/gatekeeper"
 	"jjm/gatekeeper/arc"
+	"jjm/internal/wary"
 	"jjm/run"
 	"jjm/wire"
 )
 
 const (
-	// arcDeliverers is how many jobs' files are brought at once.
-	arcDeliverers = 4
+	// arcOfOwner is how many jobs' files of one owner are brought at once, and
+	// arcDeliverers of all: an owner whose file system does not answer keeps
+	// others waiting only with fifteen more like that.
+	arcOfOwner    = 2
+	arcDeliverers = 32
 	// arcScanAgain is the pause of a scan that goes on because it still brings
 	// files: as long as A-REX's own.
 	arcScanAgain = 10 * time.Second
@@ -41,6 +45,48 @@ func (e *arcEntry) file(ending string) string {
 	return filepath.Join(e.control, "job."+e.GridID+ending)
 }
 
+// open opens a file of the control folder. The folder is A-REX's, but files in it
+// are the user's, who can mount a file system on such a one: it is not entered.
+func (e *arcEntry) open(ending string) (*os.File, error) {
+	return wary.Open(e.control, "job."+e.GridID+ending, os.O_RDONLY)
+}
+
+func (e *arcEntry) read(ending string) ([]byte, error) {
+	f, err := e.open(ending)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readJobFile(f)
+}
+
+// whose is the account that a file of the control folder belongs to.
+func (e *arcEntry) whose(ending string) (*jjm.Owner, error) {
+	f, err := e.open(ending)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || st.Uid == 0 {
+		return nil, jjm.Errorf(jjm.Denied, "%s belongs to root: want the user's", f.Name())
+	}
+	return &jjm.Owner{UID: int(st.Uid), GID: int(st.Gid)}, nil
+}
+
+// readGramiOf reads the description that A-REX made of a job.
+func readGramiOf(e *arcEntry) (arc.Job, error) {
+	text, err := e.read(".grami")
+	if err != nil {
+		return arc.Job{}, jjm.Errorf(jjm.Invalid, "grami: %w", err)
+	}
+	return parseGrami(text)
+}
+
 // arcScan tells A-REX what has ended, once the files are in the session folders.
 // All jobs are looked up at once. What cannot be brought now is tried again at
 // the next scan, for as long as A-REX waits for the job: nothing is given up
@@ -50,7 +96,8 @@ func (p *process) arcScan(dirs []string) error {
 	if len(dirs) == 0 {
 		return jjm.Errorf(jjm.Invalid, "want A-REX's control folder")
 	}
-	s := &scan{p: p, busy: map[string]bool{}, places: make(chan struct{}, arcDeliverers), idle: make(chan struct{}, 1)}
+	s := &scan{p: p, busy: map[string]bool{}, owners: map[int]chan struct{}{}, places: make(chan struct{}, arcDeliverers),
+		idle: make(chan struct{}, 1)}
 	for {
 		if err := s.pass(dirs); err != nil {
 			return err
@@ -65,7 +112,8 @@ func (p *process) arcScan(dirs []string) error {
 type scan struct {
 	p      *process
 	mu     sync.Mutex
-	busy   map[string]bool // by A-REX's id: its files are being brought
+	busy   map[string]bool       // by A-REX's id: something is being done about it
+	owners map[int]chan struct{} // by uid: the places of an owner
 	places chan struct{}
 	idle   chan struct{} // signals that busy has become less
 }
@@ -118,9 +166,9 @@ func (s *scan) pass(dirs []string) error {
 		for i, l := range door.Lookup(context.Background(), ids...) {
 			switch {
 			case gatekeeper.Final(l) || jjm.KindOf(l.Error.Err()) == jjm.Gone:
-				s.begin(some[i], l)
+				s.begin(some[i], func() error { return s.p.arcEnd(some[i], l) })
 			case l.Error == nil:
-				s.p.arcRenew(door, some[i])
+				s.begin(some[i], func() error { s.p.arcRenew(door, some[i]); return nil })
 			}
 		}
 	}
@@ -146,10 +194,10 @@ func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	if _, err := os.Stat(e.file(".lrms_done")); err == nil {
 		return nil, nil
 	}
-	if e.owner, err = ownerOf(e.file(".local")); err != nil {
+	if e.owner, err = e.whose(".local"); err != nil {
 		return nil, err
 	}
-	if e.Job, err = readGrami(e.file(".grami")); err != nil && e.ID == "" {
+	if e.Job, err = readGramiOf(e); err != nil && e.ID == "" {
 		return nil, fmt.Errorf("job %s: %w", id, err)
 	}
 	if e.GridID = id; e.ID == "" {
@@ -163,20 +211,28 @@ func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	return e, nil
 }
 
-// begin ends a job in the background, when there is a place.
-func (s *scan) begin(e *arcEntry, l wire.Lookup) {
+// begin does something about a job in the background, when there is a place for its
+// owner.
+func (s *scan) begin(e *arcEntry, do func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.busy[e.GridID] {
 		return
 	}
 	s.busy[e.GridID] = true
+	mine := s.owners[e.owner.UID]
+	if mine == nil {
+		mine = make(chan struct{}, arcOfOwner)
+		s.owners[e.owner.UID] = mine
+	}
 	go func() {
+		mine <- struct{}{}
 		s.places <- struct{}{}
-		if err := s.p.arcEnd(e, l); err != nil {
+		if err := do(); err != nil {
 			s.p.say("arc scan: job %s: %v", e.GridID, err)
 		}
 		<-s.places
+		<-mine
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.busy, e.GridID)
@@ -190,7 +246,7 @@ func (s *scan) begin(e *arcEntry, l wire.Lookup) {
 // arcEnd brings the files of a job that is over and tells A-REX. Whoever has the
 // lock does it: a scan of an A-REX that died may still be at it.
 func (p *process) arcEnd(e *arcEntry, l wire.Lookup) error {
-	lock, err := os.Open(e.file(".grami"))
+	lock, err := e.open(".grami")
 	if err != nil {
 		return err
 	}
@@ -256,7 +312,7 @@ func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
 // client delegates again A-REX keeps in its own store (arcrenew, 6.17); a job
 // without a delegation there has the proxy that it came with, its user's.
 func (e *arcEntry) proxyNow() (file string, keeper *jjm.Owner) {
-	text, err := readFile(e.file(".local"))
+	text, err := e.read(".local")
 	if err == nil {
 		for line := range strings.Lines(string(text)) {
 			id, ok := strings.CutPrefix(strings.TrimSpace(line), "delegationid=")

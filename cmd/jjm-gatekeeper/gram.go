@@ -146,9 +146,14 @@ func readFile(name string) ([]byte, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a file", name)
 	}
+	return readJobFile(f)
+}
+
+// readJobFile reads a file that is no longer than a job file may be.
+func readJobFile(f *os.File) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, jjm.MaxJobFile+1))
 	if err == nil && len(text) > jjm.MaxJobFile {
-		err = fmt.Errorf("%s is longer than %d bytes", name, jjm.MaxJobFile)
+		err = fmt.Errorf("%s is longer than %d bytes", f.Name(), jjm.MaxJobFile)
 	}
 	return text, err
 }

@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -79,6 +80,24 @@ func Grant(f *os.File, perm Perm, uids ...int) error {
 		return fmt.Errorf("access list of %s: %w", f.Name(), err)
 	}
 	return nil
+}
+
+// GrantOwn is Grant for a file or folder of this process's account; any other is
+// refused, also where root could.
+func GrantOwn(f *os.File, perm Perm, uids ...int) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || !info.Mode().IsRegular() && !info.IsDir():
+		return fmt.Errorf("access list of %s: want a regular file or a folder", f.Name())
+	case int(st.Uid) != os.Geteuid():
+		return fmt.Errorf("access list of %s: it belongs to uid %d: want a file of uid %d: %w",
+			f.Name(), st.Uid, os.Geteuid(), fs.ErrPermission)
+	}
+	return Grant(f, perm, uids...)
 }
 
 // grant sets the entry of one account and widens the mask to it.

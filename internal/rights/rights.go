@@ -6,7 +6,8 @@
 // handle; symbolic links are followed here, element by element, never by the
 // kernel. So nothing is decided about a name that could mean something else a
 // moment later. A file is opened for reading only after it proved to be a
-// regular one: opening a device may do something, and a FIFO would wait.
+// regular one: opening a device may do something, and a FIFO would wait. A file
+// system that an account mounted (FUSE) is not entered: it may never answer.
 package rights
 
 import (
@@ -22,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm/internal/acl"
+	"jjm/internal/wary"
 )
 
 // Who is an account.
@@ -109,6 +111,21 @@ type walk struct {
 	who   Who
 	at    []*os.File
 	links int
+	mount int // that was entered last; 0 none yet
+}
+
+// enter refuses to go on to a mount that is an account's own file system: it may
+// never answer. One that root mounted is the machine's.
+func (w *walk) enter(fd int) error {
+	m, err := wary.MountOf(fd)
+	if err != nil || m.ID == w.mount {
+		return err
+	}
+	if err := wary.Private(m.ID); err != nil {
+		return err
+	}
+	w.mount = m.ID
+	return nil
 }
 
 func (w *walk) close() {
@@ -185,6 +202,10 @@ func (w *walk) step(name string) (target string, err error) {
 		return "", err
 	}
 	next := os.NewFile(uintptr(fd), filepath.Join(dir.Name(), name))
+	if err := w.enter(fd); err != nil {
+		next.Close()
+		return "", err
+	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		next.Close()

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"jjm/internal/acl"
 	"jjm/internal/needs"
@@ -155,5 +156,25 @@ func TestRegular_OpensNothingElse(t *testing.T) {
 		if f != nil {
 			f.Close()
 		}
+	}
+}
+
+// An account's own file system lies in the way, and answers nothing.
+func TestOpen_WaitsForNoFileSystemOfAnAccounts(t *testing.T) {
+	dir := house(t)
+	theirs := needs.MountFUSE(t, filepath.Join(dir, "hers/dir"), mallory.UID)
+	theirs.Freeze()
+	opened := make(chan error, 1)
+	go func() {
+		_, err := Open(filepath.Join(dir, "hers/dir/file"), mallory)
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		if err == nil || !strings.Contains(err.Error(), "a file system of uid 70002") || theirs.Unanswered() != 0 {
+			t.Errorf("%v; %d questions", err, theirs.Unanswered())
+		}
+	case <-time.After(time.Minute):
+		t.Error("it does not come back")
 	}
 }

@@ -16,9 +16,13 @@
 // A helper belongs to its account, so its account may do anything to it: kill
 // it, stop it, make it lie. It then spoils what is its own and nothing else:
 //
-//   - What it sends is bounded and checked. An open file must be a regular file
-//     or a folder, of the file system that the area is on: neither a FIFO nor
-//     a file system of the account's own making can hold the daemon up.
+//   - What it sends is bounded and checked, by a process in between, the guard:
+//     an open file must be a regular file, or a folder where one was asked for,
+//     on the mount that the area is on. A descriptor of a file system of the
+//     account's own making (FUSE) reaches the guard and no farther: looking at it
+//     could block, closing it could block for good, and so could then the end of
+//     the daemon. An account that leaves guards hanging gets no more helpers.
+//   - Access lists are set by the helper, on what is the account's own.
 //   - Who does not answer is found out within [Limits.Silence], killed, and the
 //     account is set aside for a while: what is asked for it meanwhile is
 //     answered Busy at once, so that others do not wait behind it.

@@ -8,11 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"jjm"
+	"jjm/internal/acl"
+	"jjm/internal/wary"
 )
 
 // Files is a rooted file system that the account's helper works on: what
@@ -21,7 +24,9 @@ import (
 type Files struct {
 	user *User
 	root string
-	devs [2]uint64 // of the folder, and of files in it
+
+	mu    sync.Mutex
+	known int // the mount of the folder, when last looked at
 }
 
 // Remote marks it for package sandbox: a file is opened by the helper, and by
@@ -44,42 +49,63 @@ func (u *User) Area(root string) (*Files, error) {
 	if err := os.Mkdir(root, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fail(jjm.Busy, err)
 	}
-	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	f := &Files{user: u, root: root}
+	home, look, err := f.home()
 	if err != nil {
 		return fail(jjm.Busy, err)
 	}
-	dir := os.NewFile(uintptr(fd), root)
-	defer dir.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return fail(jjm.Busy, err)
-	}
-	f := &Files{user: u, root: root, devs: [2]uint64{st.Dev, fileDev(dir, st.Dev)}}
-	switch int(st.Uid) {
+	defer home.Close()
+	switch look.UID {
 	case u.owner.UID:
 		return f, nil
 	case 0: // just made, perhaps by a daemon that died here
-		if err := errors.Join(dir.Chmod(0o700), dir.Chown(u.owner.UID, u.owner.GID)); err != nil {
+		name := fmt.Sprintf("/proc/self/fd/%d", home.Fd()) // whatever the path means by now
+		if err := errors.Join(os.Chmod(name, 0o700), os.Chown(name, u.owner.UID, u.owner.GID)); err != nil {
 			return fail(jjm.Busy, err)
 		}
 		return f, nil
 	}
-	return fail(jjm.Conflict, fmt.Errorf("it belongs to uid %d: with run_as = \"owner\" it must be the owner's; let the old grid jobs end and remove it", st.Uid))
+	return fail(jjm.Conflict, fmt.Errorf("it belongs to uid %d: with run_as = \"owner\" it must be the owner's; let the old grid jobs end and remove it", look.UID))
 }
 
-// fileDev is the device that files in a folder show: on an overlay it is not
-// the folder's.
-func fileDev(dir *os.File, dev uint64) uint64 {
-	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+// home is a handle of the folder that asks nothing of its file system, for the
+// account may have mounted one of its own there.
+func (f *Files) home() (*os.File, wary.Look, error) {
+	fd, err := unix.Open(f.root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return dev
+		return nil, wary.Look{}, &fs.PathError{Op: "open", Path: f.root, Err: err}
 	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil {
-		return dev
+	home := os.NewFile(uintptr(fd), f.root)
+	look, err := f.settled(fd)
+	if err != nil {
+		home.Close()
+		return nil, wary.Look{}, &fs.PathError{Op: "open", Path: f.root, Err: err}
 	}
-	return st.Dev
+	return home, look, nil
+}
+
+// settled notes the mount of the folder, unless it is one of an account's.
+func (f *Files) settled(fd int) (wary.Look, error) {
+	m, err := wary.MountOf(fd)
+	if err != nil {
+		return wary.Look{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m.ID != f.known {
+		if err := wary.Private(m.ID); err != nil {
+			return wary.Look{}, err
+		}
+		f.known = m.ID
+	}
+	return wary.At(fd)
+}
+
+// mount is where the folder was when last looked at.
+func (f *Files) mount() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known
 }
 
 // trusted reports an error unless nobody but root can put something in the place
@@ -141,14 +167,31 @@ func (f *Files) ask(req request) (answer, error) {
 	return a, a.Err.err()
 }
 
-// OpenFile opens a regular file or a folder.
+// OpenFile opens a regular file, or with O_DIRECTORY a folder.
 func (f *Files) OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {
-	a, err := f.ask(request{Op: "open", Name: name, Flag: flag, Perm: perm})
+	mount := f.mount()
+	g, err := f.open(name, flag, perm, mount)
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		return g, err
+	}
+	home, _, herr := f.home() // it may have been mounted anew
+	if herr != nil {
+		return nil, jjm.Errorf(jjm.Busy, "work area of %s: %w: %w", f.user.owner.User, herr, err)
+	}
+	home.Close()
+	if now := f.mount(); now != mount {
+		return f.open(name, flag, perm, now)
+	}
+	return nil, err
+}
+
+func (f *Files) open(name string, flag int, perm os.FileMode, mount int) (*os.File, error) {
+	a, err := f.ask(request{Op: "open", Name: name, Flag: flag, Perm: perm, Mount: mount})
 	if err == nil && len(a.files) != 1 {
 		err = jjm.Errorf(jjm.Busy, "the helper of %s gave %d files: want one", f.user.owner.User, len(a.files))
 	}
 	if err == nil {
-		err = f.check(a.files[0])
+		err = f.check(a.files[0], mount, flag)
 	}
 	if err != nil {
 		closeAll(a.files)
@@ -167,20 +210,43 @@ func named(file *os.File, name string) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
-// check refuses what would hold the daemon up, or is not the account's area.
-func (f *Files) check(file *os.File) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
-		return err
+// check refuses what is not what was asked for, whatever the guard let pass.
+func (f *Files) check(file *os.File, mount, flag int) error {
+	fail := func(format string, args ...any) error {
+		return &fs.PathError{Op: "open", Path: file.Name(), Err: fmt.Errorf(format, args...)}
 	}
-	kind := st.Mode & unix.S_IFMT
-	if kind != unix.S_IFREG && kind != unix.S_IFDIR {
-		return &fs.PathError{Op: "open", Path: file.Name(), Err: errors.New("is not a regular file")}
+	m, err := wary.MountOf(int(file.Fd()))
+	if err != nil {
+		return fail("%w", err)
 	}
-	if st.Dev != f.devs[0] && st.Dev != f.devs[1] {
-		return &fs.PathError{Op: "open", Path: file.Name(), Err: errors.New("lies on another file system than the work area")}
+	if m.ID != mount {
+		return fail("lies on another file system than the work area")
+	}
+	look, err := wary.At(int(file.Fd()))
+	kind := look.Kind()
+	switch {
+	case err != nil:
+		return fail("%w", err)
+	case m.Flags&unix.O_PATH != 0 || m.Flags&unix.O_ACCMODE != flag&unix.O_ACCMODE:
+		return fail("is opened with flags %#o: want %#o", m.Flags, flag)
+	case flag&unix.O_DIRECTORY == 0 && kind != unix.S_IFREG:
+		return fail("is not a regular file")
+	case flag&unix.O_DIRECTORY != 0 && kind != unix.S_IFDIR:
+		return fail("is no folder")
+	case look.UID != f.user.owner.UID:
+		return fail("belongs to uid %d: want a file of %s", look.UID, f.user.owner.User)
 	}
 	return nil
+}
+
+// Grant gives accounts rights to a file or a folder of the account's own. It is
+// the helper that does it: the account's rights are all that it has.
+func (f *Files) Grant(name string, folder bool, access acl.Perm, uids ...int) error {
+	err := f.act(request{Op: "grant", Name: name, Folder: folder, Access: access, UIDs: uids})
+	if errors.Is(err, syscall.EOPNOTSUPP) {
+		return acl.ErrUnsupported
+	}
+	return err
 }
 
 func (f *Files) act(req request) error {

@@ -3,6 +3,7 @@ package asuser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,8 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm"
+	"jjm/internal/acl"
 	"jjm/internal/needs"
 	"jjm/run"
+	"jjm/sandbox"
 )
 
 // quick finds a hanging helper soon.
@@ -160,6 +163,11 @@ func lie(word string) {
 			_ = send(conn, reply{ID: req.ID, Err: &failure{Errno: 1 << 30, Text: strings.Repeat("x", 5000)}})
 		case "nofile":
 			_ = send(conn, reply{ID: req.ID})
+		case "unasked": // with what liar-unasked has open, and an answer after it
+			for range 3 {
+				_ = send(conn, reply{ID: req.ID + 1000}, unasked()...)
+			}
+			_ = send(conn, reply{ID: req.ID})
 		default:
 			if f := lure(strings.TrimPrefix(word, "liar-")); f != nil {
 				_ = send(conn, reply{ID: req.ID}, f)
@@ -169,9 +177,35 @@ func lie(word string) {
 	}
 }
 
-// lure opens what would hold up who reads it or writes to it.
+// unasked opens what the daemon has no use for.
+func unasked() []*os.File {
+	var all []*os.File
+	for _, what := range []string{"pipe", "device", "memory"} {
+		if f := lure(what); f != nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// lure opens what would hold up who reads it or writes to it. Some are found at a
+// path: "name:/x".
 func lure(what string) *os.File {
+	what, path, _ := strings.Cut(what, ":")
+	open := func(flag int) *os.File {
+		fd, err := unix.Open(path, flag|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil
+		}
+		return os.NewFile(uintptr(fd), path)
+	}
 	switch what {
+	case "at":
+		return open(unix.O_RDWR)
+	case "read":
+		return open(unix.O_RDONLY)
+	case "name":
+		return open(unix.O_PATH)
 	case "pipe":
 		r, _, _ := os.Pipe()
 		return r
@@ -194,7 +228,7 @@ func lure(what string) *os.File {
 func TestHelper_ALiarGetsNothingAndHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	dir := needs.PublicDir(t)
-	for _, liar := range []string{"lazy", "flood", "garbage", "long", "error", "nofile", "pipe", "device", "proc", "memory"} {
+	for _, liar := range []string{"lazy", "flood", "garbage", "long", "error", "nofile", "pipe", "device", "proc", "memory", "unasked"} {
 		t.Run(liar, func(t *testing.T) {
 			t.Parallel()
 			p := pool(t, quick)
@@ -237,4 +271,150 @@ func FuzzReply(f *testing.F) {
 			}
 		}
 	})
+}
+
+// pass has a helper that lies pass descriptors, and gives what became of an open.
+func pass(t *testing.T, f *Files, flag int) error {
+	t.Helper()
+	opened := make(chan error, 1)
+	go func() {
+		g, err := f.OpenFile("x", flag, 0o600)
+		if err == nil {
+			g.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		return err
+	case <-time.After(60 * time.Second):
+		return errors.New("it does not come back")
+	}
+}
+
+// Of the account's own making is the file, the mere name, the folder, the file of
+// somebody else, and the one that is opened for less.
+func TestHelper_PassesOnlyWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	owner := somebody(t, "daemon")
+	dir := needs.PublicDir(t)
+	must(t, os.Mkdir(filepath.Join(dir, "their"), 0o755))
+	for name, uid := range map[string]int{"own": owner.UID, "roots": 0} {
+		path := filepath.Join(dir, "their", name)
+		must(t, errors.Join(os.WriteFile(path, nil, 0o644), os.Chown(path, uid, -1)))
+	}
+	must(t, os.Chown(filepath.Join(dir, "their"), owner.UID, -1))
+	for _, c := range []struct {
+		what, path string
+		flag       int
+		want       string
+	}{
+		{"at", "own", os.O_RDWR | os.O_CREATE, ""},
+		{"read", "own", os.O_RDONLY, ""},
+		{"read", "", os.O_RDONLY | syscall.O_DIRECTORY, ""},
+		{"name", "own", os.O_RDONLY, "O_PATH"},
+		{"read", "", os.O_RDONLY, "not a regular file"},
+		{"read", "own", os.O_RDONLY | syscall.O_DIRECTORY, "no folder"},
+		{"read", "own", os.O_RDWR, "opened with flags"},
+		{"at", "own", os.O_RDONLY, "opened with flags"},
+		{"read", "roots", os.O_RDONLY, "belongs to uid 0"},
+	} {
+		p := pool(t, Limits{Silence: 2 * time.Second, Act: 10 * time.Second, Aside: time.Millisecond})
+		p.word = "liar-" + c.what + ":" + filepath.Join(dir, "their", c.path)
+		f, err := p.For(owner).Area(filepath.Join(dir, "area"))
+		must(t, err)
+		err = pass(t, f, c.flag)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s of %q with flags %#x: %v, want %q", c.what, c.path, c.flag, err, c.want)
+		}
+		must(t, p.Close())
+	}
+}
+
+// A file on a file system of the account's own, which answers neither FSTAT nor
+// FLUSH: looking at it blocks, and closing it blocks for good.
+func TestHelper_PassesNoFileThatBlocks(t *testing.T) {
+	t.Parallel()
+	owner := somebody(t, "daemon")
+	dir := needs.PublicDir(t)
+	must(t, os.Mkdir(filepath.Join(dir, "fuse"), 0o755))
+	theirs := needs.MountFUSE(t, filepath.Join(dir, "fuse"), owner.UID)
+	p := pool(t, Limits{Silence: 400 * time.Millisecond, Act: time.Second, Aside: time.Millisecond})
+	p.word = "liar-at:" + filepath.Join(dir, "fuse/file")
+	u, good := p.For(owner), p.For(somebody(t, "bin"))
+	f, err := u.Area(filepath.Join(dir, "area"))
+	must(t, err)
+	until(t, "guards hang, and no more is accepted", func() bool {
+		err := pass(t, f, os.O_RDWR|os.O_CREATE)
+		if err == nil || strings.Contains(err.Error(), "does not come back") {
+			t.Fatalf("a file that blocks: %v", err)
+		}
+		return strings.Contains(err.Error(), "end the file systems")
+	})
+	if n := threads(t, "fuse_flush"); n != 0 {
+		t.Errorf("%d threads of this process wait for the file system", n)
+	}
+	p.word = word
+	_, err = sh(good, "true")
+	must(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- p.Close() }()
+	select {
+	case err := <-ended:
+		must(t, err)
+	case <-time.After(60 * time.Second):
+		t.Fatal("the pool does not end")
+	}
+	theirs.End()
+	until(t, "the guards end", func() bool { return u.left.Load() == 0 })
+}
+
+// threads counts those of this process that wait in a function of the kernel.
+func threads(t *testing.T, in string) (n int) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/self/task/*/wchan")
+	must(t, err)
+	for _, name := range all {
+		if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), in) {
+			n++
+		}
+	}
+	return n
+}
+
+// A file of root's that the account can read gets no access list, though the
+// helper passes it as the one in the area.
+func TestShare_GivesNoAccessListToWhatIsRoots(t *testing.T) {
+	t.Parallel()
+	owner := somebody(t, "daemon")
+	dir := needs.PublicDir(t)
+	roots := filepath.Join(dir, "passwd")
+	must(t, os.WriteFile(roots, []byte("x"), 0o644))
+	p := pool(t, quick)
+	p.word = "liar-read:" + roots
+	f, err := p.For(owner).Area(filepath.Join(dir, "area"))
+	must(t, err)
+	if err := sandbox.NewArea(filepath.Join(dir, "area"), f).Share("x", 4242); err == nil {
+		t.Error("a file of root's is shared")
+	}
+	if n, err := unix.Getxattr(roots, "system.posix_acl_access", make([]byte, 1000)); err == nil {
+		t.Errorf("the account got root to set an access list of %d bytes", n)
+	}
+	honest := pool(t, Limits{})
+	a := area(t, honest.For(somebody(t, "bin")), dir)
+	must(t, a.WriteJob(sandbox.Job{Grid: 17, Result: "exit"}))
+	if err := a.Share("jobs/17/job.json", 4242); errors.Is(err, acl.ErrUnsupported) {
+		needs.Missing(t, "access lists, which "+dir+" does not keep", "use a file system with POSIX access lists")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	read := func(uid int) error {
+		return needs.As(uid, func() error { _, err := os.ReadFile(a.Root() + "/jobs/17/job.json"); return err })
+	}
+	if err := read(4242); err != nil {
+		t.Errorf("who was let in: %v", err)
+	}
+	if err := read(4243); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("who was not: %v", err)
+	}
 }

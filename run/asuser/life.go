@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,6 +22,7 @@ type life struct {
 	limits Limits
 	conn   *net.UnixConn
 	proc   *run.Process
+	guard  *run.Process
 	born   time.Time
 
 	send sync.Mutex // orders writes
@@ -44,8 +46,9 @@ type answer struct {
 }
 
 // begin starts a helper, as root: it becomes the account by itself. Nothing waits
-// for that here: one that the account stops on its way says nothing.
-func begin(who account, limits Limits, word string) (*life, error) {
+// for that here: one that the account stops on its way says nothing. left counts those
+// that have not ended yet, or whose guard has not.
+func begin(who account, limits Limits, word string, left *atomic.Int32) (*life, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, jjm.Errorf(jjm.Busy, "start a helper of %s: %w", who, err)
@@ -53,7 +56,7 @@ func begin(who account, limits Limits, word string) (*life, error) {
 	ours, theirs := os.NewFile(uintptr(fds[0]), "helper"), os.NewFile(uintptr(fds[1]), "daemon")
 	defer ours.Close()
 	defer theirs.Close()
-	c, err := net.FileConn(ours)
+	c, guard, err := guarded(who, ours)
 	if err != nil {
 		return nil, jjm.Errorf(jjm.Busy, "start a helper of %s: %w", who, err)
 	}
@@ -64,15 +67,47 @@ func begin(who account, limits Limits, word string) (*life, error) {
 	})
 	if err != nil {
 		c.Close()
+		_ = guard.Signal(syscall.SIGKILL)
+		go func() { _, _, _ = guard.Wait() }()
 		return nil, jjm.Errorf(jjm.Busy, "start a helper of %s: %w", who, err)
 	}
 	now := time.Now()
-	l := &life{who: who, limits: limits, conn: c.(*net.UnixConn), proc: proc, born: now, used: now,
+	l := &life{who: who, limits: limits, conn: c, proc: proc, guard: guard, born: now, used: now,
 		calls: map[int64]*call{}, over: make(chan struct{})}
 	go l.read()
 	go l.watch()
-	go func() { _, _, _ = proc.Wait() }() // collects it
+	left.Add(1)
+	go func() { // collects them
+		_, _, _ = guard.Wait()
+		_, _, _ = proc.Wait()
+		left.Add(-1)
+	}()
 	return l, nil
+}
+
+// guarded starts the guard of a helper whose socket is given, and gives the
+// daemon's end.
+func guarded(who account, helper *os.File) (*net.UnixConn, *run.Process, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "guard"), os.NewFile(uintptr(fds[1]), "daemon")
+	defer ours.Close()
+	defer theirs.Close()
+	c, err := net.FileConn(ours)
+	if err != nil {
+		return nil, nil, err
+	}
+	proc, err := run.Detach(run.Detached{
+		Argv: []string{"jjm-guard-of-" + who.name, guardWord}, Path: "/proc/self/exe",
+		Dir: "/", Env: []string{"GOMAXPROCS=2"}, Extra: []*os.File{helper, theirs},
+	})
+	if err != nil {
+		c.Close()
+		return nil, nil, err
+	}
+	return c.(*net.UnixConn), proc, nil
 }
 
 // errEnded is why a helper ended that was not needed any more.
@@ -89,6 +124,7 @@ func (l *life) end(why error, hung bool) {
 	close(l.over)
 	l.conn.Close()
 	_ = l.proc.Signal(syscall.SIGKILL) // it may have been stopped
+	_ = l.guard.Signal(syscall.SIGKILL)
 }
 
 // read hands the replies to those who wait.

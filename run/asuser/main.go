@@ -12,7 +12,10 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"jjm"
+	"jjm/internal/acl"
 	"jjm/internal/rights"
 	"jjm/run"
 )
@@ -26,12 +29,15 @@ const (
 
 // IsHelper reports whether this process was started to be a helper: main then
 // calls Main before anything else.
-func IsHelper(args []string) bool { return len(args) == 3 && args[1] == word }
+func IsHelper(args []string) bool { return len(args) == 3 && args[1] == word || isGuard(args) }
 
-// Main is the helper. It becomes its account first; after that the process is the
-// account's to stop and to kill, but closed to it otherwise. It gives the exit code,
-// once the daemon closed the socket.
+// Main is the helper, or its guard. It becomes its account first; after that the
+// process is the account's to stop and to kill, but closed to it otherwise. It gives
+// the exit code, once the daemon closed the socket.
 func Main(args []string) int {
+	if isGuard(args) {
+		return guardMain()
+	}
 	if become(args) != nil {
 		return 1 // somebody called it by hand
 	}
@@ -199,6 +205,24 @@ func (h *helper) root(path string) (*os.Root, error) {
 	return r, err
 }
 
+// share gives accounts rights to a file or folder of the account's own.
+func share(r *os.Root, req request) error {
+	flag := syscall.O_NONBLOCK
+	if req.Folder {
+		flag = syscall.O_DIRECTORY
+	}
+	f, err := r.OpenFile(req.Name, os.O_RDONLY|flag, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	err = acl.GrantOwn(f, req.Access, req.UIDs...)
+	if errors.Is(err, acl.ErrUnsupported) {
+		err = unix.EOPNOTSUPP // an error that crosses the socket
+	}
+	return err
+}
+
 // act does one thing to files below an area.
 func (h *helper) act(req request) (f *os.File, info *fileInfo, err error) {
 	r, err := h.root(req.Root)
@@ -232,6 +256,8 @@ func (h *helper) act(req request) (f *os.File, info *fileInfo, err error) {
 		err = r.Remove(req.Name)
 	case "removeall":
 		err = r.RemoveAll(req.Name)
+	case "grant":
+		err = share(r, req)
 	default:
 		err = fmt.Errorf("act %q is not known", req.Op)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"jjm"
@@ -74,6 +75,7 @@ func (p *Pool) For(o jjm.Owner) *User {
 type User struct {
 	pool  *Pool
 	owner jjm.Owner
+	left  atomic.Int32 // helpers that have not ended, or whose guards have not
 
 	mu    sync.Mutex // held while a helper starts
 	now   *life
@@ -81,6 +83,11 @@ type User struct {
 	until time.Time // set aside
 	why   error
 }
+
+// maxLeft is how many helpers with their guards an account may have at once: that
+// in use, those that are being replaced, and those that no signal ends because
+// they wait for a file system of the account's.
+const maxLeft = 8
 
 // short is how long an account is set aside whose helper died unasked.
 const short = time.Second
@@ -106,6 +113,10 @@ func (u *User) helper(ctx context.Context) (*life, error) {
 	if left := u.until.Sub(now); left > 0 {
 		return nil, jjm.Errorf(jjm.Busy, "%s is set aside for %v: %w", u.owner.User, left.Round(time.Millisecond), u.why)
 	}
+	if n := u.left.Load(); n >= maxLeft {
+		return nil, jjm.Errorf(jjm.Busy, "%d helpers of %s wait for a file system and cannot be ended: "+
+			"end the file systems (FUSE) of %s", n, u.owner.User, u.owner.User)
+	}
 	who, err := lookup(ctx, u.owner)
 	if err != nil {
 		return nil, err
@@ -116,7 +127,7 @@ func (u *User) helper(ctx context.Context) (*life, error) {
 	if closed {
 		return nil, jjm.Errorf(jjm.Busy, "the daemon is stopping")
 	}
-	l, err := begin(who, u.pool.limits, u.pool.word)
+	l, err := begin(who, u.pool.limits, u.pool.word, &u.left)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm"
+	"jjm/internal/acl"
 )
 
 // One packet of a sequenced-packet socket (unix(7)) is one message. A request
@@ -39,6 +40,12 @@ type request struct {
 	To   string      `json:"to,omitempty"`
 	Flag int         `json:"flag,omitempty"`
 	Perm fs.FileMode `json:"perm,omitempty"`
+	// Mount is where an opened file must lie: a number of mountinfo, for the guard.
+	Mount int `json:"mount,omitempty"`
+	// Folder, Access and UIDs are of grant.
+	Folder bool     `json:"folder,omitempty"`
+	Access acl.Perm `json:"access,omitempty"`
+	UIDs   []int    `json:"uids,omitempty"`
 	// Argv, Dir, Env and Limit are of run.
 	Argv  []string      `json:"argv,omitempty"`
 	Dir   string        `json:"dir,omitempty"`

@@ -1,0 +1,349 @@
+// Package wary looks at what a hostile account gives - an open descriptor, a name
+// in a folder of its own - without asking the file system behind it: one of the
+// account's own making (FUSE) may never answer, and who waits for it cannot even
+// be killed.
+//
+// What cannot block, and where that is written:
+//
+//   - readlink(2) of /proc/self/fd/N: the kernel makes the text from its own names.
+//   - /proc/self/fdinfo/N tells flags and mount (proc_pid_fdinfo(5), mnt_id since
+//     Linux 3.15). Of descriptors that have no path - an epoll instance, a pipe -
+//     it may wait for a lock, so the link is read first and those are refused.
+//   - openat(2) with O_PATH: "the file itself is not opened". Where the name is a
+//     mount point the root of the mount is given, and nothing of it was asked yet.
+//   - statx(2) with AT_STATX_DONT_SYNC: "just take whatever the system has
+//     cached". FUSE obeys since Linux 4.20; here it is called only once the mount
+//     proved to be the expected one.
+//
+// What can: fstat(2), fstatfs(2), read, fgetxattr(2), ioctl(2), adding the
+// descriptor to a poller, and close(2), of which FUSE makes a FLUSH.
+package wary
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mount is where a descriptor leads, as the kernel tells without asking a file
+// system.
+type Mount struct {
+	// ID is the number of the mount (proc_pid_mountinfo(5)).
+	ID int
+	// Flags are those with which it was opened (open(2)).
+	Flags int
+}
+
+// MountOf tells the mount of a descriptor. One without a path, a pipe for
+// instance, is an error.
+func MountOf(fd int) (Mount, error) {
+	n := strconv.Itoa(fd)
+	to, err := os.Readlink("/proc/self/fd/" + n)
+	if err != nil {
+		return Mount{}, err
+	}
+	if !strings.HasPrefix(to, "/") {
+		return Mount{}, fmt.Errorf("it is %.60q: want a regular file or a folder", to)
+	}
+	info, err := unix.Open("/proc/self/fdinfo/"+n, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Mount{}, &fs.PathError{Op: "open", Path: "/proc/self/fdinfo/" + n, Err: err}
+	}
+	defer unix.Close(info)
+	var text [1024]byte // what is wanted stands at the beginning
+	got, err := unix.Read(info, text[:])
+	if err != nil {
+		return Mount{}, err
+	}
+	return parseInfo(string(text[:got]))
+}
+
+// parseInfo reads lines "flags:\t0100000" (octal) and "mnt_id:\t25".
+func parseInfo(text string) (m Mount, err error) {
+	found := 0
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		value = strings.TrimSpace(value)
+		var n int64
+		switch key {
+		case "flags":
+			n, err = strconv.ParseInt(value, 8, 64)
+			m.Flags = int(n)
+		case "mnt_id":
+			n, err = strconv.ParseInt(value, 10, 32)
+			m.ID = int(n)
+		default:
+			continue
+		}
+		if err != nil {
+			return Mount{}, err
+		}
+		found++
+	}
+	if found != 2 {
+		return Mount{}, errors.New("the kernel does not tell its flags and its mount")
+	}
+	return m, nil
+}
+
+// Look is what the kernel knows of a file.
+type Look struct {
+	Mode uint32 // with its type, as of stat(2)
+	UID  int
+}
+
+// At looks at a descriptor. Its mount must have proved to be the expected one.
+func At(fd int) (Look, error) {
+	var st unix.Statx_t
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_MODE|unix.STATX_UID, &st)
+	return Look{Mode: uint32(st.Mode), UID: int(st.Uid)}, err
+}
+
+// Kind is the type of a file, in the bits of stat(2).
+func (l Look) Kind() uint32 { return l.Mode & unix.S_IFMT }
+
+// Private reports an error unless a mount is the machine's: a FUSE file system
+// that an account mounted is its own, and may never answer. An unknown mount, one
+// of another mount namespace, is an error too.
+func Private(id int) error {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if head, _, _ := strings.Cut(lines.Text(), " "); head == strconv.Itoa(id) {
+			return ofRoot(lines.Text())
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("its mount %d is none of this machine's", id)
+}
+
+// ofRoot judges a line of mountinfo: "... - fuse.sshfs source rw,user_id=1000".
+func ofRoot(line string) error {
+	_, rest, _ := strings.Cut(line, " - ")
+	f := strings.Fields(rest)
+	if len(f) < 2 || !strings.HasPrefix(f[0], "fuse") {
+		return nil
+	}
+	for _, option := range strings.Split(f[len(f)-1], ",") {
+		if who, ok := strings.CutPrefix(option, "user_id="); ok && who != "0" {
+			return fmt.Errorf("a file system of uid %s is mounted there (%s): unmount it", who, f[0])
+		}
+	}
+	return nil
+}
+
+// Open opens what lies at a relative name below a folder that only this process's
+// account (or root) can put in its place, though the folders and files below may
+// be somebody else's. No link is followed, no other file system entered, and
+// nothing but a regular file or, with O_DIRECTORY, a folder is opened: neither a
+// FIFO nor a lease holds it up.
+func Open(root, name string, flag int) (*os.File, error) {
+	d, err := In(root)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Open(name, flag)
+}
+
+// Dir is a folder in which others may have put things.
+type Dir struct {
+	h     *os.File
+	mount int
+}
+
+// In gives a folder that only this process's account (or root) can put in its
+// place.
+func In(path string) (*Dir, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	m, err := MountOf(fd)
+	if err != nil {
+		unix.Close(fd)
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &Dir{h: os.NewFile(uintptr(fd), path), mount: m.ID}, nil
+}
+
+// Close ends its use.
+func (d *Dir) Close() error { return d.h.Close() }
+
+// Open is [Open] below the folder.
+func (d *Dir) Open(name string, flag int) (*os.File, error) {
+	h, err := d.path(name)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	f, err := reopen(h, flag)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: h.Name(), Err: err}
+	}
+	return f, nil
+}
+
+// Lstat looks at what lies at a name below the folder. What is on another file
+// system is an error, [ErrElsewhere].
+func (d *Dir) Lstat(name string) (os.FileInfo, error) {
+	h, err := d.path(name)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	info, err := h.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+// path goes to a name and opens nothing: the handle is of open(2)'s O_PATH, of a
+// file of any type.
+func (d *Dir) path(name string) (*os.File, error) {
+	at, path := int(d.h.Fd()), d.h.Name()
+	for step := range strings.SplitSeq(name, "/") {
+		path = filepath.Join(path, step)
+		next, err := into(at, step, d.mount)
+		if at != int(d.h.Fd()) {
+			unix.Close(at)
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+		at = next
+	}
+	return os.NewFile(uintptr(at), path), nil
+}
+
+// maxDepth is how deep folders may lie in one another for [Dir.RemoveAll].
+const maxDepth = 100
+
+// RemoveAll removes what lies at a name below the folder, with all in it. It stops
+// where another file system is mounted. That there is nothing is a success.
+func (d *Dir) RemoveAll(name string) error {
+	at := int(d.h.Fd())
+	if parent, last, ok := cutLast(name); ok {
+		h, err := d.path(parent)
+		if errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		at, name = int(h.Fd()), last
+	}
+	if err := removeAll(at, name, d.mount, 0); err != nil {
+		return &fs.PathError{Op: "remove", Path: filepath.Join(d.h.Name(), name), Err: err}
+	}
+	return nil
+}
+
+func cutLast(name string) (parent, last string, ok bool) {
+	i := strings.LastIndexByte(name, '/')
+	if i < 0 {
+		return "", name, false
+	}
+	return name[:i], name[i+1:], true
+}
+
+func removeAll(at int, name string, mount, depth int) error {
+	switch err := unix.Unlinkat(at, name, 0); {
+	case err == nil, errors.Is(err, unix.ENOENT):
+		return nil
+	case !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM): // EPERM: POSIX's word for a folder
+		return err
+	case depth == maxDepth:
+		return fmt.Errorf("folders lie more than %d deep in one another", maxDepth)
+	}
+	fd, err := into(at, name, mount)
+	if err != nil {
+		return err
+	}
+	h := os.NewFile(uintptr(fd), name)
+	defer h.Close()
+	dir, err := reopen(h, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	for {
+		names, err := dir.Readdirnames(1000)
+		for _, n := range names {
+			if err := removeAll(int(dir.Fd()), n, mount, depth+1); err != nil {
+				return err
+			}
+		}
+		if len(names) == 0 {
+			if err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			break
+		}
+		if _, err := dir.Seek(0, io.SeekStart); err != nil { // what was removed moved the rest
+			return err
+		}
+	}
+	return unix.Unlinkat(at, name, unix.AT_REMOVEDIR)
+}
+
+// into goes to an entry of a folder, if it is on the same mount.
+func into(at int, name string, mount int) (int, error) {
+	if name == "" || name == "." || name == ".." {
+		return -1, unix.EINVAL
+	}
+	fd, err := unix.Openat(at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	m, err := MountOf(fd)
+	if err == nil && m.ID != mount {
+		err = ErrElsewhere
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// ErrElsewhere says that something lies on another file system than what it is
+// part of.
+var ErrElsewhere = errors.New("another file system is mounted there")
+
+// reopen opens a handle of O_PATH, without waiting for anybody.
+func reopen(h *os.File, flag int) (*os.File, error) {
+	look, err := At(int(h.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	want := uint32(unix.S_IFREG)
+	if flag&unix.O_DIRECTORY != 0 {
+		want = unix.S_IFDIR
+	}
+	if look.Kind() != want {
+		return nil, errors.New(map[bool]string{true: "is no folder", false: "is not a regular file"}[want == unix.S_IFDIR])
+	}
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(h.Fd())), flag|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), h.Name()), nil
+}
