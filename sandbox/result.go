@@ -18,6 +18,10 @@ import (
 // MaxResult is the longest result file, in bytes.
 const MaxResult = 1 << 20
 
+// maxOutputs is how many outputs a result lists at most: as many as fit it with
+// names and checksums. A list of nothing would take more memory than its file.
+const maxOutputs = 20_000
+
 // PutResult reports the end of an attempt.
 func (a *Area) PutResult(r jjm.Result) error {
 	if err := checkTag(r.Tag); err != nil {
@@ -30,6 +34,9 @@ func (a *Area) PutResult(r jjm.Result) error {
 	}
 	if b = append(b, '\n'); len(b) > MaxResult {
 		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d bytes: shorten the log or the list of outputs to fit %d", name, len(b), MaxResult)
+	}
+	if n := len(r.Outputs); n > maxOutputs {
+		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d outputs: collect at most %d files", name, n, maxOutputs)
 	}
 	return wrap(a.replaceBytes(name, syncFile, b), "write result %s", name)
 }
@@ -127,6 +134,8 @@ func (a *Area) readResult(dir *os.File, name string, tag jjm.Tag, pos int32) (*j
 	switch {
 	case r.Version != 1:
 		return nil, fmt.Errorf("version %d of results is not known here", r.Version)
+	case len(r.Outputs) > maxOutputs:
+		return nil, fmt.Errorf("%d outputs: want at most %d", len(r.Outputs), maxOutputs)
 	case r.Tag != tag || r.Pos != pos:
 		return nil, fmt.Errorf("a result of bulk %.20q, position %d", string(r.Tag), r.Pos)
 	}
