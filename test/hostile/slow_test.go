@@ -28,6 +28,7 @@ each() { # of the account's processes whose command line begins with a word
 	done
 }
 sig() { kill -$1 $p 2>/dev/null && echo $1; }
+blink() { sig CONT; /bin/true; sig STOP; }
 while :; do %s; done`, which, do))
 }
 
@@ -81,7 +82,7 @@ const nothing = syscall.Signal(0)
 // ping, and takes seconds for every act.
 func TestSlow_AHelperThatDelaysEveryAct(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})
-	s.torment("a helper that takes 4 s for every act", helper, "each sig STOP; sleep 4; each sig CONT; sleep 0.02")
+	s.torment("a helper that takes 4 s for every act", helper, "each blink; sleep 3.5")
 }
 
 func TestSlow_AHelperThatIsStoppedAndGoesOn(t *testing.T) {
