@@ -29,6 +29,7 @@ each() { # of the account's processes whose command line begins with a word
 }
 sig() { kill -$1 $p 2>/dev/null && echo $1; }
 blink() { sig CONT; /bin/true; sig STOP; }
+blink() { sig CONT; /bin/true; sig STOP; }
 while :; do %s; done`, which, do))
 }
 
