@@ -234,6 +234,10 @@ func (a *App) clusterEnv(name string) (adapters.Env, error) {
 		Warn: func(msg string, args ...any) { log.Warn(msg, args...) }}, nil
 }
 
+// helpersTime is how long what the owners' helpers are at may go on after the order
+// to stop: then they end, and with them what waits for them.
+const helpersTime = 10 * time.Second
+
 // Run serves until ctx ends. Local jobs that run go on without the daemon.
 func (a *App) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -258,6 +262,10 @@ func (a *App) Run(ctx context.Context) error {
 	stopNotify := a.notifyManager(ctx, &wg)
 	<-ctx.Done()
 	stopNotify()
+	if a.helpers != nil {
+		t := time.AfterFunc(helpersTime, func() { _ = a.helpers.Close() })
+		defer t.Stop()
+	}
 	wg.Wait()
 	a.log.Info("jjm stops; running local jobs go on")
 	return errors.Join(failed[:]...)

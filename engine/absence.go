@@ -79,14 +79,14 @@ func (c *cluster) absent(ctx context.Context, account jjm.Owner, missing map[jjm
 // known is false if the attempt is over.
 func (c *cluster) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict, ref adapters.Ref, known bool) {
 	e := c.e
-	l, owner, ok := e.attemptRow(id)
+	l, _, ok := e.attemptRow(id)
 	if !ok {
 		return plan.AbsentWait, adapters.Ref{}, false
 	}
 	rules := plan.AbsenceRules{Listings: e.conf().AbsentListings, Age: e.conf().AbsentFor.D()}
 	asked := e.endings.accounted(id) || !c.caps().Accounting
 	ref, _, _ = e.refOf(&l)
-	return plan.Missing(a, watched, asked, e.heartbeatFresh(id, owner), rules), ref, true
+	return plan.Missing(a, watched, asked, e.heartbeatFresh(id), rules), ref, true
 }
 
 // askAccounting looks for the ends of attempts that the listing has forgotten.

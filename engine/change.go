@@ -269,7 +269,7 @@ func (c *change) apply() {
 		}
 		g.version++
 		if old != "" && e.uses[old] == 0 {
-			e.unused = append(e.unused, unusedBulk{g.job.Owner, old})
+			e.unuse(g.job.Owner, old)
 			delete(e.uses, old)
 		}
 	}
@@ -283,11 +283,12 @@ func (c *change) apply() {
 		live := e.bulks[tag]
 		live.Bulk = *b
 		if b.State == jjm.BulkClosed || b.State == jjm.BulkRefused {
-			delete(e.bulks, tag)
+			e.dropBulk(tag, live.Owner.UID)
 		}
 	}
 	for _, id := range c.drop {
 		delete(e.grids, id)
+		e.accounts.drop(id)
 	}
 	for id, spots := range c.refused {
 		if g := e.grids[id]; g != nil {
@@ -312,6 +313,20 @@ func (e *Engine) adopt(b jjm.Bulk) {
 		}
 	}
 	e.bulks[b.Tag] = nb
+	of := e.bulksOf[b.Owner.UID]
+	if of == nil {
+		of = map[jjm.Tag]*bulk{}
+		e.bulksOf[b.Owner.UID] = of
+	}
+	of[b.Tag] = nb
+}
+
+// dropBulk takes a bulk out of memory.
+func (e *Engine) dropBulk(tag jjm.Tag, uid int) {
+	delete(e.bulks, tag)
+	if delete(e.bulksOf[uid], tag); len(e.bulksOf[uid]) == 0 {
+		delete(e.bulksOf, uid)
+	}
 }
 
 // wake tells the loops that something changed.

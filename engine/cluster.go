@@ -21,6 +21,7 @@ type cluster struct {
 	adapter adapters.Adapter
 
 	submitKick, watchKick, controlKick chan struct{}
+	controls                           *keyed[int] // by account
 	// ready is closed once the batch system was probed for the first time, or
 	// cannot be.
 	ready  chan struct{}
@@ -52,6 +53,10 @@ type cluster struct {
 	retryAt  map[jjm.Tag]deadline // doubtful or busy bulks: when to look again
 	// aside are owners whose work area makes trouble, until when.
 	aside map[jjm.Owner]deadline
+	// slow are the accounts for which something is being submitted or settled, apart
+	// those that do it.
+	slow  map[int]bool
+	apart sync.WaitGroup
 	// strangers are second batch jobs of one attempt, to be cancelled.
 	strangers map[jjm.Owner][]adapters.Ref
 }
@@ -71,7 +76,13 @@ func (d deadline) left(now time.Time) time.Duration {
 	return max(d.wait-gone, 0)
 }
 
-func newCluster(e *Engine, c Cluster) *cluster {
+func newCluster(e *Engine, from Cluster) *cluster {
+	c := makeCluster(e, from)
+	c.controls = byAccount(1, controlPatience, c.controlFor)
+	return c
+}
+
+func makeCluster(e *Engine, c Cluster) *cluster {
 	return &cluster{
 		e: e, name: c.Adapter.Name(), kind: c.Kind, config: c.Config, adapter: c.Adapter,
 		submitKick: make(chan struct{}, 1), watchKick: make(chan struct{}, 1),
@@ -81,6 +92,7 @@ func newCluster(e *Engine, c Cluster) *cluster {
 		vigils:      map[jjm.Owner]vigil{},
 		restarts:    map[jjm.AttemptID]int{},
 		aside:       map[jjm.Owner]deadline{},
+		slow:        map[int]bool{},
 		cancels:     map[jjm.AttemptID]time.Time{},
 		releases:    map[jjm.AttemptID]time.Time{},
 		retryAt:     map[jjm.Tag]deadline{},

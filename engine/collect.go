@@ -345,6 +345,7 @@ func (e *Engine) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	e.write.Lock()
 	e.mem.Lock()
 	delete(e.grids, id)
+	e.accounts.drop(id)
 	e.mem.Unlock()
 	e.write.Unlock()
 	return 0
@@ -369,21 +370,27 @@ func (e *Engine) sweep(id jjm.GridID) {
 			continue
 		}
 		if e.uses[tag]--; e.uses[tag] == 0 {
-			e.unused = append(e.unused, unusedBulk{g.job.Owner, tag})
+			e.unuse(g.job.Owner, tag)
 			delete(e.uses, tag)
 		}
 	}
 	g.swept = true
+	uid := g.job.Owner.UID
 	e.mem.Unlock()
-	e.sweepUnused()
+	e.sweepUnused(uid)
 }
 
-// sweepUnused removes the folders of bulks that are not needed any more. What
-// cannot be removed is found again by the next start.
-func (e *Engine) sweepUnused() {
+// unuse has the folder of a bulk removed. The memory lock is held.
+func (e *Engine) unuse(owner jjm.Owner, tag jjm.Tag) {
+	e.unused[owner.UID] = append(e.unused[owner.UID], unusedBulk{owner, tag})
+}
+
+// sweepUnused removes the folders of an account's bulks that are not needed any
+// more. What cannot be removed is found again by the next start.
+func (e *Engine) sweepUnused(uid int) {
 	e.mem.Lock()
-	unused := e.unused
-	e.unused = nil
+	unused := e.unused[uid]
+	delete(e.unused, uid)
 	e.mem.Unlock()
 	for _, u := range unused {
 		ar, err := e.areas.of(u.owner)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,8 +14,11 @@ import (
 // is a memory of observations only: after a restart listings and folders tell
 // it all again.
 type endings struct {
-	mu sync.Mutex
-	m  map[jjm.AttemptID]*ending
+	whose func(jjm.GridID) int // the account of a grid job
+	mu    sync.Mutex
+	m     map[int]map[jjm.AttemptID]*ending // by account
+	held  map[int]int64                     // memory of results, by account, in bytes
+	all   int64                             // of all accounts
 }
 
 // ending is what was noticed about one attempt.
@@ -30,6 +35,8 @@ type ending struct {
 	suspect  *jjm.Report // another live batch job under the same tag and index
 	beat     time.Time   // of its wrapper, when it was last seen to change; zero = not looked at
 	beatSeen jjm.Time    // when that was, by our clock
+	fresh    bool        // the heartbeat, when it was last looked at because the attempt is missing
+	looked   bool        // it was
 	due      jjm.Time    // not before this
 	set      jjm.Time    // when due was set: before it, the clock was set back
 }
@@ -40,14 +47,25 @@ func (en *ending) setBack(now jjm.Time) {
 	en.ended, en.resultAt, en.beatSeen = min(en.ended, now), min(en.resultAt, now), min(en.beatSeen, now)
 }
 
-func newEndings() *endings { return &endings{m: map[jjm.AttemptID]*ending{}} }
+func newEndings(whose func(jjm.GridID) int) *endings {
+	return &endings{whose: whose, m: map[int]map[jjm.AttemptID]*ending{}, held: map[int]int64{}}
+}
+
+// get gives the entry of an attempt, or nil. The lock is held.
+func (es *endings) get(id jjm.AttemptID) *ending { return es.m[es.whose(id.Grid)][id] }
 
 // of gives the entry of an attempt, made if need be. The lock is held.
 func (es *endings) of(id jjm.AttemptID) *ending {
-	en := es.m[id]
+	uid := es.whose(id.Grid)
+	of := es.m[uid]
+	if of == nil {
+		of = map[jjm.AttemptID]*ending{}
+		es.m[uid] = of
+	}
+	en := of[id]
 	if en == nil {
 		en = &ending{}
-		es.m[id] = en
+		of[id] = en
 	}
 	return en
 }
@@ -74,6 +92,7 @@ func (es *endings) result(r *jjm.Result, now jjm.Time) {
 	es.with(r.AttemptID(), func(en *ending) {
 		if en.result == nil {
 			en.result, en.resultAt, en.due = r, now, 0
+			es.hold(es.whose(r.Grid), weight(r)) // where the entry is
 		}
 	})
 }
@@ -84,9 +103,11 @@ func (es *endings) withoutReport() map[jjm.Tag]int {
 	es.mu.Lock()
 	defer es.mu.Unlock()
 	tags := map[jjm.Tag]int{}
-	for _, en := range es.m {
-		if en.result != nil && !en.report.State.Ended() {
-			tags[en.result.Tag]++
+	for _, of := range es.m {
+		for _, en := range of {
+			if en.result != nil && !en.report.State.Ended() {
+				tags[en.result.Tag]++
+			}
 		}
 	}
 	return tags
@@ -96,8 +117,8 @@ func (es *endings) withoutReport() map[jjm.Tag]int {
 func (es *endings) alive(id jjm.AttemptID) {
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	if en := es.m[id]; en != nil {
-		en.missing, en.asked = false, false
+	if en := es.get(id); en != nil {
+		en.missing, en.asked, en.looked = false, false, false
 	}
 }
 
@@ -106,7 +127,7 @@ func (es *endings) alive(id jjm.AttemptID) {
 func (es *endings) revived(id jjm.AttemptID) {
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	if en := es.m[id]; en != nil && en.report.State.Ended() {
+	if en := es.get(id); en != nil && en.report.State.Ended() {
 		en.report, en.ended = jjm.Report{}, 0
 	}
 }
@@ -142,6 +163,19 @@ func (es *endings) beats(id jjm.AttemptID, beat time.Time, now jjm.Time) (quiet 
 	return quiet
 }
 
+// beatLooked notes whether the heartbeat of a missing attempt was fresh.
+func (es *endings) beatLooked(id jjm.AttemptID, fresh bool) {
+	es.with(id, func(en *ending) { en.looked, en.fresh = true, fresh })
+}
+
+// stale reports whether the heartbeat of an attempt was looked at and not fresh.
+func (es *endings) stale(id jjm.AttemptID) bool {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	en := es.get(id)
+	return en != nil && en.looked && !en.fresh
+}
+
 // kill notes that the attempt is to be ended.
 func (es *endings) kill(id jjm.AttemptID) {
 	es.with(id, func(en *ending) { en.due = 0 })
@@ -151,7 +185,7 @@ func (es *endings) kill(id jjm.AttemptID) {
 func (es *endings) knows(id jjm.AttemptID, s jjm.BatchState) bool {
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	en := es.m[id]
+	en := es.get(id)
 	return en != nil && en.report.State == s
 }
 
@@ -159,7 +193,7 @@ func (es *endings) knows(id jjm.AttemptID, s jjm.BatchState) bool {
 func (es *endings) accounted(id jjm.AttemptID) bool {
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	en := es.m[id]
+	en := es.get(id)
 	return en != nil && en.asked
 }
 
@@ -167,16 +201,16 @@ func (es *endings) accounted(id jjm.AttemptID) bool {
 func (es *endings) hasResult(id jjm.AttemptID) bool {
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	en := es.m[id]
+	en := es.get(id)
 	return en != nil && en.result != nil
 }
 
-// due lists at most limit attempts to look at now.
-func (es *endings) due(now jjm.Time, limit int) []jjm.AttemptID {
+// due lists at most limit attempts of an account to look at now.
+func (es *endings) due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
 	es.mu.Lock()
 	defer es.mu.Unlock()
 	var ids []jjm.AttemptID
-	for id, en := range es.m {
+	for id, en := range es.m[uid] {
 		if en.due <= now || now < en.set {
 			if ids = append(ids, id); len(ids) == limit {
 				break
@@ -198,6 +232,59 @@ func (es *endings) copy(id jjm.AttemptID, now jjm.Time) ending {
 // forget drops the entry: the attempt was judged, or is no longer current.
 func (es *endings) forget(id jjm.AttemptID) {
 	es.mu.Lock()
-	delete(es.m, id)
-	es.mu.Unlock()
+	defer es.mu.Unlock()
+	for uid, of := range es.m { // not by whose: its grid job may be gone since
+		en := of[id]
+		if en == nil {
+			continue
+		}
+		if en.result != nil {
+			es.hold(uid, -weight(en.result))
+		}
+		if delete(of, id); len(of) == 0 {
+			delete(es.m, uid)
+		}
+		return
+	}
+}
+
+// accounts lists those that have something to look at.
+func (es *endings) accounts() []int {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	return slices.Collect(maps.Keys(es.m))
+}
+
+// What results that wait for their verdict may take of the memory: for one
+// account, and for all together. Beyond, they wait in their folders.
+const (
+	heldByOne = 32 << 20
+	heldByAll = 192 << 20
+)
+
+// hold counts memory of results. The lock is held.
+func (es *endings) hold(uid int, bytes int64) {
+	es.all += bytes
+	if es.held[uid] += bytes; es.held[uid] <= 0 {
+		delete(es.held, uid)
+	}
+}
+
+// mayHold reports whether one more result of an account may be read: always one.
+func (es *endings) mayHold(uid int) bool {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	held := es.held[uid]
+	return held == 0 || held < heldByOne && es.all < heldByAll
+}
+
+// weight is about the memory that a result takes, in bytes: what it consists of,
+// and its texts.
+func weight(r *jjm.Result) int64 {
+	n := 512 + len(r.GLF) + len(r.Error)
+	for i := range r.Outputs {
+		o := &r.Outputs[i]
+		n += 64 + len(o.Name) + len(o.SHA256) + len(o.Absent)
+	}
+	return int64(n)
 }

@@ -11,7 +11,7 @@ import (
 // result has the whole time from there.
 func TestEndings_AnEndThatWasTakenBackDoesNotCount(t *testing.T) {
 	t.Parallel()
-	es, id := newEndings(), jjm.AttemptID{LocalID: jjm.LocalID{Grid: 1, N: 2}}
+	es, id := newEndings(func(jjm.GridID) int { return 0 }), jjm.AttemptID{LocalID: jjm.LocalID{Grid: 1, N: 2}}
 	first := jjm.At(time.Unix(1_000_000, 0))
 	second := first.Add(time.Hour)
 	over := jjm.Report{ID: "7", State: jjm.BatchEndedFailed}
@@ -35,7 +35,7 @@ func TestEndings_AnEndThatWasTakenBackDoesNotCount(t *testing.T) {
 // system's clock stands to ours does not matter.
 func TestEndings_SilenceIsTheTimeWithoutAChange(t *testing.T) {
 	t.Parallel()
-	es, id := newEndings(), jjm.AttemptID{}
+	es, id := newEndings(func(jjm.GridID) int { return 0 }), jjm.AttemptID{}
 	now := jjm.At(time.Unix(1_000_000, 0))
 	ahead := time.Unix(9_000_000, 0)
 	for i, c := range []struct {

@@ -12,14 +12,17 @@
 // One mutex orders the changes; another guards memory for the short moment of
 // applying them, so that a lookup never waits for a disk.
 //
+// What an account can hold up - its files, its helper, its commands - is done
+// account by account, see keyed: who is slow waits alone.
+//
 // The loops:
 //
 //	grid jobs   prepare, generate, kill, collect, archive: one at a time each
 //	sources     look at watched folders and programs that list files
-//	submit      per cluster: form bulks, hand them over, settle doubtful ones
+//	submit      per cluster and account: form bulks, hand them over, settle doubtful ones
 //	watch       per cluster: one listing a cycle, absences
-//	control     per cluster: cancel what is to be killed, release what is held
-//	harvest     read what wrappers left in the bulks' done folders
+//	control     per cluster and account: cancel what is to be killed, release what is held
+//	harvest     per account: read what wrappers left in the bulks' done folders, judge what ended
 //	publish     write dirty records, at most a fortieth of the time
 //	intake      take in what gatekeepers left while the daemon was away
 //	orders      end what administrators ordered for a time
@@ -113,11 +116,17 @@ type Engine struct {
 	orders    []jjm.Order
 	bans      []jjm.Ban
 	uses      map[jjm.Tag]int
-	unused    []unusedBulk // whose folders are to be removed
+	bulksOf   map[int]map[jjm.Tag]*bulk // by account
+	forming   map[jjm.Tag]*jjm.Bulk     // taken from what is ready and not stored yet
+	unused    map[int][]unusedBulk      // whose folders are to be removed, by account
+	unswept   map[int][]jjm.Owner       // whose areas were not swept since the start, by account
 
 	partials  atomic.Uint64 // tars made of unfinished grid jobs, for their names
+	accounts  accounts
 	work      *keyed[jjm.GridID]
 	sources   *keyed[source]
+	harvests  *keyed[int]
+	told      tidings
 	troubles  troubles
 	box       intake
 	endings   *endings
@@ -144,6 +153,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 		grids:     map[jjm.GridID]*grid{},
 		bulks:     map[jjm.Tag]*bulk{},
 		uses:      map[jjm.Tag]int{},
+		bulksOf:   map[int]map[jjm.Tag]*bulk{},
+		forming:   map[jjm.Tag]*jjm.Bulk{},
+		unused:    map[int][]unusedBulk{},
+		unswept:   map[int][]jjm.Owner{},
 		clusters:  map[string]*cluster{},
 		pubKick:   make(chan struct{}, 1),
 		harvKick:  make(chan struct{}, 1),
@@ -151,9 +164,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 		positions: map[string]int{},
 	}
 	e.cfg.Store(&cfg)
-	e.work = newKeyed(cfg.Workers, e.stepGrid)
-	e.sources = newKeyed(cfg.Workers, e.lookAt)
-	e.endings = newEndings()
+	e.work = newKeyed(cfg.Workers, stepPatience, e.accounts.of, e.stepGrid)
+	e.sources = newKeyed(cfg.Workers, stepPatience, func(s source) int { return e.accounts.of(s.grid) }, e.lookAt)
+	e.harvests = byAccount(harvestsAtOnce, harvestPatience, e.harvestOf)
+	e.endings = newEndings(e.accounts.of)
 	for _, c := range deps.Clusters {
 		name := c.Adapter.Name()
 		e.clusters[name] = newCluster(e, c)
@@ -199,8 +213,10 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		start(c.watchLoop)
 		start(c.controlLoop)
+		start(c.controls.run)
 	}
 	start(e.harvestLoop)
+	start(e.harvests.run)
 	start(e.publishLoop)
 	start(e.dropLoop)
 	start(e.ordersLoop)

@@ -1,27 +1,15 @@
 package engine
 
 import (
-	"context"
 	"maps"
 	"slices"
 
 	"jjm"
 	"jjm/plan"
-	"jjm/sandbox"
 )
 
-// form takes the next bulk out of what is ready: members of one owner and one
-// shape, shared fairly among the grid jobs; and writes down what each is to run.
-func (c *cluster) form(ctx context.Context) (*jjm.Bulk, []sandbox.Assignment, error) {
-	b, members, err := c.choose()
-	if b == nil || err != nil {
-		return b, nil, err
-	}
-	as, err := c.e.assignments(ctx, members)
-	return b, as, err
-}
-
-// choose takes the members of the next bulk out of what is ready.
+// choose takes the next bulk out of what is ready: members of one owner and one
+// shape, shared fairly among the grid jobs.
 func (c *cluster) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
 	e := c.e
 	e.write.Lock()
@@ -39,7 +27,9 @@ func (c *cluster) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
 		return nil, nil, err
 	}
 	b := &jjm.Bulk{Tag: tag, Cluster: c.name, Owner: lead.job.Owner, Request: lead.job.Spec.Request, Created: now}
-	return b, c.fill(b, shares, now), nil
+	members := c.fill(b, shares, now)
+	e.forming[tag] = b
+	return b, members, nil
 }
 
 // placed is what a grid job has of one place.
@@ -49,12 +39,12 @@ type placed struct {
 }
 
 // demand lists the grid jobs with something ready that may come here, by place,
-// oldest first.
+// oldest first; of accounts for which nothing is being done.
 func (c *cluster) demand(now jjm.Time) []placed {
 	var all []placed
 	for _, id := range slices.Sorted(maps.Keys(c.e.grids)) {
 		g := c.e.grids[id]
-		if !c.serves(g, now) || c.waits(g.job.Owner) > 0 {
+		if !c.serves(g, now) || c.waits(g.job.Owner) > 0 || c.isSlow(g.job.Owner.UID) {
 			continue
 		}
 		g.due(now)

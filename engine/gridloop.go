@@ -10,6 +10,10 @@ import (
 	"jjm/plan"
 )
 
+// stepPatience is how long a step of a grid job, or a look at a source, keeps its
+// place among the workers.
+const stepPatience = 2 * time.Second
+
 // stepGrid brings one grid job as far as it can go now. The answer is when to
 // look again by itself: only after an error.
 func (e *Engine) stepGrid(ctx context.Context, id jjm.GridID) time.Duration {

@@ -52,8 +52,9 @@ type world struct {
 	logs    *logBook
 	config  engine.Config
 	account *jjm.Owner // that all jobs run as, if there is one
-	spool   string     // what gatekeepers left; "" for none
-	chunk   int        // as in options
+	users   engine.Users
+	spool   string // what gatekeepers left; "" for none
+	chunk   int    // as in options
 	// skew is how far the engine's clock is off, in nanoseconds.
 	skew atomic.Int64
 	// play scripts an attempt; nil lets every one succeed.
@@ -89,6 +90,8 @@ type options struct {
 	// more are further simulated clusters, and configs their settings by name.
 	more    []adaptertest.SimConfig
 	configs map[string]engine.ClusterConfig
+	// users, if set, do what belongs to owners.
+	users engine.Users
 	// chunk is how many local jobs or files one transaction makes, if not as many
 	// as in the daemon.
 	chunk int
@@ -128,7 +131,7 @@ func tempDir(t testing.TB) string {
 }
 
 func newWorld(t *testing.T, dir string, o options) *world {
-	w := &world{t: t, dir: dir, crash: o.crash, logs: &logBook{}, config: engine.Defaults(), play: o.play, account: o.account, chunk: o.chunk, areas: map[string]*sandbox.Area{}}
+	w := &world{t: t, dir: dir, crash: o.crash, logs: &logBook{}, config: engine.Defaults(), play: o.play, account: o.account, users: o.users, chunk: o.chunk, areas: map[string]*sandbox.Area{}}
 	if w.crash == nil {
 		w.crash = &crasher{}
 	}
@@ -236,8 +239,8 @@ func (w *world) open() {
 		Work:     filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
 		SpoolDir: w.spool, Caller: account,
 		DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper"),
-		Account: w.account,
-		Now:     w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, Chunk: w.chunk,
+		Account: w.account, Users: w.users,
+		Now: w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, Chunk: w.chunk,
 	})
 	w.must(err)
 	w.engine.TakeIn(ctx)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -14,13 +16,14 @@ import (
 	"jjm/sandbox"
 )
 
-// harvestLoop reads what wrappers leave in the bulks' folders and brings
-// attempts that may be over to their verdict. Notifications of the kernel make
-// it quick; the rescan makes it sure, for they do not see other hosts' writes.
+// harvestLoop has what wrappers leave in the bulks' folders read, and attempts
+// that may be over brought to their verdict, by account. Notifications of the
+// kernel make it quick; the rescan makes it sure, for they do not see other hosts'
+// writes.
 func (e *Engine) harvestLoop(ctx context.Context) {
 	var events <-chan fsnotify.Event
 	var watched *folders
-	if e.deps.Notify {
+	if e.deps.Notify && e.deps.Users == nil { // else the folders are their owners': the rescan finds the results
 		if w, err := fsnotify.NewBufferedWatcher(1024); err == nil {
 			defer w.Close()
 			watched = &folders{w: w, tags: map[jjm.Tag]bool{}}
@@ -30,55 +33,134 @@ func (e *Engine) harvestLoop(ctx context.Context) {
 			e.log.Warn("no file notification, rescans only", "error", err)
 		}
 	}
-	var told map[jjm.Tag]bool // nil: look at all bulks
-	scanned := time.Now()
 	for ctx.Err() == nil {
 		if watched != nil {
 			e.watchFolders(watched)
 		}
-		began := time.Now()
-		more, err := e.harvest(ctx, told)
-		if told == nil {
-			scanned = time.Now()
-		}
-		if err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
-			e.complain(slog.LevelError, "harvest", "results could not be taken, trying again", "error", err)
-		}
-		if more && err == nil {
-			continue
-		}
-		told = e.awaitResults(ctx, events, e.conf().Harvest.D()-time.Since(scanned), time.Since(began))
+		e.harvestAll()
+		e.awaitRescan(ctx, events)
+	}
+}
+
+// harvestAll has the folders of all accounts looked at that have something to look
+// at.
+func (e *Engine) harvestAll() {
+	uids := map[int]bool{}
+	for _, uid := range e.endings.accounts() {
+		uids[uid] = true
+	}
+	e.mem.RLock()
+	for uid := range e.bulksOf {
+		uids[uid] = true
+	}
+	for uid := range e.unused {
+		uids[uid] = true
+	}
+	for uid := range e.unswept {
+		uids[uid] = true
+	}
+	e.mem.RUnlock()
+	for uid := range uids {
+		e.told.all(uid)
+		e.harvests.kick(uid)
 	}
 }
 
 // harvestShare is the part of the time that harvesting at notifications may
-// take: a twentieth.
+// take: a twentieth, for each account.
 const harvestShare = 20
 
-// awaitResults waits for the next rescan, for a kick, or for results that the
-// kernel tells of; the answer is the bulks that it named, nil for all. A burst
-// may gather for as long as keeps harvesting, which took so long the last
-// time, within its share.
-func (e *Engine) awaitResults(ctx context.Context, events <-chan fsnotify.Event, rescan, took time.Duration) map[jjm.Tag]bool {
-	timer := time.NewTimer(max(rescan, 0))
+// awaitRescan waits for the next rescan or for a kick. Meanwhile it passes on what
+// the kernel tells of. A burst may gather for as long as keeps the harvests of its
+// account, which took so long the last time, within their share.
+func (e *Engine) awaitRescan(ctx context.Context, events <-chan fsnotify.Event) {
+	timer := time.NewTimer(e.conf().Harvest.D())
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-timer.C:
-			return nil
+			return
 		case <-e.harvKick:
-			return nil
+			return
 		case ev := <-events:
-			told := map[jjm.Tag]bool{}
-			if !tells(ev, told) {
+			tag, ok := tells(ev)
+			if !ok {
 				continue
 			}
-			pause(ctx, min(max(20*time.Millisecond, took*harvestShare), e.conf().Harvest.D()))
-			drainEvents(events, told)
-			return told
+			if uid, known := e.accountOf(tag); known {
+				took := e.told.bulk(uid, tag)
+				e.harvests.kickIn(uid, min(max(20*time.Millisecond, took*harvestShare), e.conf().Harvest.D()))
+			}
 		}
+	}
+}
+
+// accountOf gives the account of an open bulk.
+func (e *Engine) accountOf(tag jjm.Tag) (uid int, known bool) {
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	b := e.bulks[tag]
+	if b == nil {
+		return 0, false
+	}
+	return b.Owner.UID, true
+}
+
+// tidings are what each account's next harvest is to look at, and how long its last
+// one took.
+type tidings struct {
+	mu    sync.Mutex
+	bulks map[int]map[jjm.Tag]bool // nil: all
+	took  map[int]time.Duration
+}
+
+// all has all bulks of an account looked at.
+func (t *tidings) all(uid int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bulks == nil {
+		t.bulks, t.took = map[int]map[jjm.Tag]bool{}, map[int]time.Duration{}
+	}
+	t.bulks[uid] = nil
+}
+
+// bulk has one bulk of an account looked at.
+func (t *tidings) bulk(uid int, tag jjm.Tag) (took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bulks == nil {
+		t.bulks, t.took = map[int]map[jjm.Tag]bool{}, map[int]time.Duration{}
+	}
+	if tags, known := t.bulks[uid]; !known {
+		t.bulks[uid] = map[jjm.Tag]bool{tag: true}
+	} else if tags != nil {
+		tags[tag] = true
+	}
+	return t.took[uid]
+}
+
+// take gives what a harvest is to look at: nil for all bulks.
+func (t *tidings) take(uid int) map[jjm.Tag]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tags, known := t.bulks[uid]
+	delete(t.bulks, uid)
+	if !known {
+		return map[jjm.Tag]bool{}
+	}
+	return tags
+}
+
+// ended notes how long a harvest took.
+func (t *tidings) ended(uid int, took time.Duration, idle bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if idle {
+		delete(t.took, uid)
+	} else if t.took != nil {
+		t.took[uid] = took
 	}
 }
 
@@ -87,25 +169,13 @@ func drain(errs <-chan error) {
 	}
 }
 
-func drainEvents(events <-chan fsnotify.Event, told map[jjm.Tag]bool) {
-	for {
-		select {
-		case ev := <-events:
-			tells(ev, told)
-		default:
-			return
-		}
-	}
-}
-
-// tells notes the bulk that an event is about: a new name in its done folder
-// that is not a file still being written.
-func tells(ev fsnotify.Event, told map[jjm.Tag]bool) bool {
+// tells gives the bulk that an event is about: a new name in its done folder that
+// is not a file still being written.
+func tells(ev fsnotify.Event) (jjm.Tag, bool) {
 	if !ev.Has(fsnotify.Create) || strings.HasPrefix(filepath.Base(ev.Name), ".") {
-		return false
+		return "", false
 	}
-	told[jjm.Tag(filepath.Base(filepath.Dir(filepath.Dir(ev.Name))))] = true
-	return true
+	return jjm.Tag(filepath.Base(filepath.Dir(filepath.Dir(ev.Name)))), true
 }
 
 // folders are the done folders that the kernel watches for us.
@@ -131,9 +201,6 @@ func (e *Engine) watchFolders(f *folders) {
 		}
 	}
 	e.mem.RUnlock()
-	if e.deps.Users != nil {
-		return // the folders are their owners': the rescan finds the results
-	}
 	for tag, owner := range fresh {
 		if ar, err := e.areas.of(owner); err == nil {
 			f.tags[tag] = true
@@ -149,21 +216,62 @@ func doneDir(ar *area, tag jjm.Tag) string {
 	return ar.Root() + "/" + sandbox.BulkDir(tag) + "/done"
 }
 
-// harvest reads new results and progress of the bulks told, nil for all, and
-// then settles what is due. More is true when it stopped at its limit.
-func (e *Engine) harvest(ctx context.Context, told map[jjm.Tag]bool) (more bool, err error) {
-	for _, b := range e.openBulks() {
-		if ctx.Err() != nil {
-			return false, nil
-		}
-		if told != nil && !told[b.tag] {
+// harvestsAtOnce is how many accounts' harvests have a place, harvestPatience how
+// long one keeps it.
+const (
+	harvestsAtOnce  = 4
+	harvestPatience = 250 * time.Millisecond
+)
+
+// harvestTime is how long one harvest of an account may last, but for the act that
+// it is in. Then the rest waits for the account's next turn.
+const harvestTime = 2 * time.Second
+
+// harvestOf reads new results and progress of an account's bulks, and then settles
+// what is due. It goes on at once if it stopped at a limit.
+func (e *Engine) harvestOf(ctx context.Context, uid int) time.Duration {
+	began := time.Now()
+	tags := e.told.take(uid)
+	bulks := e.openBulks(uid)
+	more, err := e.harvest(ctx, uid, bulks, tags)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
+		e.complain(slog.LevelError, "harvest/"+strconv.Itoa(uid), "results could not be taken, trying again", "uid", uid, "error", err)
+	}
+	e.told.ended(uid, time.Since(began), len(bulks) == 0)
+	if !more || err != nil {
+		return 0
+	}
+	if tags == nil {
+		e.told.all(uid)
+	}
+	for tag := range tags {
+		e.told.bulk(uid, tag)
+	}
+	return time.Millisecond
+}
+
+// harvest is one turn of an account: a part of its time for what lies in its
+// folders, the rest for what is due. More is true when it stopped at a limit.
+func (e *Engine) harvest(ctx context.Context, uid int, bulks []openBulk, tags map[jjm.Tag]bool) (more bool, err error) {
+	e.sweepOrphans(uid)
+	read, done := context.WithTimeout(ctx, harvestTime/2)
+	defer done()
+	for _, b := range bulks {
+		if tags != nil && !tags[b.tag] {
 			continue
 		}
-		e.readResults(b)
-		e.readProgress(b)
+		if read.Err() != nil {
+			break
+		}
+		e.readResults(read, b)
+		e.readProgress(read, b)
 	}
-	e.sweepUnused()
-	return e.settleEndings(ctx)
+	more = read.Err() != nil && ctx.Err() == nil
+	e.sweepUnused(uid)
+	settle, done := context.WithTimeout(ctx, harvestTime/2)
+	defer done()
+	again, err := e.settleEndings(ctx, settle, uid)
+	return more || again, err
 }
 
 // openBulk is what harvest needs of a bulk.
@@ -175,14 +283,18 @@ type openBulk struct {
 	// progress is the time of the newest progress seen, progressAt when that
 	// was, by our clock.
 	progress, progressAt int64
+	// nextDone and nextProgress are the positions at which the looks go on.
+	nextDone, nextProgress int32
 }
 
-func (e *Engine) openBulks() []openBulk {
+// openBulks are those of an account, in any order: none is always the last.
+func (e *Engine) openBulks(uid int) []openBulk {
 	e.mem.RLock()
 	defer e.mem.RUnlock()
-	out := make([]openBulk, 0, len(e.bulks))
-	for tag, b := range e.bulks {
-		out = append(out, openBulk{tag: tag, owner: b.Owner, members: b.Members, done: b.done, progress: b.progress, progressAt: b.progressAt})
+	out := make([]openBulk, 0, len(e.bulksOf[uid]))
+	for tag, b := range e.bulksOf[uid] {
+		out = append(out, openBulk{tag: tag, owner: b.Owner, members: b.Members, done: b.done, progress: b.progress, progressAt: b.progressAt,
+			nextDone: b.nextDone, nextProgress: b.nextProgress})
 	}
 	return out
 }
@@ -192,9 +304,10 @@ func (e *Engine) openBulks() []openBulk {
 // NFS servers may count in whole seconds.
 const fresh = 2 * time.Second
 
-// readResults reads the results of a bulk that were not read yet. A bad one is
-// reported once and then left to the batch system's word.
-func (e *Engine) readResults(b openBulk) {
+// readResults reads the results of a bulk that were not read yet, as far as time
+// and memory go. A bad one is reported once and then left to the batch system's
+// word.
+func (e *Engine) readResults(ctx context.Context, b openBulk) {
 	ar, err := e.areas.of(b.owner)
 	if err != nil {
 		return
@@ -203,38 +316,48 @@ func (e *Engine) readResults(b openBulk) {
 	if err != nil || mtime.UnixNano() == b.done {
 		return
 	}
-	results, problems, err := ar.Results(b.tag, func(pos int32) bool { return e.resultKnown(b, pos) })
+	var problems []jjm.Problem
+	look := sandbox.Look{N: len(b.members), From: b.nextDone, Skip: func(pos int32) bool { return e.resultKnown(b, pos) }}
+	next, bad, err := ar.Results(ctx, b.tag, look, func(r *jjm.Result) bool {
+		if b.members[r.Pos] != r.AttemptID() {
+			problems = append(problems, jjm.Problem{Field: itoa(r.Pos) + ".json", Text: "is about another attempt"})
+			return true
+		}
+		if !e.endings.mayHold(b.owner.UID) {
+			return false
+		}
+		e.endings.result(r, jjm.At(e.now()))
+		return true
+	})
 	if err != nil {
 		e.complain(slog.LevelWarn, "results/"+string(b.tag), "results of a bulk cannot be read", "tag", b.tag, "error", err)
 		return
 	}
-	now := jjm.At(e.now())
-	for i := range results {
-		r := &results[i]
-		if int(r.Pos) >= len(b.members) || b.members[r.Pos] != r.AttemptID() {
-			problems = append(problems, jjm.Problem{Field: itoa(r.Pos) + ".json", Text: "is about another attempt"})
-			continue
-		}
-		e.endings.result(r, now)
+	settled := next == sandbox.All && e.now().Sub(mtime) > fresh
+	if settled {
+		e.badResults(b.tag, append(bad, problems...))
 	}
-	if e.now().Sub(mtime) > fresh {
-		for _, p := range problems {
-			e.log.Warn("a wrapper's result is not usable", "tag", b.tag, "file", p.Field, "error", p.Text)
-		}
-		e.mem.Lock()
-		if live := e.bulks[b.tag]; live != nil {
+	e.mem.Lock()
+	defer e.mem.Unlock()
+	if live := e.bulks[b.tag]; live != nil {
+		live.nextDone = max(next, 0)
+		if settled {
 			live.done = mtime.UnixNano()
 		}
-		e.mem.Unlock()
+	}
+}
+
+// badResults logs what is wrong with some results of a bulk, once until that
+// changes, and of many a few.
+func (e *Engine) badResults(tag jjm.Tag, problems []jjm.Problem) {
+	for i, p := range problems[:min(len(problems), 10)] {
+		e.complain(slog.LevelWarn, "result/"+string(tag)+"/"+strconv.Itoa(i), "a wrapper's result is not usable", "tag", tag, "file", p.Field, "error", p.Text)
 	}
 }
 
 // resultKnown reports whether there is nothing to read for a position: its
 // result is in hand, or its attempt is over.
 func (e *Engine) resultKnown(b openBulk, pos int32) bool {
-	if pos < 0 || int(pos) >= len(b.members) {
-		return false
-	}
 	id := b.members[pos]
 	e.mem.RLock()
 	over := e.current(id) == nil
@@ -245,7 +368,7 @@ func (e *Engine) resultKnown(b openBulk, pos int32) bool {
 // readProgress takes over what running applications say of themselves. It goes
 // to memory and to the record, never to the store. A large bulk is read less
 // often: its files are looked at one by one.
-func (e *Engine) readProgress(b openBulk) {
+func (e *Engine) readProgress(ctx context.Context, b openBulk) {
 	now := e.now()
 	if gone := now.Sub(time.Unix(0, b.progressAt)); gone >= 0 && gone < progressEvery(len(b.members)) {
 		return
@@ -259,11 +382,12 @@ func (e *Engine) readProgress(b openBulk) {
 	if err != nil || seen {
 		return
 	}
-	ps, err := ar.Progress(b.tag, time.Unix(0, max(b.progress-int64(fresh), 0)))
+	look := sandbox.Look{N: len(b.members), From: b.nextProgress}
+	ps, next, err := ar.Progress(ctx, b.tag, look, time.Unix(0, max(b.progress-int64(fresh), 0)))
 	if err != nil {
 		return
 	}
-	if e.applyProgress(b, ps, mtime.UnixNano(), now.UnixNano()) {
+	if e.applyProgress(b, ps, next, mtime.UnixNano(), now.UnixNano()) {
 		kick(e.pubKick)
 	}
 }
@@ -275,19 +399,19 @@ func progressEvery(members int) time.Duration {
 }
 
 // applyProgress shows progress in memory; it reports whether anything changed.
-func (e *Engine) applyProgress(b openBulk, ps map[int32]jjm.Progress, seen, now int64) bool {
+func (e *Engine) applyProgress(b openBulk, ps map[int32]jjm.Progress, next int32, seen, now int64) bool {
 	e.mem.Lock()
 	defer e.mem.Unlock()
 	live := e.bulks[b.tag]
 	if live == nil {
 		return false
 	}
-	live.progress, live.progressAt = seen, now
+	live.nextProgress, live.progressAt = max(next, 0), now
+	if next == sandbox.All {
+		live.progress = seen
+	}
 	changed := false
 	for pos, p := range ps {
-		if pos < 0 || int(pos) >= len(b.members) {
-			continue
-		}
 		if l := e.current(b.members[pos]); l != nil && l.Progress != p {
 			l.Progress = p
 			g := e.grids[l.ID.Grid]

@@ -2,30 +2,66 @@ package engine
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
+
+	"jjm"
 )
 
-// keyed runs one function for many keys: never twice at once for one key, at
-// most width at a time in all, and once more for a key that was kicked while
-// it ran. The function's answer is when to come back by itself, 0 for never.
+// keyed runs one function for many keys: never twice at once for one key, and
+// once more for a key that was kicked while it ran. The function's answer is when
+// to come back by itself, 0 for never.
+//
+// Every key belongs to an account, and accounts are served fairly: the next key is
+// one of the account with the fewest runs, so that of two accounts with work
+// neither gets more than half of the places. At most width runs have a place. One
+// that lasts longer than patience leaves its place to others, for it may wait for
+// something that its account holds up, and counts among its account's runs alone:
+// no account has more than width at once.
 type keyed[K comparable] struct {
-	do   func(context.Context, K) time.Duration
-	sem  chan struct{}
-	wake chan struct{}
+	do       func(context.Context, K) time.Duration
+	whose    func(K) int // the account's uid; it takes no lock of the engine
+	width    int
+	most     int // of runs without a place
+	patience time.Duration
+	wake     chan struct{}
 
 	mu     sync.Mutex
-	queue  []K
+	lanes  map[int]*lane[K] // of the accounts with work
+	round  []*lane[K]       // the same, in the order of their turns
+	places int              // taken
+	long   int              // runs that left theirs
 	queued map[K]bool
-	busy   map[K]bool
+	busy   map[K]bool // the value: kicked since
 	timers map[K]*time.Timer
+	delays map[K]time.Duration // of kicks that came during a run and have time
 }
 
-func newKeyed[K comparable](width int, do func(context.Context, K) time.Duration) *keyed[K] {
+// lane is the work of one account.
+type lane[K comparable] struct {
+	uid   int
+	queue []K
+	runs  int
+}
+
+// mostLong is how many runs for grid jobs may go on without a place, in widths.
+const mostLong = 4
+
+func newKeyed[K comparable](width int, patience time.Duration, whose func(K) int, do func(context.Context, K) time.Duration) *keyed[K] {
+	width = max(width, 1)
 	return &keyed[K]{
-		do: do, sem: make(chan struct{}, max(width, 1)), wake: make(chan struct{}, 1),
-		queued: map[K]bool{}, busy: map[K]bool{}, timers: map[K]*time.Timer{},
+		do: do, whose: whose, width: width, most: mostLong * width, patience: patience, wake: make(chan struct{}, 1),
+		lanes: map[int]*lane[K]{}, queued: map[K]bool{}, busy: map[K]bool{}, timers: map[K]*time.Timer{}, delays: map[K]time.Duration{},
 	}
+}
+
+// byAccount makes a keyed whose keys are accounts: each has one run at a time, and
+// however many last long, none keeps another waiting.
+func byAccount(width int, patience time.Duration, do func(context.Context, int) time.Duration) *keyed[int] {
+	k := newKeyed(width, patience, func(uid int) int { return uid }, do)
+	k.most = math.MaxInt
+	return k
 }
 
 // kick asks for a run of key.
@@ -35,39 +71,124 @@ func (k *keyed[K]) kick(key K) {
 		t.Stop()
 		delete(k.timers, key)
 	}
-	if !k.queued[key] {
-		k.queued[key] = true
-		k.queue = append(k.queue, key)
+	if _, busy := k.busy[key]; busy {
+		k.busy[key] = true
+	} else {
+		k.enqueue(key)
 	}
 	k.mu.Unlock()
 	kick(k.wake)
 }
 
-// take gives the first key that is not running.
-func (k *keyed[K]) take() (K, bool) {
+// kickIn asks for a run of key after a time, or sooner if something else does.
+func (k *keyed[K]) kickIn(key K, d time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for i, key := range k.queue {
-		if !k.busy[key] {
-			k.queue = append(k.queue[:i], k.queue[i+1:]...)
-			delete(k.queued, key)
-			k.busy[key] = true
-			return key, true
+	if _, busy := k.busy[key]; busy {
+		if before, known := k.delays[key]; !known || d < before {
+			k.delays[key] = d
+		}
+	} else if !k.queued[key] && k.timers[key] == nil {
+		k.arm(key, d)
+	}
+}
+
+func (k *keyed[K]) arm(key K, d time.Duration) {
+	k.timers[key] = time.AfterFunc(d, func() { k.kick(key) })
+}
+
+// enqueue puts a key into its account's lane. The lock is held.
+func (k *keyed[K]) enqueue(key K) {
+	if k.queued[key] {
+		return
+	}
+	uid := k.whose(key)
+	l := k.lanes[uid]
+	if l == nil {
+		l = &lane[K]{uid: uid}
+		k.lanes[uid] = l
+		k.round = append(k.round, l)
+	}
+	k.queued[key] = true
+	l.queue = append(l.queue, key)
+}
+
+// take gives the first key of the account with the fewest runs, if there is a
+// place for it.
+func (k *keyed[K]) take() (key K, l *lane[K], ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.places >= k.width {
+		return key, nil, false
+	}
+	at := -1
+	for i, l := range k.round {
+		if len(l.queue) > 0 && l.runs < k.width && (at < 0 || l.runs < k.round[at].runs) {
+			at = i
 		}
 	}
-	var none K
-	return none, false
+	if at < 0 {
+		return key, nil, false
+	}
+	l = k.round[at]
+	k.round = append(append(k.round[:at], k.round[at+1:]...), l) // its next turn comes after the others'
+	key, l.queue = l.queue[0], l.queue[1:]
+	delete(k.queued, key)
+	k.busy[key] = false
+	l.runs++
+	k.places++
+	return key, l, true
+}
+
+// outlast takes the place of a run that lasts long, unless too many do.
+func (k *keyed[K]) outlast(left *bool) {
+	k.mu.Lock()
+	if k.long < k.most {
+		*left = true
+		k.long++
+		k.places--
+	}
+	k.mu.Unlock()
+	kick(k.wake)
 }
 
 // finish ends a run and arms the timer of the next one.
-func (k *keyed[K]) finish(key K, again time.Duration) {
+func (k *keyed[K]) finish(key K, l *lane[K], left *bool, again time.Duration) {
 	k.mu.Lock()
+	l.runs--
+	if *left {
+		k.long--
+	} else {
+		k.places--
+	}
+	kicked := k.busy[key]
+	if d, known := k.delays[key]; known && (again <= 0 || d < again) {
+		again = d
+	}
 	delete(k.busy, key)
-	if again > 0 && !k.queued[key] && k.timers[key] == nil {
-		k.timers[key] = time.AfterFunc(again, func() { k.kick(key) })
+	delete(k.delays, key)
+	switch {
+	case kicked:
+		k.enqueue(key)
+	case again > 0 && k.timers[key] == nil:
+		k.arm(key, again)
+	}
+	if l.runs == 0 && len(l.queue) == 0 {
+		k.forget(l)
 	}
 	k.mu.Unlock()
 	kick(k.wake)
+}
+
+// forget drops the lane of an account without work. The lock is held.
+func (k *keyed[K]) forget(gone *lane[K]) {
+	delete(k.lanes, gone.uid)
+	for i, l := range k.round {
+		if l == gone {
+			k.round = append(k.round[:i], k.round[i+1:]...)
+			return
+		}
+	}
 }
 
 // run serves kicks until ctx ends, then waits for the running functions.
@@ -75,15 +196,9 @@ func (k *keyed[K]) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer k.stopTimers()
 	defer wg.Wait()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case k.sem <- struct{}{}:
-		}
-		key, ok := k.take()
+	for ctx.Err() == nil {
+		key, l, ok := k.take()
 		if !ok {
-			<-k.sem
 			select {
 			case <-ctx.Done():
 				return
@@ -91,12 +206,23 @@ func (k *keyed[K]) run(ctx context.Context) {
 			}
 			continue
 		}
-		wg.Go(func() {
-			again := k.do(ctx, key)
-			<-k.sem
-			k.finish(key, again)
-		})
+		wg.Go(func() { k.one(ctx, key, l) })
 	}
+}
+
+// one runs the function for one key.
+func (k *keyed[K]) one(ctx context.Context, key K, l *lane[K]) {
+	left := new(bool) // guarded by mu
+	over := make(chan struct{})
+	t := time.AfterFunc(k.patience, func() {
+		defer close(over)
+		k.outlast(left)
+	})
+	again := k.do(ctx, key)
+	if !t.Stop() {
+		<-over
+	}
+	k.finish(key, l, left, again)
 }
 
 func (k *keyed[K]) stopTimers() {
@@ -105,4 +231,38 @@ func (k *keyed[K]) stopTimers() {
 	for _, t := range k.timers {
 		t.Stop()
 	}
+}
+
+// accounts tells whose a grid job is, without a lock of the engine's.
+type accounts struct {
+	mu sync.RWMutex
+	m  map[jjm.GridID]int
+}
+
+func (a *accounts) put(id jjm.GridID, uid int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.m == nil {
+		a.m = map[jjm.GridID]int{}
+	}
+	a.m[id] = uid
+}
+
+func (a *accounts) drop(id jjm.GridID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.m, id)
+}
+
+// nobody is the account of a grid job that is not live.
+const nobody = -1
+
+// of gives the uid of a live grid job's owner, else nobody.
+func (a *accounts) of(id jjm.GridID) int {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if uid, ok := a.m[id]; ok {
+		return uid
+	}
+	return nobody
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"jjm"
@@ -144,30 +145,69 @@ func (e *Engine) killLocals(ctx context.Context, id jjm.GridID) error {
 	})
 }
 
-// controlLoop sends cancels and releases of held jobs, and sends them again until
-// the end is confirmed.
+// controlPatience is how long the cancels and releases of one account hold up those
+// of others.
+const controlPatience = 250 * time.Millisecond
+
+// controlLoop has cancels and releases of held jobs sent, account by account, and
+// sent again until the end is confirmed.
 func (c *cluster) controlLoop(ctx context.Context) {
 	for ctx.Err() == nil {
-		refs, strangers := c.cancelsDue()
-		for owner, list := range refs {
-			c.cancel(ctx, owner, list)
+		for _, uid := range c.controllers() {
+			c.controls.kick(uid)
 		}
-		for owner, list := range strangers {
-			c.cancel(ctx, owner, list)
-		}
-		c.releaseHeld(ctx)
 		waitKick(ctx, c.controlKick, c.e.conf().CancelAgain.D()/4)
 	}
 }
 
-// cancelsDue lists the batch jobs to cancel now and forgets those that are
-// over.
-func (c *cluster) cancelsDue() (due, strangers map[jjm.Owner][]adapters.Ref) {
-	due = map[jjm.Owner][]adapters.Ref{}
-	now := c.e.now()
+// controllers lists the accounts for which something may be to be sent.
+func (c *cluster) controllers() []int {
+	uids := map[int]bool{}
 	c.mu.Lock()
-	cancels := maps.Clone(c.cancels)
-	strangers, c.strangers = c.strangers, nil
+	defer c.mu.Unlock()
+	for id := range c.cancels {
+		uids[c.e.accounts.of(id.Grid)] = true
+	}
+	for id := range c.releases {
+		uids[c.e.accounts.of(id.Grid)] = true
+	}
+	for owner := range c.strangers {
+		uids[owner.UID] = true
+	}
+	return slices.Collect(maps.Keys(uids))
+}
+
+// controlFor sends what is due of one account.
+func (c *cluster) controlFor(ctx context.Context, uid int) time.Duration {
+	refs, strangers := c.cancelsDue(uid)
+	for owner, list := range refs {
+		c.cancel(ctx, owner, list)
+	}
+	for owner, list := range strangers {
+		c.cancel(ctx, owner, list)
+	}
+	c.releaseHeld(ctx, uid)
+	return 0
+}
+
+// cancelsDue lists the batch jobs of an account to cancel now and forgets those
+// that are over.
+func (c *cluster) cancelsDue(uid int) (due, strangers map[jjm.Owner][]adapters.Ref) {
+	due, strangers = map[jjm.Owner][]adapters.Ref{}, map[jjm.Owner][]adapters.Ref{}
+	now := c.e.now()
+	cancels := map[jjm.AttemptID]time.Time{}
+	c.mu.Lock()
+	for id, last := range c.cancels {
+		if c.e.accounts.of(id.Grid) == uid {
+			cancels[id] = last
+		}
+	}
+	for owner, refs := range c.strangers {
+		if owner.UID == uid {
+			strangers[owner] = refs
+			delete(c.strangers, owner)
+		}
+	}
 	c.mu.Unlock()
 	var over, sent []jjm.AttemptID
 	for id, last := range cancels { // without c.mu: it comes after the memory lock
@@ -203,7 +243,7 @@ func (c *cluster) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.R
 		err = errors.Join(results...)
 	}
 	if err != nil && ctx.Err() == nil {
-		c.e.complain(slog.LevelWarn, "cancel/"+c.name, "cancel, to be repeated", "cluster", c.name, "jobs", len(refs), "error", err)
+		c.e.complain(slog.LevelWarn, "cancel/"+c.name+"/"+owner.User, "cancel, to be repeated", "cluster", c.name, "jobs", len(refs), "error", err)
 	}
 	c.e.log.Debug("cancelled", "cluster", c.name, "jobs", len(refs))
 	kick(c.watchKick)

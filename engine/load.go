@@ -54,7 +54,9 @@ func (e *Engine) load(ctx context.Context) error {
 	}
 	e.resumeKills()
 	e.recallAccounts()
-	e.sweepOrphans()
+	for _, g := range e.grids {
+		e.unswept[g.job.Owner.UID] = append(e.unswept[g.job.Owner.UID], g.job.Owner)
+	}
 	for id, g := range e.grids {
 		e.loadPending(g)
 		e.loadHandle(g)
@@ -90,13 +92,17 @@ func (e *Engine) loadPending(g *grid) {
 	}
 }
 
-// sweepOrphans removes the folders of bulks that nothing points to any more:
-// one whose intent was never stored, or whose removal was cut short.
-func (e *Engine) sweepOrphans() {
+// sweepOrphans removes, once after a start, the folders of an account's bulks that
+// nothing points to any more: one whose intent was never stored, or whose removal
+// was cut short.
+func (e *Engine) sweepOrphans(uid int) {
+	e.mem.Lock()
 	owners := map[jjm.Owner]bool{}
-	for _, g := range e.grids {
-		owners[g.job.Owner] = true
+	for _, owner := range e.unswept[uid] {
+		owners[owner] = true
 	}
+	delete(e.unswept, uid)
+	e.mem.Unlock()
 	for owner := range owners {
 		ar, err := e.areas.of(owner)
 		if err != nil {
@@ -108,7 +114,7 @@ func (e *Engine) sweepOrphans() {
 			e.log.Warn("work area", "owner", owner.User, "error", err)
 		}
 		for _, tag := range tags {
-			if e.bulks[tag] != nil || e.uses[tag] > 0 {
+			if e.inUse(tag) {
 				continue
 			}
 			if err := ar.RemoveBulk(tag); err != nil {
@@ -116,4 +122,11 @@ func (e *Engine) sweepOrphans() {
 			}
 		}
 	}
+}
+
+// inUse reports whether something points to a bulk, or will: it may just be formed.
+func (e *Engine) inUse(tag jjm.Tag) bool {
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	return e.bulks[tag] != nil || e.uses[tag] > 0 || e.forming[tag] != nil
 }

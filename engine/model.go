@@ -81,6 +81,9 @@ type bulk struct {
 	// done and progress are the folders' times at the last look, progressAt
 	// when that was; nanoseconds.
 	done, progress, progressAt int64
+	// nextDone and nextProgress are the positions at which looks that were cut short
+	// go on.
+	nextDone, nextProgress int32
 }
 
 // shardOf gives the number of the record shard of a local job.
@@ -104,6 +107,7 @@ func newGrid(job jjm.GridJob) *grid {
 func (e *Engine) track(job jjm.GridJob) *grid {
 	g := newGrid(job)
 	g.uses = e.uses
+	e.accounts.put(job.ID, job.Owner.UID)
 	return g
 }
 

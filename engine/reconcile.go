@@ -13,42 +13,72 @@ import (
 )
 
 // settleDue looks at every bulk that is not settled and whose time has come:
-// after a crash that is every bulk without ids, at once.
-func (c *cluster) settleDue(ctx context.Context) (time.Duration, error) {
-	next := time.Hour
-	now := c.e.now()
-	for _, tag := range c.unsettled() {
-		c.mu.Lock()
-		at, waits := c.retryAt[tag]
-		c.mu.Unlock()
-		if left := at.left(now); waits && left > 0 {
+// after a crash that is every bulk without ids, at once. The answer is how long
+// there will be no more.
+func (c *cluster) settleDue(ctx context.Context) time.Duration {
+	next, now := time.Hour, c.e.now()
+	due := map[int][]jjm.Tag{}
+	for tag, uid := range c.unsettled() {
+		left := c.postponed(tag, now)
+		switch {
+		case c.isSlow(uid): // when that is done this comes again
+		case left > 0:
 			next = min(next, left)
-			continue
+		default:
+			due[uid] = append(due[uid], tag)
 		}
-		if err := c.settle(ctx, tag); errors.Is(err, errCrashed) {
-			return 0, err
-		} else if err != nil { // of this one, or of its owner's area: the others go on
+	}
+	for uid, tags := range due {
+		if ctx.Err() == nil {
+			c.forAccount(uid, func() { c.settleAll(ctx, tags) })
+		}
+	}
+	return min(next, c.nextLook(due))
+}
+
+// settleAll settles bulks of one account.
+func (c *cluster) settleAll(ctx context.Context, tags []jjm.Tag) {
+	for _, tag := range tags {
+		err := c.settle(ctx, tag)
+		if ctx.Err() != nil || errors.Is(err, errCrashed) {
+			return
+		}
+		if err != nil { // of this one, or of its owner's area: the others go on
 			c.e.complain(slog.LevelError, "settle/"+string(tag), "a bulk cannot be settled, trying again", "cluster", c.name, "tag", tag, "error", err)
 			c.later(tag, asideFor)
 		}
-		c.mu.Lock()
-		if at, waits := c.retryAt[tag]; waits {
-			next = min(next, at.left(now))
-		}
-		c.mu.Unlock()
 	}
-	return next, nil
+}
+
+// nextLook is how long the bulks that were just looked at are postponed.
+func (c *cluster) nextLook(looked map[int][]jjm.Tag) time.Duration {
+	next, now := time.Hour, c.e.now()
+	for _, tags := range looked {
+		for _, tag := range tags {
+			if left := c.postponed(tag, now); left > 0 {
+				next = min(next, left)
+			}
+		}
+	}
+	return next
+}
+
+// postponed is how long an unsettled bulk is not to be looked at.
+func (c *cluster) postponed(tag jjm.Tag, now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.retryAt[tag].left(now)
 }
 
 // unsettled lists the bulks of this cluster whose ids are not stored, or that
-// are not released.
-func (c *cluster) unsettled() []jjm.Tag {
+// are not released, with the accounts that they belong to.
+func (c *cluster) unsettled() map[jjm.Tag]int {
 	c.e.mem.RLock()
 	defer c.e.mem.RUnlock()
-	var tags []jjm.Tag
+	tags := map[jjm.Tag]int{}
 	for tag, b := range c.e.bulks {
 		if b.Cluster == c.name && (b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted) {
-			tags = append(tags, tag)
+			tags[tag] = b.Owner.UID
 		}
 	}
 	return tags

@@ -99,9 +99,10 @@ func (c *cluster) askRelease(ids ...jjm.AttemptID) {
 	}
 }
 
-// releaseHeld sends the releases that are due, for many with one command.
-func (c *cluster) releaseHeld(ctx context.Context) {
-	for owner, jobs := range c.releasesDue() {
+// releaseHeld sends the releases of an account that are due, for many with one
+// command.
+func (c *cluster) releaseHeld(ctx context.Context, uid int) {
+	for owner, jobs := range c.releasesDue(uid) {
 		for some := range slices.Chunk(jobs, absentees) {
 			if err := c.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
 				c.e.complain(slog.LevelWarn, "release/"+c.name, "release of held jobs, to be repeated", "cluster", c.name, "jobs", len(some), "error", err)
@@ -110,12 +111,16 @@ func (c *cluster) releaseHeld(ctx context.Context) {
 	}
 }
 
-// releasesDue lists what to release now and forgets what is done or over.
-func (c *cluster) releasesDue() map[jjm.Owner][]absentee {
+// releasesDue lists what to release of an account now and forgets what is done or
+// over.
+func (c *cluster) releasesDue(uid int) map[jjm.Owner][]absentee {
 	now, again := c.e.now(), c.e.conf().CancelAgain.D()
 	c.mu.Lock()
 	var ids []jjm.AttemptID
 	for id, last := range c.releases {
+		if c.e.accounts.of(id.Grid) != uid {
+			continue
+		}
 		if gone := now.Sub(last); gone >= again || gone < 0 { // < 0: the clock was set back
 			ids = append(ids, id)
 			c.releases[id] = now

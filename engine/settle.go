@@ -30,13 +30,22 @@ type judgement struct {
 	lost     bool
 }
 
-// settleEndings looks at every attempt that may be over and judges those whose
-// evidence is complete, many in one transaction.
-func (e *Engine) settleEndings(ctx context.Context) (more bool, err error) {
-	ids := e.endings.due(jjm.At(e.now()), batchOfVerdicts)
+// batchOfEvidence is how much evidence is gathered for one transaction, in bytes.
+const batchOfEvidence = 16 << 20
+
+// settleEndings looks at an account's attempts that may be over, for as long as
+// time goes, and judges those whose evidence is complete, many in one transaction.
+// More is true when it stopped at a limit.
+func (e *Engine) settleEndings(ctx, time context.Context, uid int) (more bool, err error) {
+	ids := e.endings.due(uid, jjm.At(e.now()), batchOfVerdicts)
 	var ready []judgement
 	var trouble error
+	var bytes int64
+	cut := false
 	for _, id := range ids {
+		if cut = time.Err() != nil || bytes > batchOfEvidence; cut {
+			break
+		}
 		j, ok, err := e.look(ctx, id)
 		switch {
 		case errors.Is(err, errCrashed):
@@ -46,6 +55,10 @@ func (e *Engine) settleEndings(ctx context.Context) (more bool, err error) {
 			e.postpone(id, plan.EndStep{After: lookAgain})
 		case ok:
 			ready = append(ready, j)
+			bytes += int64(len(j.evidence.GLF))
+			if j.evidence.Result != nil {
+				bytes += weight(j.evidence.Result)
+			}
 		}
 	}
 	if len(ready) > 0 {
@@ -53,7 +66,7 @@ func (e *Engine) settleEndings(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 	}
-	return len(ready) > 0 && len(ids) == batchOfVerdicts, trouble
+	return ctx.Err() == nil && (cut || len(ready) > 0 && len(ids) == batchOfVerdicts), trouble
 }
 
 // look asks plan.Ending about one attempt and does what it says, until it is
@@ -136,11 +149,11 @@ func (e *Engine) clusterOf(tag jjm.Tag) *cluster {
 // the time stamp of the folder may have hidden it, for it is the file server's
 // clock. It reports whether there is one.
 func (e *Engine) lastLook(ar *area, l *jjm.LocalJob, id jjm.AttemptID) bool {
-	results, _, err := ar.Results(l.Tag, func(pos int32) bool { return pos != l.Pos })
-	if err != nil || len(results) == 0 || results[0].AttemptID() != id {
+	r, err := ar.ReadResult(l.Tag, l.Pos)
+	if err != nil || r == nil || r.AttemptID() != id {
 		return false
 	}
-	e.endings.result(&results[0], jjm.At(e.now()))
+	e.endings.result(r, jjm.At(e.now()))
 	return true
 }
 
@@ -229,6 +242,7 @@ func (e *Engine) endFacts(ar *area, l *jjm.LocalJob, en *ending) plan.EndFacts {
 	if en.missing {
 		age, ok, err := ar.HeartbeatAge(l.AttemptID(), e.now())
 		f.HeartbeatFresh = err != nil || ok && age < e.conf().HeartbeatStale.D()
+		e.endings.beatLooked(l.AttemptID(), f.HeartbeatFresh)
 	}
 	return f
 }

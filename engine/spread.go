@@ -143,6 +143,15 @@ func (e *Engine) loads() loads {
 			}
 		}
 	}
+	for _, b := range e.forming {
+		if at, known := e.positions[b.Cluster]; known && e.bulks[b.Tag] == nil { // its members count nowhere yet
+			l := plan.Load{Pending: len(b.Members)}
+			ls.all[at] = ls.all[at].Plus(l)
+			if of := ls.owners[b.Owner]; of != nil {
+				of[at] = of[at].Plus(l)
+			}
+		}
+	}
 	return ls
 }
 

@@ -11,12 +11,17 @@ import (
 	"jjm/sandbox"
 )
 
+// submitPatience is how long the submission of one account holds up those of
+// others.
+const submitPatience = 250 * time.Millisecond
+
 // submitLoop forms bulks of what is ready and hands them over, and settles
 // those whose submission is in doubt.
 func (c *cluster) submitLoop(ctx context.Context) {
+	defer c.apart.Wait()
 	for ctx.Err() == nil {
 		next, err := c.submitOnce(ctx)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
+		if err != nil {
 			c.e.complain(slog.LevelError, "submit/"+c.name, "submission, trying again", "cluster", c.name, "error", err)
 			next = asideFor
 		}
@@ -24,32 +29,69 @@ func (c *cluster) submitLoop(ctx context.Context) {
 	}
 }
 
-// submitOnce settles what is due, then submits until nothing is ready. The
-// answer is how long nothing will be due.
+// submitOnce settles what is due, then submits until nothing is ready but of
+// accounts that are slow. The answer is how long nothing will be due.
 func (c *cluster) submitOnce(ctx context.Context) (time.Duration, error) {
-	wait, err := c.settleDue(ctx)
-	if err != nil {
-		return wait, err
-	}
+	wait := c.settleDue(ctx)
 	for ctx.Err() == nil {
-		b, as, err := c.form(ctx)
-		switch {
-		case err != nil:
-			c.giveBack(b)
-		case b == nil:
-			return min(wait, c.nextDue()), nil
-		default:
-			err = c.launch(ctx, b, as)
+		b, members, err := c.choose()
+		if b == nil || err != nil {
+			return min(wait, c.nextDue()), err
 		}
-		if b == nil || errors.Is(err, errCrashed) || ctx.Err() != nil {
-			return wait, err
-		}
-		if err != nil && ctx.Err() == nil {
-			c.setAside(b.Owner, err)
-			wait = min(wait, asideFor)
-		}
+		c.forAccount(b.Owner.UID, func() { c.submit(ctx, b, members) })
 	}
-	return min(wait, c.nextDue()), nil
+	return wait, nil
+}
+
+// forAccount does what an account can hold up. It comes back when that is done, or
+// soon: then the others go on without the account until it is.
+func (c *cluster) forAccount(uid int, do func()) {
+	c.mu.Lock()
+	c.slow[uid] = true
+	c.mu.Unlock()
+	done := make(chan struct{})
+	c.apart.Go(func() {
+		defer close(done)
+		do()
+		c.mu.Lock()
+		delete(c.slow, uid)
+		c.mu.Unlock()
+		kick(c.submitKick) // to see what the account has to do next
+	})
+	t := time.NewTimer(submitPatience)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
+// isSlow reports whether something is being done for an account.
+func (c *cluster) isSlow(uid int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slow[uid]
+}
+
+// submit hands a bulk over whose members were chosen.
+func (c *cluster) submit(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) {
+	defer c.formed(b)
+	as, err := c.e.assignments(ctx, members)
+	if err != nil {
+		c.giveBack(b)
+	} else {
+		err = c.launch(ctx, b, as)
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
+		c.setAside(b.Owner, err)
+	}
+}
+
+// formed ends the forming of a bulk: it is stored, or was given back.
+func (c *cluster) formed(b *jjm.Bulk) {
+	c.e.mem.Lock()
+	delete(c.e.forming, b.Tag)
+	c.e.mem.Unlock()
 }
 
 // asideFor is how long an owner waits whose work area makes trouble.
@@ -88,6 +130,7 @@ func (c *cluster) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignme
 		}
 		return err
 	}
+	c.formed(b) // it counts as what it is
 	return c.act(ctx, b.Tag)
 }
 
@@ -177,7 +220,7 @@ func (c *cluster) nextDue() time.Duration {
 	next := time.Hour
 	now := jjm.At(c.e.now())
 	for _, g := range c.e.grids {
-		if !c.serves(g, now) {
+		if !c.serves(g, now) || c.isSlow(g.job.Owner.UID) {
 			continue
 		}
 		if left := c.waits(g.job.Owner); left > 0 {

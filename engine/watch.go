@@ -295,12 +295,7 @@ func (e *Engine) attemptRow(id jjm.AttemptID) (jjm.LocalJob, jjm.Owner, bool) {
 	return *l, e.grids[id.Grid].job.Owner, true
 }
 
-// heartbeatFresh reports whether the attempt's wrapper shows signs of life.
-func (e *Engine) heartbeatFresh(id jjm.AttemptID, owner jjm.Owner) bool {
-	ar, err := e.areas.of(owner)
-	if err != nil {
-		return true // not known: stay on the safe side
-	}
-	age, ok, err := ar.HeartbeatAge(id, e.now())
-	return err != nil || ok && age < e.conf().HeartbeatStale.D()
-}
+// heartbeatFresh reports whether a missing attempt's wrapper shows signs of life,
+// as far as its owner's harvest looked: a listing waits for nobody's work area.
+// What is not known counts as alive.
+func (e *Engine) heartbeatFresh(id jjm.AttemptID) bool { return !e.endings.stale(id) }

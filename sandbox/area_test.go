@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -133,10 +134,11 @@ func everyMethod(a *Area, tag jjm.Tag) map[string]error {
 	_, errs["ReadAssignment"] = a.ReadAssignment(tag, 0)
 	_, _, errs["Claim"] = a.Claim(tag, 0, jjm.Claim{Nonce: "x"})
 	errs["PutResult"] = a.PutResult(jjm.Result{Version: 1, Tag: tag})
-	_, _, errs["Results"] = a.Results(tag, nil)
+	_, _, errs["Results"] = resultsOf(a, tag, nil)
 	_, errs["DoneChanged"] = a.DoneChanged(tag)
 	errs["PutProgress"] = a.PutProgress(tag, 0, jjm.Progress{Phase: "x"})
-	_, errs["Progress"] = a.Progress(tag, time.Time{})
+	_, errs["ReadResult"] = a.ReadResult(tag, 0)
+	_, _, errs["Progress"] = a.Progress(context.Background(), tag, Look{N: 10}, time.Time{})
 	errs["WriteAssignment"] = a.WriteAssignment(tag, nil)
 	return errs
 }

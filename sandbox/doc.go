@@ -23,7 +23,9 @@
 // Safety. Every path is resolved below the root's directory handle (os.Root):
 // a symbolic link or a ".." that would leave it is refused, whoever made it.
 // Files that jobs may have made are opened without blocking and must be
-// regular: a FIFO or a device is refused. Reads are bounded: a result 1 MiB
+// regular: a FIFO or a device is refused. Of the folders that jobs write
+// to only files of the bulk's positions are opened ([Look]), of a bounded number of
+// names. Reads are bounded: a result 1 MiB
 // ([MaxResult]), a GLF 1 MiB, a claim 64 KiB, one assignment 4 MiB.
 //
 // Wholeness. A file appears under its name complete or not at all: it is

@@ -9,9 +9,13 @@ import (
 	"jjm"
 )
 
-// Bulks lists the bulks that have a folder in the area.
+// maxBulks is how many names of the folder of bulks are read at most.
+const maxBulks = 50_000
+
+// Bulks lists the bulks that have a folder in the area, the first ones if there
+// are very many.
 func (a *Area) Bulks() ([]jjm.Tag, error) {
-	dir, names, err := a.list("bulks")
+	dir, err := a.openDir("bulks")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -19,6 +23,10 @@ func (a *Area) Bulks() ([]jjm.Tag, error) {
 		return nil, wrap(err, "list bulks")
 	}
 	defer dir.Close()
+	names, err := dir.Readdirnames(maxBulks)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, wrap(err, "list bulks")
+	}
 	tags := make([]jjm.Tag, 0, len(names))
 	for _, name := range names {
 		if tag := jjm.Tag(name); tag.Valid() {

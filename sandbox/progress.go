@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -28,24 +29,28 @@ func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress) error {
 }
 
 // Progress gives the progress of the positions whose file was written at or
-// after since, by the clock of the file system. Files that are no progress are
-// left out.
-func (a *Area) Progress(tag jjm.Tag, since time.Time) (map[int32]jjm.Progress, error) {
+// after since, by the clock of the file system, and the position at which to go
+// on, or All. Files that are no progress are left out.
+func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.Time) (map[int32]jjm.Progress, int32, error) {
 	if err := checkTag(tag); err != nil {
-		return nil, err
+		return nil, look.From, err
 	}
-	dir, names, err := a.list(BulkDir(tag) + "/progress")
+	where := BulkDir(tag) + "/progress"
+	dir, err := a.openDir(where)
 	if err != nil {
-		return nil, wrap(err, "list progress of bulk %s", tag)
+		return nil, look.From, wrap(err, "list progress of bulk %s", tag)
 	}
 	defer dir.Close()
+	there, _, err := look.positions(dir, "")
+	if err != nil {
+		return nil, look.From, wrap(err, "list progress of bulk %s", tag)
+	}
 	all := make(map[int32]jjm.Progress)
-	for _, name := range names {
-		pos, ok := position(name, "")
-		if !ok {
-			continue
+	for _, pos := range there {
+		if ctx.Err() != nil {
+			return all, pos, nil
 		}
-		f, info, err := a.openIn(dir, BulkDir(tag)+"/progress", name)
+		f, info, err := a.openIn(dir, where, strconv.Itoa(int(pos)))
 		if err != nil {
 			continue // replaced or removed meanwhile, or not a file
 		}
@@ -57,7 +62,7 @@ func (a *Area) Progress(tag jjm.Tag, since time.Time) (map[int32]jjm.Progress, e
 		}
 		f.Close()
 	}
-	return all, nil
+	return all, All, nil
 }
 
 func formatProgress(p jjm.Progress) string {

@@ -1,13 +1,12 @@
 package sandbox
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +17,10 @@ import (
 
 // MaxResult is the longest result file, in bytes.
 const MaxResult = 1 << 20
+
+// maxOutputs is how many outputs a result lists at most: as many as fit it with
+// names and checksums. A list of nothing would take more memory than its file.
+const maxOutputs = 20_000
 
 // PutResult reports the end of an attempt.
 func (a *Area) PutResult(r jjm.Result) error {
@@ -31,6 +34,9 @@ func (a *Area) PutResult(r jjm.Result) error {
 	}
 	if b = append(b, '\n'); len(b) > MaxResult {
 		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d bytes: shorten the log or the list of outputs to fit %d", name, len(b), MaxResult)
+	}
+	if n := len(r.Outputs); n > maxOutputs {
+		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d outputs: collect at most %d files", name, n, maxOutputs)
 	}
 	return wrap(a.replaceBytes(name, syncFile, b), "write result %s", name)
 }
@@ -48,76 +54,96 @@ func (a *Area) DoneChanged(tag jjm.Tag) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Results reads the results of a bulk, in order of position, leaving out the
-// positions that seen reports (nil: none). A file that is no result of this
-// bulk and position, or longer than MaxResult, becomes a problem whose Field is
-// its name; the others are read all the same.
-func (a *Area) Results(tag jjm.Tag, seen func(pos int32) bool) ([]jjm.Result, []jjm.Problem, error) {
+// Results reads the results of a bulk one after the other, in order of position,
+// and hands each to take, which ends the look by false. A file that is no result
+// of this bulk and position, or longer than MaxResult, becomes a problem whose
+// Field is its name; the others are read all the same. Of many problems the first
+// are told. It gives the position at which to go on, or All.
+func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*jjm.Result) bool) (next int32, problems []jjm.Problem, err error) {
 	if err := checkTag(tag); err != nil {
-		return nil, nil, err
+		return look.From, nil, err
 	}
-	dir, names, err := a.list(BulkDir(tag) + "/done")
+	where := BulkDir(tag) + "/done"
+	dir, err := a.openDir(where)
 	if err != nil {
-		return nil, nil, wrap(err, "list results of bulk %s", tag)
+		return look.From, nil, wrap(err, "list results of bulk %s", tag)
 	}
 	defer dir.Close()
-	results := make([]jjm.Result, 0, len(names))
-	var problems []jjm.Problem
-	for _, name := range names {
-		pos, ok := position(name, ".json")
-		if ok && seen != nil && seen(pos) {
-			continue
-		}
-		var r jjm.Result
-		if err := a.readResult(dir, name, tag, pos, ok, &r); err != nil {
-			problems = append(problems, jjm.Problem{Where: BulkDir(tag) + "/done", Field: name, Text: err.Error()})
-			continue
-		}
-		results = append(results, r)
+	there, strange, err := look.positions(dir, ".json")
+	if err != nil {
+		return look.From, nil, wrap(err, "list results of bulk %s", tag)
 	}
-	slices.SortFunc(results, func(x, y jjm.Result) int { return cmp.Compare(x.Pos, y.Pos) })
-	slices.SortFunc(problems, func(x, y jjm.Problem) int { return cmp.Compare(x.Field, y.Field) })
-	return results, problems, nil
+	if strange.name != "" {
+		problems = append(problems, jjm.Problem{Where: where, Field: strange.name, Text: strange.why(look.N)})
+	}
+	for _, pos := range there {
+		if ctx.Err() != nil {
+			return pos, problems, nil
+		}
+		name := strconv.Itoa(int(pos)) + ".json"
+		r, err := a.readResult(dir, name, tag, pos)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case jjm.KindOf(err) == jjm.Busy: // of the account's helper: it says nothing of the file
+			return pos, problems, wrap(err, "read result %s of bulk %s", name, tag)
+		case err != nil && len(problems) < maxProblems:
+			problems = append(problems, jjm.Problem{Where: where, Field: name, Text: err.Error()})
+		case err == nil && !take(r):
+			return pos, problems, nil
+		}
+	}
+	return All, problems, nil
+}
+
+// maxProblems is how many bad files of a folder are told of in one look.
+const maxProblems = 10
+
+// ReadResult reads the result of one position; nil if there is none.
+func (a *Area) ReadResult(tag jjm.Tag, pos int32) (*jjm.Result, error) {
+	if err := checkTag(tag); err != nil {
+		return nil, err
+	}
+	where := BulkDir(tag) + "/done"
+	dir, err := a.openDir(where)
+	if err != nil {
+		return nil, wrap(err, "open results of bulk %s", tag)
+	}
+	defer dir.Close()
+	r, err := a.readResult(dir, strconv.Itoa(int(pos))+".json", tag, pos)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return r, wrap(err, "read result %d of bulk %s", pos, tag)
 }
 
 // readResult reads and checks one file of a done folder.
-func (a *Area) readResult(dir *os.File, name string, tag jjm.Tag, pos int32, named bool, r *jjm.Result) error {
-	if !named {
-		return errors.New("no result: want a file name <position>.json")
-	}
+func (a *Area) readResult(dir *os.File, name string, tag jjm.Tag, pos int32) (*jjm.Result, error) {
 	f, info, err := a.openIn(dir, BulkDir(tag)+"/done", name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	b, err := readLimited(f, info.Size(), MaxResult)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	r := new(jjm.Result)
 	if err := json.Unmarshal(b, r); err != nil {
-		return fmt.Errorf("no result: %w", err)
+		return nil, fmt.Errorf("no result: %w", err)
 	}
 	switch {
 	case r.Version != 1:
-		return fmt.Errorf("version %d of results is not known here", r.Version)
+		return nil, fmt.Errorf("version %d of results is not known here", r.Version)
+	case len(r.Outputs) > maxOutputs:
+		return nil, fmt.Errorf("%d outputs: want at most %d", len(r.Outputs), maxOutputs)
 	case r.Tag != tag || r.Pos != pos:
-		return fmt.Errorf("a result of bulk %.20q, position %d", string(r.Tag), r.Pos)
+		return nil, fmt.Errorf("a result of bulk %.20q, position %d", string(r.Tag), r.Pos)
 	}
-	return nil
+	return r, nil
 }
 
-// list opens a folder and gives the names in it, temporary ones left out.
-func (a *Area) list(name string) (*os.File, []string, error) {
-	dir, err := a.fs.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		dir.Close()
-		return nil, nil, err
-	}
-	return dir, slices.DeleteFunc(names, isTmp), nil
+func (a *Area) openDir(name string) (*os.File, error) {
+	return a.fs.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 }
 
 // remote is an FS whose files this process must not open by itself: only the

@@ -54,13 +54,13 @@ func (w *CarryWrapper) End(job SimJob, play Play, started, ended jjm.Time) error
 	if err := InArea(area).End(job, play, started, ended); err != nil {
 		return err
 	}
-	results, _, err := area.Results(job.Tag, func(pos int32) bool { return pos != job.Index })
-	if err != nil || len(results) != 1 {
-		return errors.Join(err, jjm.Errorf(jjm.Internal, "simulated worker: %d results of %s", len(results), job.ID))
+	result, err := area.ReadResult(job.Tag, job.Index)
+	if err != nil || result == nil {
+		return errors.Join(err, jjm.Errorf(jjm.Internal, "simulated worker: no result of %s", job.ID))
 	}
 	f, err := os.Create(filepath.Join(w.Area.BackDir(job.Tag), strconv.Itoa(int(job.Index))))
 	if err != nil {
 		return err
 	}
-	return errors.Join(area.WriteParcel(f, job.Attempt, &results[0]), f.Close())
+	return errors.Join(area.WriteParcel(f, job.Attempt, result), f.Close())
 }

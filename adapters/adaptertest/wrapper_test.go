@@ -45,13 +45,13 @@ func attempt(n int32) jjm.AttemptID {
 
 func results(t *testing.T, area *sandbox.Area, tag jjm.Tag) map[int32]jjm.Result {
 	t.Helper()
-	rs, problems, err := area.Results(tag, func(int32) bool { return false })
+	found := map[int32]jjm.Result{}
+	_, problems, err := area.Results(t.Context(), tag, sandbox.Look{N: 1000}, func(r *jjm.Result) bool {
+		found[r.Pos] = *r
+		return true
+	})
 	if err != nil || len(problems) != 0 {
 		t.Fatalf("problems %v, error %v", problems, err)
-	}
-	found := map[int32]jjm.Result{}
-	for _, r := range rs {
-		found[r.Pos] = r
 	}
 	return found
 }

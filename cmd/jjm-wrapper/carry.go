@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"jjm"
 	"jjm/sandbox"
 )
 
@@ -104,13 +103,9 @@ func writeParcel(here string, area *sandbox.Area, at position) error {
 	if err != nil {
 		return err
 	}
-	results, _, err := area.Results(at.tag, func(pos int32) bool { return pos != at.pos })
+	result, err := area.ReadResult(at.tag, at.pos)
 	if err != nil {
 		return err
-	}
-	var result *jjm.Result
-	if len(results) == 1 {
-		result = &results[0]
 	}
 	f, err := os.Create(filepath.Join(here, sandbox.ParcelName))
 	if err != nil {

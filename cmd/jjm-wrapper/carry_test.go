@@ -160,7 +160,7 @@ func TestCarry_TheDaemonsClaimOutranksAParcel(t *testing.T) {
 		t.Fatal(won, err)
 	}
 	r, err := s.area.TakeParcel(testTag, 0, s.as[0].AttemptID(), 0)
-	rs, _, err2 := s.area.Results(testTag, nil)
+	rs, _, err2 := s.results()
 	if r != nil || len(rs) != 0 || errors.Join(err, err2) != nil {
 		t.Errorf("%+v, %d results, %v, %v", r, len(rs), err, err2)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -159,11 +160,20 @@ func wait(t testing.TB, cmd *exec.Cmd) int {
 // result is the one result of the bulk.
 func (s *site) result() jjm.Result {
 	s.t.Helper()
-	rs, problems, err := s.area.Results(testTag, nil)
+	rs, problems, err := s.results()
 	if err != nil || len(problems) > 0 || len(rs) != 1 {
 		s.t.Fatalf("want one result, got %d, problems %v, error %v", len(rs), problems, err)
 	}
 	return rs[0]
+}
+
+// results are all of the bulk.
+func (s *site) results() (rs []jjm.Result, problems []jjm.Problem, err error) {
+	_, problems, err = s.area.Results(context.Background(), testTag, sandbox.Look{N: 1000}, func(r *jjm.Result) bool {
+		rs = append(rs, *r)
+		return true
+	})
+	return rs, problems, err
 }
 
 func (s *site) attemptDir() string {

@@ -82,7 +82,7 @@ func TestProgressHelper_PublishesForThePosition(t *testing.T) {
 	if got := s.file("stdout"); got != "0\n0\n2\n2\n2\n2\n" {
 		t.Errorf("exit codes %q: %s", got, s.file("stderr"))
 	}
-	got, err := s.area.Progress(testTag, time.Time{})
+	got, _, err := s.area.Progress(t.Context(), testTag, sandbox.Look{N: 1}, time.Time{})
 	if diff := cmp.Diff(map[int32]jjm.Progress{0: {Phase: "sim", Done: 5}}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

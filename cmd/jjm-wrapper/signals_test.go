@@ -156,7 +156,7 @@ func TestRun_KilledWrapperTakesTheApplicationAlongAndKeepsTheClaim(t *testing.T)
 		t.Errorf("wrapper exit %d", code)
 	}
 	eventually(t, "the application is gone", func() bool { return !alive(app) })
-	rs, problems, err := s.area.Results(testTag, nil)
+	rs, problems, err := s.results()
 	if len(rs) != 0 || len(problems) != 0 || err != nil {
 		t.Errorf("results %v, %v, %v", rs, problems, err)
 	}

@@ -1,0 +1,97 @@
+package hostile_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"jjm/test/site"
+)
+
+// tormentor is a process of the hostile account that does something to its own
+// helper again and again, or to the commands that the helper runs: the shell's words
+// "$p" are the process. Which ones it means is told by how their command lines begin.
+func (s *siege) tormentor(which, do string) *exec.Cmd {
+	s.t.Helper()
+	return s.mallory.As("/bin/sh", "-c", fmt.Sprintf(`
+each() { # of the account's processes whose command line begins with a word
+	for d in /proc/[0-9]*; do
+		p=${d#/proc/}
+		[ $p != $$ ] || continue
+		line=
+		IFS= read -r line 2>/dev/null <$d/cmdline || [ -n "$line" ] || continue
+		case $line in %s*) "$@" ;; esac
+	done
+}
+sig() { kill -$1 $p 2>/dev/null && echo $1; }
+blink() { sig CONT; /bin/true; sig STOP; }
+blink() { sig CONT; /bin/true; sig STOP; }
+while :; do %s; done`, which, do))
+}
+
+// torment is an attack by such a process while the hostile account has many grid jobs
+// that run, and some more whenever it is looked at.
+func (s *siege) torment(name, which, do string) {
+	s.t.Helper()
+	cmd := s.tormentor(which+s.mallory.Name, do)
+	signals, err := os.Create(filepath.Join(s.Dir, "signals")) // that it sent
+	s.Must(err)
+	defer signals.Close()
+	cmd.Stdout = signals
+	sent := func() int64 {
+		info, err := signals.Stat()
+		s.Must(err)
+		return info.Size()
+	}
+	jobs := full(60, 20)
+	work := func() { // to be prepared, harvested and collected
+		s.Submit(s.mallory, site.Script("head -c 4000000 /dev/zero; sleep 1", `cluster = "own"`)+"count = 2\n")
+	}
+	s.withstands(attack{
+		name: name,
+		begin: func() {
+			for i := range jobs { // each has a bulk of its own, which stays open
+				s.Submit(s.mallory, site.Script("sleep 600", `cluster = "own"`))
+				s.Until("one more bulk", func() bool { return len(s.bulks()) > i })
+			}
+			s.Must(cmd.Start())
+			s.Until("the helper gets signals", func() bool { return sent() > 0 })
+		},
+		inForce: func() error {
+			if cmd.Process.Signal(nothing) != nil || len(s.mallory.Processes("sh")) == 0 {
+				return errors.New("nobody torments the helper any more")
+			}
+			if work(); sent() == 0 {
+				return errors.New("the helper gets no signals")
+			}
+			return nil
+		},
+		end: func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); s.mallory.KillAll() },
+	})
+}
+
+const helper = "jjm-helper-of-"
+
+// nothing only asks whether a process is there (kill(2)).
+const nothing = syscall.Signal(0)
+
+// A helper that is stopped for a little less than it may say nothing answers every
+// ping, and takes seconds for every act.
+func TestSlow_AHelperThatDelaysEveryAct(t *testing.T) {
+	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})
+	s.torment("a helper that takes 4 s for every act", helper, "each blink; sleep 3.5")
+}
+
+func TestSlow_AHelperThatIsStoppedAndGoesOn(t *testing.T) {
+	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})
+	s.torment("STOP and CONT of a helper", helper, "each sig STOP; sleep 7; each sig CONT; sleep 0.5")
+}
+
+func TestSlow_AHelperThatIsKilled(t *testing.T) {
+	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})
+	s.torment("kill -9 of a helper", helper, "each sig KILL; sleep 0.2")
+}
