@@ -127,9 +127,12 @@ func (e *Engine) survey() bool {
 			b.began = time.Time{} // a box may come with the same time
 		}
 	}
-	done, err := b.in.Survey(turnNames, func(f spool.Found) { b.found(f) }, func(name string, err error) {
-		e.complain(slog.LevelWarn, "spool/strange", "the spool holds what is not jjm's", "dir", e.deps.SpoolDir, "name", name, "error", err)
-	})
+	strange := ""
+	done, err := b.in.Survey(turnNames, b.found, func(name string, _ error) { strange = name })
+	if strange != "" { // said once: a flood of them gets no log of its own
+		e.complain(slog.LevelWarn, "spool/strange", "the spool holds what is not jjm's and cannot be removed: remove it by hand",
+			"dir", e.deps.SpoolDir)
+	}
 	if !done && err == nil {
 		return false
 	}

@@ -121,7 +121,7 @@ func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
 				},
 				inForce: func() error {
 					round++
-					strike(many / 20)
+					strike(many / 100)
 					s.hands(fmt.Sprint("there-", round))
 					s.knows(fmt.Sprint("there-", round), "STATUS=done")
 					return nil
