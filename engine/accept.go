@@ -25,7 +25,10 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	doc, problems := jobfile.ParseKeyed(req.Name, []byte(req.Text), req.Key)
 	spec := &doc.Spec
 	if spec.KeyReuse = spec.KeyReuse || req.Anew && spec.Key != ""; spec.KeyReuse && !caller.Spooled {
-		e.takeIn(ctx) // the cancel that allows the key anew may wait there
+		// The cancel that allows the key anew may wait there.
+		if err := e.settle(ctx, caller, jjm.HandleOf(caller.UID, spec.Key)); err != nil {
+			return wire.Submitted{}, err
+		}
 	}
 	problems = append(problems, req.Origin.Problems()...)
 	req.Origin = told(req.Origin, req.Credentials)

@@ -13,8 +13,8 @@ import (
 // Resolve gives the grid job that a handle names, of the caller's own or to an
 // administrator.
 func (e *Engine) Resolve(ctx context.Context, caller wire.Caller, h jjm.Handle) (jjm.GridID, error) {
-	if e.waitsInSpool(h) { // left a moment ago: it may be about another grid job
-		e.takeIn(ctx)
+	if err := e.settle(ctx, caller, h); err != nil { // what was left a moment ago may be about another grid job
+		return 0, err
 	}
 	named, err := e.store.Handle(ctx, h)
 	switch {

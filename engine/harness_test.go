@@ -22,6 +22,7 @@ import (
 	"jjm/sandbox"
 	"jjm/store"
 	"jjm/wire"
+	"jjm/wire/spool"
 	"jjm/xmldb"
 )
 
@@ -167,7 +168,8 @@ func newWorld(t *testing.T, dir string, o options) *world {
 	if o.spool {
 		w.spool = filepath.Join(dir, "spool")
 	}
-	for _, sub := range []string{"work", "records", "drop", "spool"} {
+	w.must(spool.Make(filepath.Join(dir, "spool"), 0o600, -1, time.Now()))
+	for _, sub := range []string{"work", "records", "drop"} {
 		w.must(os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}
 	w.must(os.WriteFile(filepath.Join(dir, "wrapper"), []byte("#!/bin/false\n"), 0o755))

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"slices"
-	"sync"
 	"time"
 
 	"jjm"
@@ -16,121 +14,258 @@ import (
 	"jjm/wire/spool"
 )
 
-// intakeEvery is how often the spool is looked at: reading an empty folder costs
-// some microseconds.
+// intakeEvery is how often the spool is looked at: what did not change since is
+// passed over.
 const intakeEvery = time.Second
+
+// The budget of one turn of an account: how many entries are acted upon, how many
+// names of the folder of boxes are looked at, and how many of the entries beyond
+// an account's limit are answered with a refusal.
+const (
+	turnEntries = 64
+	turnNames   = 16 << 10
+	turnRefused = 64
+)
+
+// startEntries is how much is taken in before the first answer to anybody; the
+// rest follows account by account, and before an answer about its handle.
+const startEntries = 512
 
 // maxRefusal is how much of the reason for a refusal is kept, in bytes.
 const maxRefusal = 4096
-
-// intake takes in what gatekeepers left in the spool.
-type intake struct {
-	mu sync.Mutex // one at a time, for the order
-	// left are entries that cannot be taken in nor removed.
-	left map[spool.Name]bool
-}
 
 // intakeLoop takes in what is left while the daemon runs: it may have been
 // frozen, or too busy to answer.
 func (e *Engine) intakeLoop(ctx context.Context) {
 	for ctx.Err() == nil && e.deps.SpoolDir != "" {
-		e.takeIn(ctx)
-		pause(ctx, intakeEvery)
+		switch acted, more := e.intakeRound(ctx); {
+		case !more:
+			pause(ctx, intakeEvery)
+		case acted == 0:
+			pause(ctx, intakeEvery/20) // a flood of what is nothing gets no core of its own
+		}
 	}
 }
 
 // TakeIn takes in what gatekeepers left. It belongs before the first answer to
-// anybody.
-func (e *Engine) TakeIn(ctx context.Context) { e.takeIn(ctx) }
+// anybody. Where very much was left the rest is taken in later: what an account
+// asks about by its handle waits for that account's entries about it.
+func (e *Engine) TakeIn(ctx context.Context) {
+	for total := 0; total < startEntries && ctx.Err() == nil && e.deps.SpoolDir != ""; {
+		acted, more := e.intakeRound(ctx)
+		if !more {
+			return
+		}
+		total += max(acted, 1)
+	}
+}
 
-// takeIn acts on the entries of the spool, in order, and removes each once it
-// was acted upon: after a crash in between it is acted upon again, which changes
-// nothing. What cannot be done just now stays, with all that came later for the
-// same grid job.
-func (e *Engine) takeIn(ctx context.Context) {
-	dir := e.deps.SpoolDir
-	if dir == "" {
-		return
+// intakeRound gives each account its turn. more reports that somebody's budget was
+// too small.
+func (e *Engine) intakeRound(ctx context.Context) (acted int, more bool) {
+	more = !e.survey()
+	for _, box := range e.box.all() {
+		if ctx.Err() != nil {
+			return acted, false
+		}
+		n, left, err := e.turn(ctx, box, "")
+		if errors.Is(err, errCrashed) {
+			return acted, false
+		}
+		acted += n
+		more = more || left
 	}
-	e.box.mu.Lock()
-	defer e.box.mu.Unlock()
-	names, strange, err := spool.List(dir)
+	return acted, more
+}
+
+// turn takes in what lies in a box, or what it has about one handle. more reports
+// that the budget was too small for it.
+func (e *Engine) turn(ctx context.Context, in *inbox, only jjm.Handle) (acted int, more bool, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	box, err := in.open(e.deps.SpoolDir)
+	var bad *spool.Strange
+	switch {
+	case errors.As(err, &bad), errors.Is(err, fs.ErrNotExist):
+		return 0, false, nil // the next survey sees who has the name
+	case err != nil:
+		e.complain(slog.LevelWarn, "spool/"+in.name, "what a gatekeeper left cannot be read", "box", in.name, "error", err)
+		return 0, false, err
+	}
+	defer box.Close()
+	at, settled := box.Changed()
+	if in.clean && at.Equal(in.seen) {
+		return 0, false, nil
+	}
+	in.clean = false
+	t := turn{e: e, in: in, box: box, only: only}
+	if err := t.run(ctx); err != nil {
+		return t.acted, false, err
+	}
+	if only == "" && !t.more && !t.waits && t.acted == 0 && t.removed == 0 {
+		in.clean, in.seen = settled, at
+	}
+	return t.acted, t.more, t.waiting(only)
+}
+
+// turn is one look into a box.
+type turn struct {
+	e       *Engine
+	in      *inbox
+	box     *spool.Box
+	only    jjm.Handle
+	held    map[waiter]bool // what waits for an earlier entry about it
+	acted   int
+	removed int
+	more    bool // the budget was too small
+	waits   bool // something could not be done just now
+}
+
+// waiter is what entries must not overtake each other about. Only in the folder
+// of before can the owners of one box differ.
+type waiter struct {
+	uid    int
+	handle jjm.Handle
+}
+
+// run acts on the entries, in order, and removes each once it was acted upon:
+// after a crash in between it is acted upon again, which changes nothing. What
+// cannot be done just now stays, with all that came later for the same grid job.
+func (t *turn) run(ctx context.Context) error {
+	limit := 2 * spool.MaxEntries
+	if t.box.UID < 0 {
+		limit = maxOld
+	}
+	names, strange, more, err := t.box.List(limit)
 	if err != nil {
-		e.complain(slog.LevelError, "spool", "what gatekeepers left cannot be read", "dir", dir, "error", err)
-		return
+		t.e.complain(slog.LevelError, "spool/"+t.in.name, "what a gatekeeper left cannot be read", "box", t.in.name, "error", err)
+		t.waits = true
+		return nil
 	}
-	if len(strange) > 0 {
-		e.complain(slog.LevelWarn, "spool/strange", "the spool holds what is not jjm's", "dir", dir, "names", strange[:min(len(strange), 10)])
+	t.more, t.held = more, map[waiter]bool{}
+	t.tidy(strange)
+	if t.box.UID >= 0 && len(names) > spool.MaxEntries {
+		t.cut(ctx, names[spool.MaxEntries:])
+		names = names[:spool.MaxEntries]
 	}
-	waits := map[jjm.Handle]bool{}
 	for _, name := range names {
 		if ctx.Err() != nil {
-			return
+			return ctx.Err()
 		}
-		if waits[name.Handle] || e.box.left[name] {
+		if t.only != "" && name.Handle != t.only || t.in.left[name] {
 			continue
 		}
-		done, err := e.takeEntry(ctx, dir, name)
-		waits[name.Handle] = !done
-		if errors.Is(err, errCrashed) {
-			return
+		if t.acted >= turnEntries {
+			t.more = true
+			return nil
 		}
-		if err != nil && ctx.Err() == nil {
-			e.complain(slog.LevelWarn, "spool/"+name.String(), "left by a gatekeeper", "entry", name.String(), "error", err)
+		if err := t.entry(ctx, name); errors.Is(err, errCrashed) {
+			return err
+		} else if err != nil && ctx.Err() == nil {
+			t.e.complain(slog.LevelWarn, "spool/"+name.String(), "left by a gatekeeper", "entry", name.String(), "error", err)
 		}
+	}
+	return nil
+}
+
+// waiting is the error of a handle about which not all is taken in.
+func (t *turn) waiting(h jjm.Handle) error {
+	if h != "" && (t.more || t.waits) {
+		return jjm.Errorf(jjm.Busy, "%s: what a gatekeeper left about it in %s is not taken in yet: ask again", h, t.in.name)
+	}
+	return nil
+}
+
+// tidy removes what is no entry.
+func (t *turn) tidy(strange []string) {
+	if len(strange) == 0 {
+		return
+	}
+	stay := 0
+	for _, name := range strange {
+		if err := t.box.Remove(name); err != nil {
+			stay++
+			continue
+		}
+		t.removed++
+	}
+	t.e.complain(slog.LevelWarn, "spool/strange/"+t.in.name, "the spool holds what is not jjm's: removed", "box", t.in.name,
+		"names", strange[:min(len(strange), 3)], "more", stay > 0)
+}
+
+// cut removes the latest entries of an account that left too many. Some of them
+// are answered with a refusal, which lookups show.
+func (t *turn) cut(ctx context.Context, names []spool.Name) {
+	t.e.complain(slog.LevelWarn, "spool/many/"+t.in.name, "an account left too many entries: the latest are removed",
+		"box", t.in.name, "most", spool.MaxEntries)
+	for i, name := range names {
+		if i < turnRefused {
+			t.refuse(ctx, name)
+		}
+		if t.box.Remove(name.String()) == nil {
+			t.removed++
+		}
+	}
+	t.more = true
+}
+
+// refuse says of a submission that it was removed, unless its grid job is there.
+func (t *turn) refuse(ctx context.Context, name spool.Name) {
+	note, owner, err := t.box.Read(name)
+	if err != nil || note.Verb != wire.VerbSubmit {
+		return
+	}
+	if _, err := t.e.store.Handle(ctx, note.Handle); jjm.KindOf(err) != jjm.Gone {
+		return
+	}
+	why := jjm.Errorf(jjm.Denied, "more than %d entries of account %d waited in the spool", spool.MaxEntries, owner.UID)
+	if err := t.e.refuse(ctx, t.e.deps.Caller(owner.UID, owner.GID), note.Handle, why); err != nil {
+		t.e.complain(slog.LevelWarn, "spool/refuse", "refusal is not kept", "handle", note.Handle, "error", err)
 	}
 }
 
-// waitsInSpool reports whether a gatekeeper left something about a handle.
-func (e *Engine) waitsInSpool(h jjm.Handle) bool {
-	if e.deps.SpoolDir == "" {
-		return false
-	}
-	names, _, err := spool.List(e.deps.SpoolDir)
-	return err == nil && slices.ContainsFunc(names, func(n spool.Name) bool { return n.Handle == h })
-}
-
-// takeEntry acts on one entry. It is done once the entry is gone or never will
-// be taken in.
-func (e *Engine) takeEntry(ctx context.Context, dir string, name spool.Name) (done bool, err error) {
-	note, owner, err := spool.Read(dir, name)
+// entry acts on one entry, unless an earlier one about the same waits.
+func (t *turn) entry(ctx context.Context, name spool.Name) error {
+	note, owner, err := t.box.Read(name)
+	who := waiter{owner.UID, name.Handle}
 	var bad *spool.Strange
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return true, nil
+		return nil
 	case errors.As(err, &bad):
-		if rerr := spool.Remove(dir, name); rerr != nil {
-			e.leave(name)
+		t.acted++
+		if rerr := t.box.Remove(name.String()); rerr != nil {
+			t.in.leave(name)
 			err = errors.Join(err, rerr)
 		}
-		return true, fmt.Errorf("not taken in, and removed: %w", err)
+		return fmt.Errorf("not taken in, and removed: %w", err)
 	case err != nil:
-		return false, err
+		t.waits = true
+		return err
+	case t.held[who]:
+		return nil
+	case t.in.full():
+		t.waits = true
+		return fmt.Errorf("box %s: entries that were acted upon cannot be removed: make it writable for the daemon", t.in.name)
 	}
-	if err := e.crash("spool.read"); err != nil {
-		return false, err
+	t.acted++
+	if err := t.e.crash("spool.read"); err != nil {
+		return err
 	}
-	caller := e.deps.Caller(owner.UID, owner.GID)
+	caller := t.e.deps.Caller(owner.UID, owner.GID)
 	caller.Spooled = true
-	if err := e.act(ctx, caller, note); err != nil {
-		return false, err
+	if err := t.e.act(ctx, caller, note); err != nil {
+		t.held[who], t.waits = true, true
+		return err
 	}
-	if err := e.crash("spool.acted"); err != nil {
-		return false, err
+	if err := t.e.crash("spool.acted"); err != nil {
+		return err
 	}
-	if err := spool.Remove(dir, name); err != nil {
-		e.leave(name) // acted upon: what it says is stored
-		return true, err
+	if err := t.box.Remove(name.String()); err != nil {
+		t.in.leave(name) // acted upon: what it says is stored
+		return err
 	}
-	return true, e.crash("spool.removed")
-}
-
-// leave passes an entry over from now on.
-func (e *Engine) leave(name spool.Name) {
-	if e.box.left == nil {
-		e.box.left = map[spool.Name]bool{}
-	}
-	e.box.left[name] = true
+	return t.e.crash("spool.removed")
 }
 
 // act does what an entry says. An error means that it could not be done just

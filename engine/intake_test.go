@@ -71,11 +71,9 @@ func foundRefused(key string) func(*stage) error {
 	}
 }
 
-// spooled lists what lies in the spool.
-func (w *world) spooled() []os.DirEntry {
-	left, err := os.ReadDir(filepath.Join(w.dir, "spool"))
-	w.must(err)
-	return left
+// box is where alice's entries lie.
+func (w *world) box() string {
+	return filepath.Join(w.dir, "spool", "in", fmt.Sprintf("u%d", alice.UID))
 }
 
 func TestIntake_ForeignThingsAreNobodysWish(t *testing.T) {
@@ -91,18 +89,33 @@ func TestIntake_ForeignThingsAreNobodysWish(t *testing.T) {
 		if _, err := w.engine.Resolve(t.Context(), bob, h); jjm.KindOf(err) != jjm.Denied {
 			t.Errorf("bob: %v", err)
 		}
-		// A kill of bob's, were the file his: account() of this test says so.
-		dir := filepath.Join(w.dir, "spool")
-		name := spool.Name{Seq: 1, Handle: h, Verb: wire.VerbKill}.String()
-		if os.Getuid() == 0 {
-			w.must(w.leaveWord(spool.Note{Verb: wire.VerbKill, Handle: h}))
-			w.must(os.Chown(filepath.Join(dir, w.spooled()[0].Name()), bob.UID, bob.GID))
+		if _, err := w.engine.Resolve(t.Context(), bob, jjm.HandleOf(bob.UID, "none")); jjm.KindOf(err) != jjm.Gone {
+			t.Errorf("bob's own, which is not there: %v", err)
 		}
-		w.must(os.WriteFile(filepath.Join(dir, name), []byte("{}"), 0o600))
-		w.must(os.Mkdir(filepath.Join(dir, "0000000000000000000002."+string(h)+".kill"), 0o700))
-		w.must(os.WriteFile(filepath.Join(dir, "0000000000000000000002."+string(h)+".kill", "x"), nil, 0o600))
-		w.must(os.WriteFile(filepath.Join(dir, "stranger"), nil, 0o600))
-		w.until(time.Minute, "the spool is taken in", func() bool { return len(w.spooled()) == 2 })
+		w.must(os.Mkdir(w.box(), 0o700))
+		name := func(seq int) string {
+			return filepath.Join(w.box(), spool.Name{Seq: int64(seq), Handle: h, Verb: wire.VerbKill}.String())
+		}
+		if os.Getuid() == 0 { // a kill of bob's, were the file his: account() of this test says so
+			text := []byte(fmt.Sprintf(`{"verb":"kill","handle":%q}`, h))
+			old := filepath.Join(w.dir, "spool", filepath.Base(name(1)))
+			w.must(errors.Join(os.WriteFile(old, text, 0o600), os.Chown(old, bob.UID, bob.GID)))
+			w.must(errors.Join(os.WriteFile(name(4)+".", text, 0o600), os.Chown(name(4)+".", bob.UID, bob.GID), os.Rename(name(4)+".", name(4))))
+		}
+		w.must(os.WriteFile(name(1), []byte("{}"), 0o600))
+		w.must(os.Mkdir(name(2), 0o700))
+		w.must(os.WriteFile(filepath.Join(name(2), "x"), nil, 0o600))
+		w.must(os.WriteFile(filepath.Join(w.box(), "stranger"), nil, 0o600))
+		w.must(os.WriteFile(filepath.Join(w.dir, "spool", "in", "stranger"), nil, 0o600))
+		w.until(time.Minute, "the spool is taken in", func() bool {
+			mine, err := os.ReadDir(w.box())
+			w.must(err)
+			all, err := os.ReadDir(filepath.Join(w.dir, "spool"))
+			w.must(err)
+			in, err := os.ReadDir(filepath.Join(w.dir, "spool", "in"))
+			w.must(err)
+			return len(mine) == 1 && len(all) == 1 && len(in) == 1
+		})
 		w.until(time.Hour, "it ends", func() bool { return w.allFinal([]jjm.GridID{id}) })
 		w.verify(id, done(1))
 	})

@@ -2,7 +2,6 @@ package gatekeeper
 
 import (
 	"fmt"
-	"os"
 	"slices"
 
 	"jjm"
@@ -56,8 +55,7 @@ func (d *Door) forSpool(s *wire.Submit) error {
 	s.Credentials = slices.DeleteFunc(slices.Clone(s.Credentials), func(c jjm.Credential) bool {
 		return !slices.Contains(doc.Spec.Credentials, c.Kind)
 	})
-	info, err := os.Stat(d.Spool)
-	if err == nil && len(s.Credentials) > 0 && info.Mode()&os.ModeSetgid != 0 {
+	if len(s.Credentials) > 0 && spool.Readable(d.Spool) {
 		return jjm.Errorf(jjm.Busy, "spool %s: others can read it: the %s is given to the daemon only; submit it again", d.Spool, s.Credentials[0].Kind)
 	}
 	return nil
@@ -104,28 +102,56 @@ type waits struct {
 // waiting looks what waits in the spool under a handle.
 func (d *Door) waiting(h jjm.Handle) waits { return d.box()(h) }
 
-// box reads the names in the spool once, for questions about many handles. Of
-// an ordinary account only its own entries count; what cannot be read is taken
-// in by the daemon all the same.
+// box reads the names in the account's box once, for questions about many handles.
+// Root, who asks for all, reads every box.
 func (d *Door) box() func(jjm.Handle) waits {
-	names, _, err := spool.List(d.Spool)
-	if err != nil || len(names) == 0 {
+	by := map[jjm.Handle]lies{}
+	in, err := spool.Open(d.Spool)
+	if err != nil {
 		return func(jjm.Handle) waits { return waits{} }
 	}
-	by := map[jjm.Handle][]spool.Name{}
-	for _, name := range names {
-		by[name.Handle] = append(by[name.Handle], name)
-	}
-	return func(h jjm.Handle) waits {
-		var w waits
-		for _, name := range by[h] {
-			n, owner, err := spool.Read(d.Spool, name)
-			if err == nil && (owner.UID == d.UID || d.UID == 0) {
-				w = waits{last: n.Verb, whole: n.Verb == wire.VerbKill && n.Rest == ""}
+	defer in.Close()
+	err = in.Each(d.UID, func(b *spool.Box) error {
+		names, _, _, err := b.List(2 * spool.MaxEntries)
+		for _, name := range names {
+			if before, ok := by[name.Handle]; !ok || before.uid != b.UID || before.name.Seq < name.Seq {
+				by[name.Handle] = lies{b.Name(), b.UID, name}
 			}
 		}
-		return w
+		return err
+	})
+	return func(h jjm.Handle) waits {
+		at, ok := by[h]
+		if err != nil || !ok {
+			return waits{}
+		}
+		return at.read(d.Spool)
 	}
+}
+
+// lies is where an entry lies: the last one about its handle.
+type lies struct {
+	box  string
+	uid  int
+	name spool.Name
+}
+
+func (l lies) read(dir string) waits {
+	in, err := spool.Open(dir)
+	if err != nil {
+		return waits{}
+	}
+	defer in.Close()
+	b, err := in.Named(l.box, l.uid)
+	if err != nil {
+		return waits{}
+	}
+	defer b.Close()
+	n, _, err := b.Read(l.name)
+	if err != nil {
+		return waits{}
+	}
+	return waits{last: n.Verb, whole: n.Verb == wire.VerbKill && n.Rest == ""}
 }
 
 // remember answers lookups while the daemon is away: from the spool what waits

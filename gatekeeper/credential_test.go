@@ -14,7 +14,6 @@ import (
 	"jjm"
 	"jjm/internal/needs"
 	"jjm/wire"
-	"jjm/wire/spool"
 )
 
 const hush = "not to be told"
@@ -136,12 +135,13 @@ func TestDoor_CredentialsInTheSpool(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	names, _, err := spool.List(s.Spool)
+	box := s.box(t)
+	names, _, _, err := box.List(10)
 	if err != nil || len(names) != 2 {
 		t.Fatal(names, err)
 	}
 	for _, name := range names {
-		note, _, err := spool.Read(s.Spool, name)
+		note, _, err := box.Read(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,12 +149,12 @@ func TestDoor_CredentialsInTheSpool(t *testing.T) {
 		if note.Submit.Key == "asks" {
 			want = 1
 		}
-		info, err := os.Stat(filepath.Join(s.Spool, name.String()))
+		info, err := os.Stat(filepath.Join(box.Path(), name.String()))
 		if len(note.Submit.Credentials) != want || err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %d credentials, want %d; %v", note.Submit.Key, len(note.Submit.Credentials), want, err)
 		}
 	}
-	if err := os.Chmod(s.Spool, 0o770|os.ModeSetgid); err != nil {
+	if err := os.Chmod(filepath.Join(s.Spool, "in"), 0o770|os.ModeSetgid); err != nil {
 		t.Fatal(err)
 	}
 	asking.Key = "again"

@@ -21,7 +21,6 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"jjm"
@@ -193,8 +192,7 @@ func (d *Door) Ping(ctx context.Context) error {
 	if err == nil || !unclear(err) {
 		return err
 	}
-	const write, enter = 2, 1 // W_OK, X_OK of access(2)
-	if aerr := syscall.Access(d.Spool, write|enter); aerr != nil {
+	if aerr := spool.Writable(d.Spool); aerr != nil {
 		return jjm.Errorf(jjm.Busy, "%w; and spool %s: %w", err, d.Spool, aerr)
 	}
 	return nil

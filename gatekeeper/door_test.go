@@ -1,6 +1,7 @@
 package gatekeeper
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"jjm/gate/client"
 	"jjm/gate/gatetest"
 	"jjm/wire"
+	"jjm/wire/spool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,12 +34,26 @@ func open(t *testing.T) *site {
 	s.server = gatetest.Serve(t, s.fake, gate.Config{}, nil)
 	s.Door = &Door{Socket: s.server.Socket, Records: filepath.Join(dir, "records"), Spool: filepath.Join(dir, "spool"),
 		Deadline: 200 * time.Millisecond, UID: os.Geteuid(), Now: time.Now}
-	for _, d := range []string{s.Records, s.Spool} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(os.Mkdir(s.Records, 0o755), spool.Make(s.Spool, 0o600, -1, time.Now())); err != nil {
+		t.Fatal(err)
 	}
 	return s
+}
+
+// box is the caller's box in the spool.
+func (s *site) box(t *testing.T) *spool.Box {
+	t.Helper()
+	in, err := spool.Open(s.Spool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	b, err := in.Box(s.UID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b
 }
 
 func job(key string) Job { return Job{Name: "j.toml", Text: "x", BaseDir: "/", Key: key} }
@@ -79,7 +95,7 @@ func TestDoor_SpeaksToTheDaemon(t *testing.T) {
 	if _, err := s.Submit(t.Context(), Job{Name: "j", Text: "bad", BaseDir: "/", Key: "b"}); jjm.KindOf(err) != jjm.Invalid {
 		t.Errorf("a bad job: %v", err)
 	}
-	if left, _ := os.ReadDir(s.Spool); len(left) != 0 {
+	if left, _ := os.ReadDir(filepath.Join(s.Spool, "in")); len(left) != 0 {
 		t.Errorf("the spool was used: %v", left)
 	}
 }
@@ -108,7 +124,7 @@ func TestDoor_LeavesWordWhileTheDaemonIsAway(t *testing.T) {
 			t.Errorf("kill: %+v", k)
 		}
 	}
-	if left, _ := os.ReadDir(s.Spool); len(left) != 2 {
+	if left, _ := os.ReadDir(s.box(t).Path()); len(left) != 2 {
 		t.Errorf("the spool holds %v, want one submit and one kill", left)
 	}
 	if r, err := s.Submit(t.Context(), job("k")); err != nil || !r.Existed {

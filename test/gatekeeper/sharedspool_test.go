@@ -33,7 +33,7 @@ func TestAway_ACredentialIsNotLeftWhereOthersReadIt(t *testing.T) {
 	if out != "" || code != 4 || !strings.Contains(said, "others can read it: the token is given to the daemon only; submit it again") {
 		t.Errorf("with a token: printed %q, exit %d, said %q", out, code, said)
 	}
-	if left, err := os.ReadDir(filepath.Join(s.state, "spool")); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(filepath.Join(s.state, "spool", "in")); err != nil || len(left) > 0 {
 		t.Errorf("the spool has %v, %v", left, err)
 	}
 	if out, said, code := s.script("jjm-submit", "--key", "other", "--token", at("token"), at("other.toml")); code != 0 || !strings.Contains(out, "SPOOLED=1\n") {

@@ -2,6 +2,7 @@ package spool
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jjm"
+	"jjm/internal/needs"
 	"jjm/wire"
 )
 
@@ -39,9 +41,30 @@ func put(t *testing.T, dir string, n Note, at int64) {
 	}
 }
 
-func names(t *testing.T, dir string) []Name {
+// mine opens the caller's box, making it if it is not there.
+func mine(t *testing.T, dir string) *Box {
 	t.Helper()
-	ns, _, err := List(dir)
+	in, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	boxes, err := in.Mine(self)
+	if err == nil && len(boxes) == 0 {
+		var b *Box
+		b, err = in.make(self)
+		boxes = []*Box{b}
+	}
+	if err != nil || len(boxes) != 1 {
+		t.Fatal(boxes, err)
+	}
+	t.Cleanup(func() { _ = boxes[0].Close() })
+	return boxes[0]
+}
+
+func names(t *testing.T, b *Box) []Name {
+	t.Helper()
+	ns, _, _, err := b.List(MaxEntries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +79,9 @@ func TestPut_EntriesComeBackInTheirOrder(t *testing.T) {
 	put(t, dir, k, 20) // the clock was set back
 	put(t, dir, submitNote("a"), 100)
 	var got []Note
-	for _, n := range names(t, dir) {
-		note, owner, err := Read(dir, n)
+	b := mine(t, dir)
+	for _, n := range names(t, b) {
+		note, owner, err := b.Read(n)
 		if err != nil || owner.UID != self {
 			t.Fatal(n, owner, err)
 		}
@@ -66,16 +90,16 @@ func TestPut_EntriesComeBackInTheirOrder(t *testing.T) {
 	if d := cmp.Diff([]Note{submitNote("b"), submitNote("a"), k, submitNote("a")}, got); d != "" {
 		t.Error(d)
 	}
-	for _, n := range names(t, dir) {
-		info, err := os.Stat(filepath.Join(dir, n.String()))
+	for _, n := range names(t, b) {
+		info, err := os.Stat(filepath.Join(b.Path(), n.String()))
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Error(n, info.Mode(), err)
 		}
-		if err := errors.Join(Remove(dir, n), Remove(dir, n)); err != nil {
+		if err := errors.Join(b.Remove(n.String()), b.Remove(n.String())); err != nil {
 			t.Error(err)
 		}
 	}
-	if left, _ := os.ReadDir(dir); len(left) != 0 {
+	if left, _ := os.ReadDir(b.Path()); len(left) != 0 {
 		t.Error(left)
 	}
 }
@@ -101,19 +125,19 @@ func TestRead_RefusesWhatIsNoEntry(t *testing.T) {
 		"a bad rest": func(p string) error { return os.WriteFile(p, []byte(good[:len(good)-1]+`,"rest":"../x"}`), 0o600) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			dir := box(t)
+			b := mine(t, box(t))
 			if err := os.WriteFile(other, []byte(good), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := make(filepath.Join(dir, name.String())); err != nil {
+			if err := make(filepath.Join(b.Path(), name.String())); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := Read(dir, name)
+			_, _, err := b.Read(name)
 			var bad *Strange
 			if !errors.As(err, &bad) {
 				t.Errorf("error %v", err)
 			}
-			if got := names(t, dir); len(got) != 1 {
+			if got := names(t, b); len(got) != 1 {
 				t.Errorf("listed: %v", got)
 			}
 		})
@@ -131,9 +155,10 @@ func TestRead_ASubmissionBelongsToTheOwnerOfItsFile(t *testing.T) {
 	dry := submitNote("d")
 	dry.Submit.DryRun = true
 	put(t, dir, dry, 3)
-	for _, n := range names(t, dir) {
+	b := mine(t, dir)
+	for _, n := range names(t, b) {
 		var bad *Strange
-		if _, _, err := Read(dir, n); !errors.As(err, &bad) {
+		if _, _, err := b.Read(n); !errors.As(err, &bad) {
 			t.Errorf("%v: %v", n, err)
 		}
 	}
@@ -141,19 +166,20 @@ func TestRead_ASubmissionBelongsToTheOwnerOfItsFile(t *testing.T) {
 
 func TestList_TellsEntriesFromTheRest(t *testing.T) {
 	dir := box(t)
-	for _, name := range []string{"..x", ".tmp-1", "17", "1.g.submit", strings.Repeat("9", 22) + "." + string(jjm.HandleOf(1, "k")) + ".kill",
+	b := mine(t, dir)
+	for _, name := range []string{"..x", ".tmp-1", fmt.Sprintf("%022d.%s.kill", int64(maxSeq)+1, jjm.HandleOf(1, "k")), "17", "1.g.submit", strings.Repeat("9", 22) + "." + string(jjm.HandleOf(1, "k")) + ".kill",
 		"-000000000000000000001." + string(jjm.HandleOf(1, "k")) + ".kill", "0000000000000000000001." + string(jjm.HandleOf(1, "k")) + ".order"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(b.Path(), name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	put(t, dir, submitNote("k"), 1)
-	ns, strange, err := List(dir)
-	if err != nil || len(ns) != 1 || len(strange) != 6 {
+	ns, strange, more, err := b.List(MaxEntries)
+	if err != nil || len(ns) != 1 || len(strange) != 7 || more {
 		t.Errorf("%v, %v, %v", ns, strange, err)
 	}
-	if ns, _, err := List(filepath.Join(dir, "none")); ns != nil || err != nil {
-		t.Errorf("no folder: %v, %v", ns, err)
+	if _, strange, more, err := b.List(3); err != nil || !more || len(strange) != 8 {
+		t.Errorf("too many: %v, %v, %v", strange, more, err)
 	}
 }
 
@@ -180,19 +206,21 @@ func TestMake_ModesAndSweeping(t *testing.T) {
 	if err := os.Chtimes(old, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	group := fs.FileMode(0)
+	all := 0o777 | fs.ModeSticky
 	if os.Geteuid() != 0 {
-		group = fs.ModeSetgid
+		all |= fs.ModeSetgid
 	}
-	for mode, want := range map[fs.FileMode]fs.FileMode{0o666: 0o777 | fs.ModeSticky | group, 0o660: 0o770 | fs.ModeSticky | group, 0o600: 0o700} {
+	for mode, want := range map[fs.FileMode][2]fs.FileMode{0o666: {0o711, all}, 0o660: {0o710, all}, 0o600: {0o700, 0o700}} {
 		if err := Make(dir, mode, -1, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if info, err := os.Stat(dir); err != nil || info.Mode()&^fs.ModeDir != want {
-			t.Errorf("%o: %v, %v; want %v", mode, info.Mode(), err, want)
+		for i, at := range []string{dir, filepath.Join(dir, inName)} {
+			if info, err := os.Stat(at); err != nil || info.Mode()&^fs.ModeDir != want[i] {
+				t.Errorf("%o: %s: %v, %v; want %v", mode, at, info.Mode(), err, want[i])
+			}
 		}
 	}
-	if left, _ := os.ReadDir(dir); len(left) != 1 {
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("left: %v", left)
 	}
 	link := filepath.Join(t.TempDir(), "link")
@@ -201,6 +229,48 @@ func TestMake_ModesAndSweeping(t *testing.T) {
 	}
 	if err := Make(link, 0o666, -1, time.Now()); err == nil {
 		t.Error("a link was taken for the folder")
+	}
+}
+
+// A sequence of the distant future neither overflows nor lets what comes later
+// overtake it.
+func TestPut_TheLargestSequenceIsSaid(t *testing.T) {
+	dir := box(t)
+	b := mine(t, dir)
+	last := Name{Seq: maxSeq, Handle: submitNote("k").Handle, Verb: wire.VerbKill}
+	if err := os.WriteFile(filepath.Join(b.Path(), last.String()), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Put(dir, submitNote("k"), time.Now()); jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("behind the last: %v", err)
+	}
+	put(t, dir, submitNote("other"), 1)
+}
+
+// Who has the name of an account's box keeps it from nothing, and loses it.
+func TestPut_ATakenNameKeepsNobodyOut(t *testing.T) {
+	needs.Root(t, "to give a folder to another account")
+	dir := box(t)
+	taken := filepath.Join(dir, inName, boxName(self))
+	if err := errors.Join(os.Mkdir(taken, 0o700), os.WriteFile(filepath.Join(taken, "x"), nil, 0o600), os.Chown(taken, 4711, 4711)); err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, submitNote("a"), 1)
+	put(t, dir, submitNote("b"), 2)
+	if b := mine(t, dir); len(names(t, b)) != 2 || b.Name() == boxName(self) {
+		t.Errorf("%s: %v", b.Name(), names(t, b))
+	}
+	in, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var boxes []Found
+	if done, err := in.Survey(MaxEntries, func(f Found) { boxes = append(boxes, f) }, func(string, error) {}); !done || err != nil || len(boxes) != 1 {
+		t.Errorf("survey: %v, %v, %v", boxes, done, err)
+	}
+	if _, err := os.Lstat(taken); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the name is still taken: %v", err)
 	}
 }
 
