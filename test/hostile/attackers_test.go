@@ -20,6 +20,7 @@ var attackers = map[string]func(folder string){
 	"attack-stop-starts":  func(folder string) { stopAll(folder, isStart) },
 	"attack-take-sockets": takeSockets,
 	"attack-lock-all":     lockAll,
+	"attack-flood-spool":  floodSpool,
 }
 
 // play runs an attacker if the command line asks for one.
@@ -35,6 +36,18 @@ func play(args []string) bool {
 // files of the folder: counted.
 func (s *siege) attacker(name string) (stop func()) {
 	s.t.Helper()
+	cmd := s.program(name)
+	s.Must(cmd.Start())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = cmd.Wait() }()
+	stop = func() { _ = cmd.Process.Kill(); <-ended }
+	s.t.Cleanup(stop)
+	return stop
+}
+
+// program is an attacker as a command.
+func (s *siege) program(name string) *exec.Cmd {
+	s.t.Helper()
 	self, err := os.Executable()
 	s.Must(err)
 	program := filepath.Join(s.Dir, "attacker")
@@ -44,12 +57,7 @@ func (s *siege) attacker(name string) (stop func()) {
 	}
 	cmd := s.mallory.As(program, name, s.Home(s.mallory))
 	cmd.Dir = s.Dir
-	s.Must(cmd.Start())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = cmd.Wait() }()
-	stop = func() { _ = cmd.Process.Kill(); <-ended }
-	s.t.Cleanup(stop)
-	return stop
+	return cmd
 }
 
 // counted is what an attacker counted under a name; 0 for nothing yet.

@@ -1,47 +1,83 @@
 package hostile_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"jjm"
 	"jjm/test/site"
 )
 
-// flood makes files in a folder, many of them of each odd form, under names that
-// are those of entries: about the handle of another account, and with any
-// sequence. Arguments: folder, handle, how many.
-const flood = `
-import os, stat, sys
-at, handle, many = sys.argv[1], sys.argv[2], int(sys.argv[3])
-os.umask(0)
-def name(seq, verb="submit"): return os.path.join(at, "%022d.%s.%s" % (seq, handle, verb))
-def give(make):
-    try: make()
-    except PermissionError:
-        if not os.access(at, os.W_OK): sys.exit()
-    except OSError: pass
-for n, seq in enumerate([1, 2**62, 2**63 - 2, 2**63 - 1, 2**63, 10**21]):
-    give(lambda: os.close(os.open(name(seq, "kill"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)))
-for n in range(40):
-    give(lambda: os.mkfifo(name(1000 + n), 0o666))
-    give(lambda: os.symlink("/dev/zero", name(2000 + n)))
-    give(lambda: os.mkdir(name(3000 + n), 0))
-    give(lambda: (os.mkdir(name(4000 + n), 0o700), os.mkdir(name(4000 + n) + "/x")))
-    give(lambda: os.link("/etc/passwd", name(5000 + n)))
-for n in range(many):
-    give(lambda: os.close(os.open(name(1700000000000000000 + n), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o000 if n % 2 else 0o644)))
-`
+// wave is one flood of the spool: what it is about, and how large.
+type wave struct {
+	Spool  string
+	Own    int // the account that floods
+	Other  int // whose name for a box it takes
+	Handle string
+	Many   int
+}
 
-// python has an account run a program.
-func (s *siege) python(p site.Person, program string, args ...string) {
+// strike has mallory flood the spool once.
+func (s *siege) strike(w wave) {
 	s.t.Helper()
-	if out, err := p.As(append([]string{"/usr/bin/python3", "-c", program}, args...)...).CombinedOutput(); err != nil {
-		s.t.Fatalf("as %s: %v\n%s", p.Name, err, out)
+	text, err := json.Marshal(w)
+	s.Must(err)
+	s.Must(os.WriteFile(filepath.Join(s.Home(s.mallory), "wave"), text, 0o644))
+	if out, err := s.program("attack-flood-spool").CombinedOutput(); err != nil {
+		s.t.Fatalf("flood: %v %s", err, out)
+	}
+}
+
+// floodSpool makes files in every place of the spool, under names that are those of
+// entries about the handle of another account: with any sequence, of every kind. It
+// takes the name of the other account's box, too.
+func floodSpool(folder string) {
+	var w wave
+	text, err := os.ReadFile(filepath.Join(folder, "wave"))
+	if err != nil || json.Unmarshal(text, &w) != nil {
+		os.Exit(1)
+	}
+	unix.Umask(0)
+	in := filepath.Join(w.Spool, "in")
+	own := filepath.Join(in, "u"+strconv.Itoa(w.Own))
+	_ = os.Mkdir(own, 0o770)
+	_ = os.MkdirAll(filepath.Join(in, "u"+strconv.Itoa(w.Other), "x"), 0o770)
+	for _, at := range []string{w.Spool, in, own} {
+		floodFolder(at, w)
+	}
+}
+
+func floodFolder(at string, w wave) {
+	if unix.Access(at, unix.W_OK) != nil {
+		return
+	}
+	name := func(seq, verb string) string { return filepath.Join(at, seq+"."+w.Handle+"."+verb) }
+	number := func(n int) string { return fmt.Sprintf("%022d", n) }
+	touch := func(file string, mode os.FileMode) {
+		if f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode); err == nil {
+			_ = f.Close()
+		}
+	}
+	for _, seq := range []string{"1", "4611686018427387904", "9223372036854775806", "9223372036854775807", "9223372036854775808", "1000000000000000000000"} {
+		touch(name(fmt.Sprintf("%022s", seq), "kill"), 0o600)
+	}
+	for n := range 40 {
+		_ = unix.Mkfifo(name(number(1000+n), "submit"), 0o666)
+		_ = os.Symlink("/dev/zero", name(number(2000+n), "submit"))
+		_ = os.Mkdir(name(number(3000+n), "submit"), 0)
+		_ = os.MkdirAll(filepath.Join(name(number(4000+n), "submit"), "x"), 0o700)
+		_ = os.Link("/etc/passwd", name(number(5000+n), "submit"))
+	}
+	for n := range w.Many {
+		touch(name(number(1_700_000_000_000_000_000+n), "submit"), []os.FileMode{0o644, 0}[n%2])
 	}
 }
 
@@ -96,24 +132,16 @@ func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
 			}
 			s := besiege(t, with)
 			box := filepath.Join(s.Dir, "s", "spool")
-			many := full(400_000, 20_000)
+			many := full(400_000, 5_000)
 			handle := string(jjm.HandleOf(s.bob.UID, "away"))
-			strike := func(many int) {
-				for _, at := range []string{box, filepath.Join(box, "in")} {
-					s.python(s.mallory, flood, at, handle, fmt.Sprint(many))
-				}
-				own := filepath.Join(box, "in", fmt.Sprintf("u%d", s.mallory.UID))
-				s.python(s.mallory, "import os,sys\nfor d in sys.argv[1:]:\n try: os.makedirs(d+'/x',0o700); os.chmod(d,0o770)\n except OSError: pass",
-					own, filepath.Join(box, "in", fmt.Sprintf("u%d", s.bob.UID)))
-				s.python(s.mallory, flood, own, handle, fmt.Sprint(many))
-			}
+			flood := wave{box, s.mallory.UID, s.bob.UID, handle, many}
 			round := 0
 			s.withstands(attack{
 				name: "the spool is full of another's entries",
 				begin: func() {
 					s.Must(s.Daemon.Process.Kill())
 					<-s.Ended()
-					strike(many)
+					s.strike(flood)
 					s.hands("away")
 					s.knows("away", "STATUS=registered")
 					s.Start()
@@ -121,7 +149,8 @@ func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
 				},
 				inForce: func() error {
 					round++
-					strike(many / 100)
+					flood.Many = many / 100
+					s.strike(flood)
 					s.hands(fmt.Sprint("there-", round))
 					s.knows(fmt.Sprint("there-", round), "STATUS=done")
 					return nil
