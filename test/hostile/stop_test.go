@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -141,5 +142,35 @@ func TestTake_TheSocketOfAHelperIsOutOfReach(t *testing.T) {
 		},
 		inForce: taking,
 		end:     func() { still(); s.mallory.KillAll(); stop() },
+	})
+}
+
+// What a job runs lies in its owner's area. Mallory mounts a file system of her own on
+// it that answers nothing: whoever executes it as her stands between having become
+// her and being her program, for as long as she likes.
+func TestStop_AStartHeldAtItsExecHoldsUpNobody(t *testing.T) {
+	s := besiege(t, site.Settings{RunAs: "owner"})
+	var held *needs.FUSE
+	s.withstands(attack{
+		name: "the exec of her job's program is never answered",
+		begin: func() {
+			s.Final(s.Submit(s.mallory, site.Script("true")), "done")
+			wrappers, err := filepath.Glob(filepath.Join(s.Dir, "s/work", s.mallory.Name, "bin/*/jjm-wrapper"))
+			s.Must(err)
+			if len(wrappers) != 1 {
+				s.t.Fatalf("her area has %d wrappers: %v", len(wrappers), wrappers)
+			}
+			held = needs.MountFUSE(s.t, wrappers[0], s.mallory.UID)
+			held.Freeze()
+			s.Submit(s.mallory, site.Script("true"))
+			s.Until("a start of hers waits at its exec", func() bool { return held.Unanswered() > 0 })
+		},
+		inForce: func() error {
+			if held.Unanswered() == 0 {
+				return errors.New("nobody waits for the program")
+			}
+			return nil
+		},
+		end: func() { held.End() },
 	})
 }
