@@ -321,7 +321,7 @@ func (e *Engine) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	if e.behind(id) {
 		return 5 * time.Second // forgotten now, it would stay behind for ever
 	}
-	e.sweep(id)
+	e.sweep(ctx, id)
 	job := e.jobOf(id)
 	e.dropCredentials(job.Owner, &job.Spec, id)
 	if e.crash("retire.swept") != nil {
@@ -361,7 +361,7 @@ type unusedBulk struct {
 // that other live grid jobs were in. It comes before the move to the history:
 // after a crash in between the next start finds the rest by the grid job's
 // owner.
-func (e *Engine) sweep(id jjm.GridID) {
+func (e *Engine) sweep(ctx context.Context, id jjm.GridID) {
 	e.mem.Lock()
 	g := e.grids[id]
 	for i := range g.locals {
@@ -377,7 +377,7 @@ func (e *Engine) sweep(id jjm.GridID) {
 	g.swept = true
 	uid := g.job.Owner.UID
 	e.mem.Unlock()
-	e.sweepUnused(uid)
+	e.sweepUnused(ctx, uid)
 }
 
 // unuse has the folder of a bulk removed. The memory lock is held.
@@ -387,7 +387,7 @@ func (e *Engine) unuse(owner jjm.Owner, tag jjm.Tag) {
 
 // sweepUnused removes the folders of an account's bulks that are not needed any
 // more. What cannot be removed is found again by the next start.
-func (e *Engine) sweepUnused(uid int) {
+func (e *Engine) sweepUnused(ctx context.Context, uid int) {
 	e.mem.Lock()
 	unused := e.unused[uid]
 	delete(e.unused, uid)
@@ -395,7 +395,7 @@ func (e *Engine) sweepUnused(uid int) {
 	for _, u := range unused {
 		ar, err := e.areas.of(u.owner)
 		if err == nil {
-			err = ar.RemoveBulk(u.tag)
+			err = ar.RemoveBulk(ctx, u.tag)
 		}
 		if err != nil {
 			e.log.Warn("folder of a closed bulk stays", "tag", u.tag, "error", err)

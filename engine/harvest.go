@@ -253,7 +253,7 @@ func (e *Engine) harvestOf(ctx context.Context, uid int) time.Duration {
 // harvest is one turn of an account: a part of its time for what lies in its
 // folders, the rest for what is due. More is true when it stopped at a limit.
 func (e *Engine) harvest(ctx context.Context, uid int, bulks []openBulk, tags map[jjm.Tag]bool) (more bool, err error) {
-	e.sweepOrphans(uid)
+	e.sweepOrphans(ctx, uid)
 	read, done := context.WithTimeout(ctx, harvestTime/2)
 	defer done()
 	for _, b := range bulks {
@@ -267,7 +267,7 @@ func (e *Engine) harvest(ctx context.Context, uid int, bulks []openBulk, tags ma
 		e.readProgress(read, b)
 	}
 	more = read.Err() != nil && ctx.Err() == nil
-	e.sweepUnused(uid)
+	e.sweepUnused(ctx, uid)
 	settle, done := context.WithTimeout(ctx, harvestTime/2)
 	defer done()
 	again, err := e.settleEndings(ctx, settle, uid)

@@ -95,7 +95,7 @@ func (e *Engine) loadPending(g *grid) {
 // sweepOrphans removes, once after a start, the folders of an account's bulks that
 // nothing points to any more: one whose intent was never stored, or whose removal
 // was cut short.
-func (e *Engine) sweepOrphans(uid int) {
+func (e *Engine) sweepOrphans(ctx context.Context, uid int) {
 	e.mem.Lock()
 	owners := map[jjm.Owner]bool{}
 	for _, owner := range e.unswept[uid] {
@@ -117,7 +117,7 @@ func (e *Engine) sweepOrphans(uid int) {
 			if e.inUse(tag) {
 				continue
 			}
-			if err := ar.RemoveBulk(tag); err != nil {
+			if err := ar.RemoveBulk(ctx, tag); err != nil {
 				e.log.Warn("folder of a forgotten bulk stays", "tag", tag, "error", err)
 			}
 		}

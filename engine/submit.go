@@ -138,7 +138,7 @@ func (c *cluster) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignme
 func (c *cluster) discard(b *jjm.Bulk) {
 	ar, err := c.e.areas.of(b.Owner)
 	if err == nil {
-		err = ar.RemoveBulk(b.Tag)
+		err = ar.RemoveBulk(context.Background(), b.Tag)
 	}
 	if err != nil {
 		c.e.log.Warn("folder of a bulk that was not stored stays", "tag", b.Tag, "error", err)

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -72,12 +73,49 @@ func (a *Area) Root() string { return a.root }
 // Close releases the directory handle.
 func (a *Area) Close() error { return a.fs.Close() }
 
-// RemoveBulk removes everything about a bulk.
-func (a *Area) RemoveBulk(tag jjm.Tag) error {
+// RemoveBulk removes everything about a bulk. Where this process does it by itself
+// it ends with ctx, for there may be any number of files: what is left then is
+// removed by another call.
+func (a *Area) RemoveBulk(ctx context.Context, tag jjm.Tag) error {
 	if err := checkTag(tag); err != nil {
 		return err
 	}
+	if _, ok := a.fs.(remote); !ok {
+		a.empty(ctx, BulkDir(tag), mostDeep)
+		if err := ctx.Err(); err != nil {
+			return jjm.Errorf(jjm.Busy, "sandbox: remove bulk %s: %w", tag, err)
+		}
+	}
 	return wrap(a.fs.RemoveAll(BulkDir(tag)), "remove bulk %s", tag)
+}
+
+// mostDeep is how deep below a bulk folders are emptied name by name.
+const mostDeep = 16
+
+// empty removes what it can of a folder's content.
+func (a *Area) empty(ctx context.Context, dir string, deep int) {
+	if deep == 0 {
+		return
+	}
+	d, err := a.openDir(dir)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	for ctx.Err() == nil {
+		names, err := d.Readdirnames(1024)
+		for _, name := range names {
+			if ctx.Err() != nil {
+				return
+			}
+			if path := dir + "/" + name; a.fs.Remove(path) != nil {
+				a.empty(ctx, path, deep-1)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // RemoveTars removes the tars of a grid job, also what is half written of one.

@@ -151,7 +151,7 @@ func TestTags_ThatAreNoneAreRefusedEverywhere(t *testing.T) {
 		}
 		_, err := a.ReadClaim(bad, 0)
 		mustNot(t, "ReadClaim", err, jjm.Invalid)
-		mustNot(t, "RemoveBulk", a.RemoveBulk(bad), jjm.Invalid)
+		mustNot(t, "RemoveBulk", a.RemoveBulk(context.Background(), bad), jjm.Invalid)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestRemoveGrid_RemovesLinksNotWhatTheyMean(t *testing.T) {
 	if err := a.RemoveGrid(17); err != nil || exists(filepath.Join(a.Root(), "jobs/17")) || !exists(keep) {
 		t.Errorf("%v", err)
 	}
-	if err := errors.Join(a.RemoveGrid(17), a.RemoveBulk(tag)); err != nil {
+	if err := errors.Join(a.RemoveGrid(17), a.RemoveBulk(context.Background(), tag)); err != nil {
 		t.Errorf("removing what is not there: %v", err)
 	}
 }

@@ -127,3 +127,22 @@ func TestReadResult_RefusesBySizeBeforeItReads(t *testing.T) {
 		t.Errorf("no bulk: %v", err)
 	}
 }
+
+func TestRemoveBulk_EndsWithItsContextAndIsRepeated(t *testing.T) {
+	a := newBulk(t, 3)
+	deep := filepath.Join(a.Root(), BulkDir(tag), "done", strings.Repeat("d/", mostDeep+5))
+	if err := os.MkdirAll(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	mustNot(t, "after the end", a.RemoveBulk(ctx, tag), jjm.Busy)
+	for range 2 {
+		if err := a.RemoveBulk(t.Context(), tag); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(a.Root(), BulkDir(tag))); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is there: %v", err)
+	}
+}

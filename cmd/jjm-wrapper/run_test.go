@@ -241,7 +241,7 @@ func TestRun_LoserTouchesNothingAndNamesTheHolder(t *testing.T) {
 func TestRun_AnAttemptThatWasRunIsLeftAsItIs(t *testing.T) {
 	s := newSite(t, `echo again`)
 	s.run(exitOK)
-	if err := s.area.RemoveBulk(testTag); err != nil {
+	if err := s.area.RemoveBulk(t.Context(), testTag); err != nil {
 		t.Fatal(err)
 	}
 	s.run(exitOK) // a fresh bulk with the same attempt
