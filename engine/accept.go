@@ -38,7 +38,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	}
 	if req.DryRun {
 		e.mem.RLock()
-		err := e.admitted(whom(caller.User, req.Origin))
+		err := e.admitted(whom(owner, req.Origin, req.Credentials))
 		if err == nil {
 			err = e.admits(spec, caller.User, fit.clusters, jjm.At(e.now()))
 		}
@@ -91,7 +91,7 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 			out = wire.Submitted{ID: id, Existed: true}
 			return e.nameAgain(ctx, c, caller.UID, spec.Key, id)
 		}
-		if err := e.admitted(whom(caller.User, req.Origin)); err != nil {
+		if err := e.admitted(whom(owner, req.Origin, req.Credentials)); err != nil {
 			return err
 		}
 		if err := e.admits(&spec, caller.User, fit.clusters, c.now); err != nil {
