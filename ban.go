@@ -1,15 +1,22 @@
 package jjm
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Ban keeps somebody out: new grid jobs are refused, those that run are killed.
 // It is in force until it is lifted.
 type Ban struct {
 	// Kind is what Name names: BanUser, a local account, or BanDN, the subject
 	// of a certificate or token as gatekeepers tell it.
-	Kind   string `json:"kind"`
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Account is the number of the account: whatever its names are, it is kept out.
+	// Nil for a DN, and for an account that had no number when its ban was stored
+	// by an older jjm and has none now: then Name tells.
+	Account *int   `json:"account,omitempty"`
+	Reason  string `json:"reason"`
 	// By is the administrator, UID the account as the kernel told it.
 	By    string `json:"by"`
 	UID   int    `json:"uid"`
@@ -25,7 +32,9 @@ const (
 // Whom is a grid job's side of a ban: whose it is.
 type Whom struct {
 	User string
-	DN   string // "" when it is not known
+	UID  int
+	// DNs are the names that are known, in any notation.
+	DNs []string
 }
 
 // BanKind tells of which kind a name is: the name of an account holds neither a
@@ -38,26 +47,49 @@ func BanKind(name string) string {
 	return BanUser
 }
 
-// Concerns reports whether the ban keeps w out. A proxy's subject is that of its
-// holder with further CN elements (RFC 3820, section 3.4): it is kept out with
-// the holder. Whether an element of a DN holds capitals does not matter.
+// Concerns reports whether the ban keeps w out. An account is told by its number. A DN
+// is compared whatever the notation ([ParseDN]), and a proxy is kept out with its holder
+// ([DN.Covers]).
 func (b Ban) Concerns(w Whom) bool {
 	if b.Kind == BanUser {
+		if b.Account != nil {
+			return *b.Account == w.UID
+		}
 		return b.Name == w.User
 	}
-	if w.DN == "" || b.Name == "" {
-		return false
-	}
-	banned, dn := strings.ToLower(b.Name), strings.ToLower(w.DN)
-	rest, below := strings.CutPrefix(dn, banned)
-	return below && (rest == "" || strings.HasPrefix(rest, "/cn="))
+	banned, err := ParseDN(strings.TrimSpace(b.Name))
+	return slices.ContainsFunc(w.DNs, func(name string) bool {
+		dn, notDN := ParseDN(strings.TrimSpace(name))
+		if err != nil || notDN != nil {
+			return name != "" && SameDN(b.Name, name)
+		}
+		return banned.Covers(dn)
+	})
 }
 
 // Same reports whether both are about the same person.
-func (b Ban) Same(other Ban) bool { return b.Kind == other.Kind && b.Name == other.Name }
+func (b Ban) Same(other Ban) bool {
+	switch {
+	case b.Kind != other.Kind:
+		return false
+	case b.Kind == BanDN:
+		return SameDN(b.Name, other.Name)
+	case b.Account != nil && other.Account != nil:
+		return *b.Account == *other.Account
+	}
+	return b.Name == other.Name
+}
 
-// String tells people who was banned by whom and why: "user mallory is banned by
+// Whom names who is kept out: "user mallory (uid 1003)", "dn /DC=org/CN=Mallory".
+func (b Ban) Whom() string {
+	if b.Account != nil {
+		return b.Kind + " " + ActorOf(b.Name, *b.Account)
+	}
+	return b.Kind + " " + b.Name
+}
+
+// String tells people who was banned by whom and why: "user mallory (uid 1003) is banned by
 // root (uid 0) since 2026-03-01T12:00:00.000Z: mines coins".
 func (b Ban) String() string {
-	return b.Kind + " " + b.Name + " is banned by " + ActorOf(b.By, b.UID) + " since " + b.Since.String() + ": " + b.Reason
+	return b.Whom() + " is banned by " + ActorOf(b.By, b.UID) + " since " + b.Since.String() + ": " + b.Reason
 }

@@ -20,6 +20,9 @@ type Origin struct {
 	VO string `json:"vo,omitempty"`
 	// SubmitHost is where the user submitted.
 	SubmitHost string `json:"submit_host,omitempty"`
+	// Verified is set by the daemon where an administrator's account told all this of
+	// another's job; else it is the word of the job's own account.
+	Verified bool `json:"verified,omitempty"`
 	// Memo is the gatekeeper's note to itself, given back once the grid job is
 	// final: where its files are wanted, for instance. It is not shown.
 	Memo string `json:"memo,omitempty"`

@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"jjm"
 )
@@ -60,9 +62,17 @@ func Line(e Entry, ce, store string) string {
 	if job == "" {
 		job = e.Attempt.Grid.String()
 	}
-	return fmt.Sprintf(`"timestamp=%s" "userDN=%s" "userFQAN=%s" "ceID=%s-%s-%s" "jobID=%s" "lrmsID=%s" "localUser=%s" "clientID=%s"`+"\n",
+	return fmt.Sprintf(`"timestamp=%s" "userDN=%s" "userFQAN=%s" "ceID=%s-%s-%s" "jobID=%s" "lrmsID=%s" "localUser=%s" "originBy=%s" "clientID=%s"`+"\n",
 		when.Time().Format("2006-01-02 15:04:05"), plain(o.Subject), plain(o.VO), plain(ce), plain(e.Cluster), plain(queue),
-		plain(job), plain(e.Batch), plain(e.Owner), client(e, store))
+		plain(job), plain(e.Batch), plain(e.Owner), originBy(o), client(e, store))
+}
+
+// originBy says whose word userDN, userFQAN and jobID are.
+func originBy(o *jjm.Origin) string {
+	if o.Verified {
+		return "administrator"
+	}
+	return "account"
 }
 
 // client is jjm's own name of the attempt: STORE.SEQ.GRID.LOCAL.ATTEMPT.
@@ -76,7 +86,7 @@ func plain(s string) string {
 		switch {
 		case r == '"':
 			return '\''
-		case r < ' ' || r == 0x7f:
+		case unicode.IsControl(r), r == '\u2028', r == '\u2029', r == utf8.RuneError:
 			return ' '
 		}
 		return r

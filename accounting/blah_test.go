@@ -20,7 +20,7 @@ func entry(seq int64) Entry {
 
 func TestLine_IsBlahpds(t *testing.T) {
 	want := `"timestamp=2026-03-01 12:00:00" "userDN=/O=Grid/CN='Alice'" "userFQAN=/dzero/Role=production" "ceID=ce:9619/ce-slurm-long" ` +
-		`"jobID=https://ce/1" "lrmsID=4711_3" "localUser=alice" "clientID=abcd.5.17.3.1"` + "\n"
+		`"jobID=https://ce/1" "lrmsID=4711_3" "localUser=alice" "originBy=account" "clientID=abcd.5.17.3.1"` + "\n"
 	if got := Line(entry(5), "ce:9619/ce", "abcd"); got != want {
 		t.Errorf("got  %swant %s", got, want)
 	}
@@ -90,4 +90,19 @@ func TestLog_EveryEntryOnceWhateverEndsTheDaemon(t *testing.T) {
 	if err := (&Log{path: "/no/such/folder/x"}).Append(noon, []Entry{entry(1)}); err == nil {
 		t.Error("no folder, no error")
 	}
+}
+
+// Whatever the texts are, an entry is one line of its nine fields, and these hold what they
+// should.
+func FuzzLine(f *testing.F) {
+	f.Add(`a" "lrmsID=1`, "b\n\"x\u2028")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		e := entry(7)
+		e.Owner, e.Queue, e.Cluster, e.Origin = a, b, a, &jjm.Origin{Subject: a, VO: b, Job: a}
+		line := Line(e, b, "store")
+		fields := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, `"`), "\"\n"), `" "`)
+		if strings.Count(line, "\n") != 1 || strings.Count(line, `"`) != 2*len(fields) || len(fields) != 9 || fields[5] != "lrmsID=4711_3" {
+			t.Errorf("%q", line)
+		}
+	})
 }

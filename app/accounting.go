@@ -90,18 +90,16 @@ func (a *App) writeAccounts(ctx context.Context) error {
 	}
 }
 
-// entries are what is written of attempts.
+// entries are what is written of attempts. The id and the times are the batch system's,
+// else jjm's own: what a result and its claim say is the job's word, and not taken.
 func entries(ended []store.Ended) []accounting.Entry {
 	out := make([]accounting.Entry, len(ended))
 	for i, e := range ended {
-		batch := e.Evidence.Batch.ID
-		if r := e.Evidence.Result; r != nil && r.Claim.Batch != "" {
-			batch = r.Claim.Batch
-		}
+		batch := e.Evidence.Batch
 		out[i] = accounting.Entry{Seq: e.Seq, Attempt: e.Attempt, Owner: e.User, Origin: e.Origin, Queue: e.Queue, Cluster: e.Cluster,
-			Batch: batch, Submitted: e.Evidence.Batch.Submitted, Ended: e.Evidence.Batch.Ended}
-		if out[i].Ended == 0 && e.Evidence.Result != nil {
-			out[i].Ended = e.Evidence.Result.Ended
+			Batch: batch.ID, Submitted: batch.Submitted, Ended: batch.Ended}
+		if batch.Ended == 0 {
+			out[i].Ended = e.Known
 		}
 	}
 	return out

@@ -31,7 +31,11 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 		}
 	}
 	problems = append(problems, req.Origin.Problems()...)
-	req.Origin = told(req.Origin, req.Credentials)
+	if req.Origin = told(req.Origin, req.Credentials); req.Origin != nil {
+		origin := *req.Origin
+		origin.Verified = caller.Admin // whatever the request says
+		req.Origin = &origin
+	}
 	problems = append(problems, checkCredentials(spec, req.Credentials)...)
 	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
 	site := e.site(owner, req.BaseDir)
@@ -41,7 +45,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	}
 	if req.DryRun {
 		e.mem.RLock()
-		err := e.admitted(whom(caller.User, req.Origin))
+		err := e.admitted(whom(owner, req.Origin, req.Credentials))
 		if err == nil {
 			err = e.admits(spec, caller.User, fit.clusters, jjm.At(e.now()))
 		}
@@ -94,7 +98,7 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 			out = wire.Submitted{ID: id, Existed: true}
 			return e.nameAgain(ctx, c, caller.UID, spec.Key, id)
 		}
-		if err := e.admitted(whom(caller.User, req.Origin)); err != nil {
+		if err := e.admitted(whom(owner, req.Origin, req.Credentials)); err != nil {
 			return err
 		}
 		if err := e.admits(&spec, caller.User, fit.clusters, c.now); err != nil {

@@ -2,12 +2,16 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"jjm"
+	"jjm/sandbox"
+	"jjm/store"
 	"jjm/wire"
 )
 
@@ -28,24 +32,76 @@ func (e *Engine) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire
 	}
 	given := jjm.Ban{Kind: jjm.BanKind(b.Name), Name: b.Name, Reason: strings.TrimSpace(b.Reason),
 		By: caller.User, UID: caller.UID, Since: jjm.At(e.now())}
+	err := e.resolveBan(ctx, &given)
 	if b.Lift {
-		return e.unban(ctx, given)
+		return e.unban(ctx, given) // also of an account that is gone: its name will do
 	}
-	if given.Kind == jjm.BanUser && (given.Name == "root" || given.Name == caller.User) {
-		return wire.Banned{}, jjm.Errorf(jjm.Invalid, "ban %s: who bans and root cannot be kept out: root may do everything", given.Name)
+	if err != nil {
+		return wire.Banned{}, fmt.Errorf("ban %s: %w", b.Name, err)
+	}
+	if given.Account != nil && (*given.Account == 0 || *given.Account == caller.UID) {
+		return wire.Banned{}, jjm.Errorf(jjm.Invalid, "ban %s: who bans and root cannot be kept out: root may do everything", b.Name)
 	}
 	out := wire.Banned{Bans: []jjm.Ban{given}}
-	err := e.change(ctx, "ban", func(c *change) error {
+	err = e.change(ctx, "ban", func(c *change) error {
 		out.Killed = c.killOf(given)
 		c.journal = append(c.journal, banEntry(given, "banned", given.By, given.UID, given.Reason, c.now))
 		c.orders = func() { e.bans = append(without(e.bans, given), given) }
 		return c.tx.PutBan(given)
 	})
 	if err != nil {
-		return wire.Banned{}, fmt.Errorf("ban %s %s: %w", given.Kind, given.Name, err)
+		return wire.Banned{}, fmt.Errorf("ban %s: %w", given.Whom(), err)
 	}
-	e.log.Info("ban", "kind", given.Kind, "name", given.Name, "by", given.By, "uid", given.UID, "reason", given.Reason, "kills", len(out.Killed))
+	e.log.Info("ban", "whom", given.Whom(), "by", given.By, "uid", given.UID, "reason", given.Reason, "kills", len(out.Killed))
 	return out, nil
+}
+
+// resolveBan finds the account that a ban of a user is about, as the machine does. A
+// number needs no account: one that was removed may still have processes.
+func (e *Engine) resolveBan(ctx context.Context, b *jjm.Ban) error {
+	if b.Kind != jjm.BanUser {
+		return nil
+	}
+	owner, err := e.deps.Find(ctx, b.Name)
+	if uid, notNumber := strconv.ParseUint(b.Name, 10, 31); jjm.KindOf(err) == jjm.Invalid && notNumber == nil {
+		owner, err = jjm.Owner{User: b.Name, UID: int(uid)}, nil
+	}
+	if err != nil {
+		return err
+	}
+	b.Name, b.Account = owner.User, &owner.UID
+	return nil
+}
+
+// loadBans loads the bans in force. Those that an older jjm stored by name alone are
+// given the number of their account.
+func (e *Engine) loadBans(ctx context.Context) error {
+	all, err := e.store.Bans(ctx)
+	if err != nil {
+		return fmt.Errorf("load bans: %w", err)
+	}
+	for _, b := range all {
+		if b.Kind == jjm.BanUser && b.Account == nil {
+			b = e.renumber(ctx, b)
+		}
+		e.bans = append(without(e.bans, b), b)
+	}
+	return nil
+}
+
+// renumber stores a ban with the number of its account; as long as the machine tells
+// none the ban holds by name.
+func (e *Engine) renumber(ctx context.Context, b jjm.Ban) jjm.Ban {
+	found := b
+	err := e.resolveBan(ctx, &found)
+	if err == nil {
+		err = e.store.Update(ctx, func(tx *store.Tx) error { return errors.Join(tx.DropBan(b), tx.PutBan(found)) })
+	}
+	if err != nil {
+		e.log.Warn("a ban holds by name, and not for other names of the account, until its number is found at a start", "name", b.Name, "error", err)
+		return b
+	}
+	return found
 }
 
 // killOf wishes the end of all live grid jobs that a ban is about.
@@ -79,10 +135,10 @@ func (e *Engine) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
 		return c.tx.DropBan(by)
 	})
 	if err != nil {
-		return wire.Banned{}, fmt.Errorf("unban %s %s: %w", by.Kind, by.Name, err)
+		return wire.Banned{}, fmt.Errorf("unban %s: %w", by.Whom(), err)
 	}
 	if len(out.Bans) > 0 {
-		e.log.Info("ban", "lifted", true, "kind", by.Kind, "name", by.Name, "by", by.By, "uid", by.UID, "reason", by.Reason)
+		e.log.Info("ban", "lifted", true, "whom", by.Whom(), "by", by.By, "uid", by.UID, "reason", by.Reason)
 	}
 	return out, nil
 }
@@ -95,7 +151,7 @@ func without(bans []jjm.Ban, b jjm.Ban) []jjm.Ban {
 
 // banEntry journals a ban; it belongs to no grid job.
 func banEntry(b jjm.Ban, became, by string, uid int, reason string, now jjm.Time) jjm.JournalEntry {
-	text := b.Kind + " " + b.Name
+	text := b.Whom()
 	if reason != "" {
 		text += ": " + reason
 	}
@@ -103,14 +159,21 @@ func banEntry(b jjm.Ban, became, by string, uid int, reason string, now jjm.Time
 }
 
 // whomOf is whose a grid job is.
-func whomOf(job *jjm.GridJob) jjm.Whom { return whom(job.Owner.User, job.Origin) }
+func whomOf(job *jjm.GridJob) jjm.Whom { return whom(job.Owner, job.Origin, nil) }
 
-// whom joins a local account with who its gatekeeper says it stands for.
-func whom(user string, origin *jjm.Origin) jjm.Whom {
-	if origin == nil {
-		return jjm.Whom{User: user}
+// whom joins a local account with who its gatekeeper, and the credentials that were
+// handed over, say it stands for.
+func whom(owner jjm.Owner, origin *jjm.Origin, given []jjm.Credential) jjm.Whom {
+	w := jjm.Whom{User: owner.User, UID: owner.UID}
+	if origin != nil && origin.Subject != "" {
+		w.DNs = append(w.DNs, origin.Subject)
 	}
-	return jjm.Whom{User: user, DN: origin.Subject}
+	for _, c := range given {
+		if subject, _, _ := sandbox.Whose(c); subject != "" {
+			w.DNs = append(w.DNs, subject)
+		}
+	}
+	return w
 }
 
 // admitted refuses who is banned. A lock of the engine is held.

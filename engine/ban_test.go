@@ -10,6 +10,7 @@ import (
 
 	"jjm"
 	"jjm/adapters/adaptertest"
+	"jjm/store"
 	"jjm/wire"
 )
 
@@ -50,7 +51,7 @@ func TestBan_RefusesKillsAndOutlivesTheDaemon(t *testing.T) {
 		refused := func() {
 			t.Helper()
 			_, err := w.trySubmit(bob, "new", mc(1))
-			if jjm.KindOf(err) != jjm.Denied || !strings.Contains(err.Error(), "user bob is banned by admin (uid ") || !strings.Contains(err.Error(), "mines coins") {
+			if jjm.KindOf(err) != jjm.Denied || !strings.Contains(err.Error(), "user bob (uid 70001) is banned by admin (uid ") || !strings.Contains(err.Error(), "mines coins") {
 				t.Errorf("a new grid job: %v", err)
 			}
 			_, err = w.engine.Submit(t.Context(), bob, wire.Submit{Name: "j.toml", Text: mc(1), BaseDir: w.dir, DryRun: true})
@@ -82,7 +83,7 @@ func TestBan_RefusesKillsAndOutlivesTheDaemon(t *testing.T) {
 		w.submit(bob, mc(1))
 		journal, err := w.store.History(t.Context(), jjm.Ref{}, 0)
 		if err != nil || len(journal) != 2 || journal[0].To != "banned" || journal[1].To != "admitted" ||
-			journal[0].Actor != jjm.ActorOf("admin", admin.UID) || journal[0].Cause != "user bob: mines coins" || journal[1].Cause != "user bob: he is sorry" {
+			journal[0].Actor != jjm.ActorOf("admin", admin.UID) || journal[0].Cause != "user bob (uid 70001): mines coins" || journal[1].Cause != "user bob (uid 70001): he is sorry" {
 			t.Errorf("journal: %+v, %v", journal, err)
 		}
 	})
@@ -141,6 +142,57 @@ func TestBan_IsForAdministratorsAndNotOfThemselves(t *testing.T) {
 		got, err := w.engine.Ban(t.Context(), admin, nil)
 		if err != nil || len(got.Bans) != 0 {
 			t.Errorf("bans: %+v, %v", got, err)
+		}
+	})
+}
+
+// An account is kept out by its number: under its second name, and where the ban was
+// stored by name alone.
+func TestBan_HoldsByTheNumberOfTheAccount(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		robert := bob
+		robert.User = "robert"
+		refused := func(why string) {
+			t.Helper()
+			for _, who := range []wire.Caller{bob, robert} {
+				if _, err := w.trySubmit(who, "", mc(1)); jjm.KindOf(err) != jjm.Denied {
+					t.Errorf("%s: %s: %v", why, who.User, err)
+				}
+			}
+		}
+		if _, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "nosuch", Reason: "x"}); jjm.KindOf(err) != jjm.Invalid {
+			t.Errorf("an unknown account: %v", err)
+		}
+		_, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "Robert", Reason: "x"})
+		w.must(err)
+		refused("banned by the second name")
+		if got, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "70001", Lift: true}); err != nil || len(got.Bans) != 1 {
+			t.Errorf("lifted by number: %+v, %v", got, err)
+		}
+		w.must(w.store.Update(t.Context(), func(tx *store.Tx) error {
+			return tx.PutBan(jjm.Ban{Kind: jjm.BanUser, Name: "bob", Reason: "of before", By: "admin", Since: 1})
+		}))
+		w.reopen()
+		refused("an old ban")
+		bans, err := w.store.Bans(t.Context())
+		if err != nil || len(bans) != 1 || bans[0].Account == nil || *bans[0].Account != bob.UID {
+			t.Errorf("stored after the start: %+v, %v", bans, err)
+		}
+	})
+}
+
+func TestBan_OfADNHoldsInEveryNotation(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		_, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "/DC=org/CN=Mallory/Email=m@x.org", Reason: "x"})
+		w.must(err)
+		for _, subject := range []string{"emailAddress=M@x.org,CN=Mallory,DC=org", "/dc=org/cn=mallory/E=m@x.org/CN=limited proxy",
+			`E=#16076D40782E6F7267,CN=\4dallory, DC=org`} {
+			req := wire.Submit{Name: "j.toml", Text: mc(1), BaseDir: w.dir, Origin: &jjm.Origin{Subject: subject}}
+			if _, err := w.engine.Submit(t.Context(), bob, req); jjm.KindOf(err) != jjm.Denied {
+				t.Errorf("%s: %v", subject, err)
+			}
 		}
 	})
 }

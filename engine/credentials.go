@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"jjm"
 	"jjm/sandbox"
@@ -157,19 +156,12 @@ func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) err
 	if o := job.Origin; o != nil && o.Subject != "" && caller.UID != job.Owner.UID {
 		// Who acts for others hands on what is theirs.
 		for _, c := range given {
-			if subject, _, _ := sandbox.Whose(c); subject != "" && !sameName(subject, o.Subject) {
+			if subject, _, _ := sandbox.Whose(c); subject != "" && !jjm.SameDN(subject, o.Subject) {
 				return jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s is one of %s", job.ID, o.Subject, c.Kind, subject)
 			}
 		}
 	}
 	return nil
-}
-
-// sameName compares distinguished names, whose attributes have several short names
-// (openssl's, Globus's, ARC's).
-func sameName(a, b string) bool {
-	one := strings.NewReplacer("/USERID=", "/UID=", "/Email=", "/emailAddress=", "/E=", "/emailAddress=")
-	return one.Replace(a) == one.Replace(b)
 }
 
 // credentialsOf are the files that the jobs of a grid job find through their

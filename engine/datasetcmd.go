@@ -48,7 +48,7 @@ func (e *Engine) mayAdd(caller wire.Caller) error {
 	}
 	e.mem.RLock()
 	defer e.mem.RUnlock()
-	return e.admitted(whom(caller.User, nil))
+	return e.admitted(whom(jjm.Owner{User: caller.User, UID: caller.UID}, nil, nil))
 }
 
 // showDatasets gives one dataset of an account, or all: to an administrator who

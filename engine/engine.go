@@ -63,6 +63,9 @@ type Deps struct {
 	// none. Caller tells who an account is that left some.
 	SpoolDir string
 	Caller   func(uid, gid int) wire.Caller
+	// Find gives an account by a name of it or by its number: Invalid if the machine
+	// knows none, Busy if that cannot be told now.
+	Find func(ctx context.Context, name string) (jjm.Owner, error)
 	// Account is the one account that all jobs run as; nil means each owner's
 	// own.
 	Account *jjm.Owner

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -239,7 +240,7 @@ func (w *world) open() {
 		Store: w.store, Records: w.records, Types: types(),
 		Clusters: w.clusters(w),
 		Work:     filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
-		SpoolDir: w.spool, Caller: account,
+		SpoolDir: w.spool, Caller: account, Find: find,
 		DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper"),
 		Account: w.account, Users: w.users,
 		Now: w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, Chunk: w.chunk,
@@ -255,6 +256,17 @@ func types() handlers.Registry {
 	r := handlersall.Registry()
 	r["filetest"] = fileType{}
 	return r
+}
+
+// find knows bob, by two names, and alice.
+func find(_ context.Context, name string) (jjm.Owner, error) {
+	switch strings.ToLower(name) {
+	case "bob", "robert", "70001":
+		return jjm.Owner{User: "bob", UID: bob.UID, GID: bob.GID}, nil
+	case "alice", "admin", "root":
+		return jjm.Owner{User: name, UID: alice.UID, GID: alice.GID}, nil
+	}
+	return jjm.Owner{}, jjm.Errorf(jjm.Invalid, "%q is no account", name)
 }
 
 // account knows who leaves word in the spool.

@@ -49,8 +49,8 @@ func (e *Engine) load(ctx context.Context) error {
 	if e.orders, err = e.store.Orders(ctx); err != nil {
 		return fmt.Errorf("load orders: %w", err)
 	}
-	if e.bans, err = e.store.Bans(ctx); err != nil {
-		return fmt.Errorf("load bans: %w", err)
+	if err := e.loadBans(ctx); err != nil {
+		return err
 	}
 	e.resumeKills()
 	e.recallAccounts()

@@ -103,7 +103,8 @@ func (e *Engine) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 				continue
 			}
 			if r := en.result; r != nil && r.Claim.Batch != "" && r.Claim.Batch != en.report.ID {
-				en.report = jjm.Report{} // of a double, which did not run the attempt
+				// Of a double, which did not run the attempt, or so its result says.
+				en.report = jjm.Report{ID: en.report.ID, Submitted: en.report.Submitted}
 			}
 			ownCancel := en.proving && en.report.State == jjm.BatchCancelled
 			if ownCancel {
@@ -377,6 +378,9 @@ func (e *Engine) decide(c *change, j judgement) {
 		} else if awaitsMerge(spec, l, j.evidence.Result) {
 			out.State, out.Phase = jjm.Completing, jjm.Merging
 		}
+	}
+	if j.evidence.Batch.ID == "" { // the accounting needs one, and not the job's word
+		j.evidence.Batch.ID = l.BatchID
 	}
 	c.end(l, j.evidence, out.Verdict)
 	l.Counters, l.RetryArgs, l.Message = out.Verdict.Counters, out.Verdict.RetryArgs, out.Verdict.Text

@@ -24,6 +24,8 @@ type callers struct {
 	lookup func(uid int) string
 	own    int // the daemon's uid
 	now    func() time.Time
+	// seats are the numbers of administrators' accounts: to know them takes no look-up.
+	seats []int
 
 	mu    sync.Mutex
 	names map[int]knownName
@@ -36,7 +38,7 @@ type knownName struct {
 
 func newCallers(cfg Config) *callers {
 	return &callers{admins: cfg.Admins, lookup: cfg.UserName, own: os.Geteuid(), now: time.Now,
-		names: make(map[int]knownName)}
+		seats: cfg.AdminUIDs(), names: make(map[int]knownName)}
 }
 
 // credentials asks the kernel for the account and process that connected.
@@ -78,6 +80,10 @@ func (s *Server) Account(uid, gid int) Caller { return s.callers.account(uid, gi
 
 // trusted reports whether uid is root's or the daemon's own.
 func (c *callers) trusted(uid int) bool { return uid == 0 || uid == c.own }
+
+// seated reports whether connections of uid have the reserved seats. It answers at once
+// and the same for ever.
+func (c *callers) seated(uid int) bool { return c.trusted(uid) || slices.Contains(c.seats, uid) }
 
 func (c *callers) name(uid int) string {
 	now := c.now()

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"os/user"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/run/asuser"
 )
 
 // Config holds the settings of the gate. The zero value of each means its
@@ -25,8 +27,10 @@ type Config struct {
 	// Admins are accounts that may act on everybody's jobs, besides root and
 	// the daemon's own.
 	Admins []string `toml:"admins"`
-	// Connections is the most connections at once; default 1024. PerUser is the
-	// most of one account, root and the daemon's own excepted; default half.
+	// Connections is the most connections of ordinary accounts at once; default 1024.
+	// Root, the daemon's own and administrators have as many seats of their own.
+	// PerUser is the most of one ordinary account, default half; it never has more than
+	// are free.
 	Connections int `toml:"connections"`
 	PerUser     int `toml:"per_user"`
 	// RequestTime is how long a client may take to send its request (5s),
@@ -39,7 +43,8 @@ type Config struct {
 	WriteTime   jjm.Duration `toml:"write_time"`
 	Drain       jjm.Duration `toml:"drain"`
 	// MemoryMB is what long requests and answers may hold together; default
-	// 512. Short ones always pass.
+	// 512. Short ones always pass. A quarter is for administrators alone, and no
+	// other account takes more than half of the rest.
 	MemoryMB int `toml:"memory_mb"`
 
 	// Version is answered to a ping.
@@ -102,8 +107,8 @@ func (c Config) Check() jjm.Problems {
 		bad("group", err.Error())
 	}
 	for _, admin := range c.Admins {
-		if _, err := user.Lookup(admin); err != nil {
-			bad("admins", err.Error()+": want the name of an account")
+		if _, err := asuser.Find(context.Background(), admin); err != nil {
+			bad("admins", err.Error())
 		}
 	}
 	for _, n := range []struct {
@@ -148,23 +153,16 @@ func (c Config) Access() (mode fs.FileMode, group int, err error) {
 	return mode, group, err
 }
 
-func userName(uid int) string {
-	u, err := user.LookupId(strconv.Itoa(uid))
-	if err != nil {
-		return strconv.Itoa(uid)
-	}
-	return u.Username
-}
+// userName asks the machine; an account without a name is its number.
+func userName(uid int) string { return asuser.NameOf(context.Background(), uid) }
 
 // AdminUIDs gives the numbers of the administrators' accounts; those that Check
 // complains of are left out.
 func (c Config) AdminUIDs() []int {
 	var uids []int
 	for _, admin := range c.Admins {
-		if u, err := user.Lookup(admin); err == nil {
-			if uid, err := strconv.Atoi(u.Uid); err == nil {
-				uids = append(uids, uid)
-			}
+		if o, err := asuser.Find(context.Background(), admin); err == nil {
+			uids = append(uids, o.UID)
 		}
 	}
 	return uids

@@ -26,30 +26,40 @@ func TestDoors_OneAccountCannotTakeThemAll(t *testing.T) {
 	for i, c := range []struct {
 		uid int
 		ok  bool
-	}{{1000, true}, {1000, true}, {1000, false}, {0, true}, {0, true}, {0, false}, {1001, false}} {
+	}{{1000, true}, {1000, true}, {1000, false}, {0, true}, {1001, true}, {1002, true}, {1003, false}, {0, true}, {0, true}, {0, true}, {0, false}} {
 		err := d.enter(c.uid)
 		if (err == nil) != c.ok || err != nil && jjm.KindOf(err) != jjm.Busy {
 			t.Errorf("entry %d of %d: %v", i, c.uid, err)
 		}
 	}
 	d.leave(1000)
-	if err := d.enter(1001); err != nil {
+	if err := d.enter(1003); err != nil {
 		t.Errorf("after one left: %v", err)
 	}
 	d.leave(1000)
-	if len(d.users) != 2 {
+	if len(d.users) != 3 {
 		t.Errorf("accounts without connections are kept: %v", d.users)
 	}
 }
 
 func TestMemory_IsGivenBackWhole(t *testing.T) {
-	m := &memory{limit: 100}
-	if m.take(60) != nil || m.take(50) == nil || m.take(40) != nil {
-		t.Error("the budget is not kept")
+	m := newMemory(800)
+	for i, c := range []struct {
+		uid   int
+		admin bool
+		n     int64
+		ok    bool
+	}{{1, false, 300, true}, {1, false, 1, false}, {2, false, 200, true}, {3, false, 101, false}, {3, false, 100, true},
+		{4, false, 1, false}, {0, true, 200, true}, {0, true, 1, false}} {
+		if err := m.take(Caller{UID: c.uid, Admin: c.admin}, c.n); (err == nil) != c.ok || err != nil && jjm.KindOf(err) != jjm.Busy {
+			t.Errorf("step %d: %v", i, err)
+		}
 	}
-	m.give(100)
-	if m.used.Load() != 0 {
-		t.Errorf("%d bytes are lost", m.used.Load())
+	for uid, n := range []int64{200, 300, 200, 100} {
+		m.give(Caller{UID: uid, Admin: uid == 0}, n)
+	}
+	if m.used != 0 || len(m.users) != 0 {
+		t.Errorf("%d bytes are lost, %v", m.used, m.users)
 	}
 }
 

@@ -29,8 +29,8 @@ func New(s Service, cfg Config, log *slog.Logger) *Server {
 	callers := newCallers(cfg)
 	return &Server{
 		service: s, cfg: cfg, log: log, callers: callers,
-		doors:  &doors{all: cfg.Connections, perUser: cfg.PerUser, trusted: callers.trusted, users: make(map[int]int)},
-		memory: &memory{limit: int64(cfg.MemoryMB) << 20},
+		doors:  &doors{all: cfg.Connections, perUser: cfg.PerUser, trusted: callers.seated, users: make(map[int]int)},
+		memory: newMemory(int64(cfg.MemoryMB) << 20),
 	}
 }
 

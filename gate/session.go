@@ -48,7 +48,7 @@ type session struct {
 }
 
 func (c *session) release() {
-	c.memory.give(c.held)
+	c.memory.give(c.caller, c.held)
 	c.held = 0
 }
 
@@ -61,7 +61,7 @@ func (c *session) grow() func(int) error {
 		if total <= smallBytes || need <= 0 {
 			return nil
 		}
-		if err := c.memory.take(need); err != nil {
+		if err := c.memory.take(c.caller, need); err != nil {
 			return err
 		}
 		c.held += need
@@ -177,10 +177,10 @@ func (c *session) answer(a wire.Answer) error {
 		return err
 	}
 	if n := int64(len(line)); n > smallBytes {
-		if err := c.memory.take(n); err != nil {
+		if err := c.memory.take(c.caller, n); err != nil {
 			return err
 		}
-		defer c.memory.give(n)
+		defer c.memory.give(c.caller, n)
 	}
 	_, err = c.Write(line)
 	return err

@@ -12,15 +12,18 @@ import (
 func TestBans_AreKeptReplacedAndDropped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jjm.db")
 	s := open(t, path)
-	user := jjm.Ban{Kind: jjm.BanUser, Name: "O'Brien; --", Reason: "y\n", By: "alice", UID: 1001, Since: 7}
+	number := 1003
+	user := jjm.Ban{Kind: jjm.BanUser, Name: "O'Brien; --", Account: &number, Reason: "y\n", By: "alice", UID: 1001, Since: 7}
 	dn := jjm.Ban{Kind: jjm.BanDN, Name: "/CN=Ünal", Reason: "x", By: "root", Since: 5}
+	same := dn
+	same.Name = `CN=\C3\9CNAL`
 	update(t, s, func(tx *Tx) error {
 		for _, b := range []jjm.Ban{user, dn} {
 			if err := tx.PutBan(b); err != nil {
 				return err
 			}
 		}
-		user.Reason, user.UID = "again", 0
+		user.Name, user.Reason, user.UID = "another name of the account", "again", 0
 		return tx.PutBan(user)
 	})
 	if err := s.Close(); err != nil {
@@ -39,7 +42,7 @@ func TestBans_AreKeptReplacedAndDropped(t *testing.T) {
 	}
 	check(dn, user)
 	for range 2 {
-		update(t, s, func(tx *Tx) error { return tx.DropBan(dn) })
+		update(t, s, func(tx *Tx) error { return tx.DropBan(same) })
 	}
 	check(user)
 	for _, bad := range []jjm.Ban{{}, {Kind: "host", Name: "a", Reason: "b"}, {Kind: "user", Name: "a"}, {Kind: "dn", Reason: "b"}} {

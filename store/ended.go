@@ -15,6 +15,8 @@ type Ended struct {
 	Queue    string // that the grid job asked for
 	Cluster  string
 	Evidence jjm.Evidence
+	// Known is when jjm knew that the attempt was over.
+	Known jjm.Time
 }
 
 // EndedAfter gives at most limit attempts that ended after the one with that
@@ -22,14 +24,16 @@ type Ended struct {
 func (s *Store) EndedAfter(ctx context.Context, seq int64, limit int) ([]Ended, error) {
 	var out []Ended
 	err := s.view(ctx, func(c *conn) error {
-		return c.query(ctx, `SELECT e.id, e.grid, e.local, e.attempt, e.evidence, g.user, g.origin, g.spec ->> '$.request.queue', b.cluster
+		return c.query(ctx, `SELECT e.id, e.grid, e.local, e.attempt, e.evidence, g.user, g.origin, g.spec ->> '$.request.queue', b.cluster, coalesce(
+				(SELECT ended FROM attempts AS a WHERE a.grid = e.grid AND a.local = e.local AND a.attempt = e.attempt),
+				(SELECT ended FROM history_attempts AS a WHERE a.grid = e.grid AND a.local = e.local AND a.attempt = e.attempt), 0)
 			FROM evidence AS e JOIN grid_jobs AS g ON g.id = e.grid
 			LEFT JOIN bulks AS b ON b.tag = coalesce(
 				(SELECT tag FROM attempts AS a WHERE a.grid = e.grid AND a.local = e.local AND a.attempt = e.attempt),
 				(SELECT tag FROM history_attempts AS a WHERE a.grid = e.grid AND a.local = e.local AND a.attempt = e.attempt))
 			WHERE e.id > ? ORDER BY e.id LIMIT ?`, args{}.int(seq).int(int64(limit)), func(r row) error {
 			e := Ended{Seq: r.int(0), Attempt: jjm.AttemptID{LocalID: jjm.LocalID{Grid: jjm.GridID(r.int(1)), N: int32(r.int(2))}, Attempt: int32(r.int(3))},
-				User: r.text(5), Queue: r.text(7), Cluster: r.text(8)}
+				User: r.text(5), Queue: r.text(7), Cluster: r.text(8), Known: jjm.Time(r.int(9))}
 			ev, err := decodeEvidence(r.text(4))
 			if err == nil {
 				e.Evidence = *ev

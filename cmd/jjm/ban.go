@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 
 	"jjm"
 	"jjm/wire"
@@ -26,9 +27,10 @@ const banAdmins = " For administrators: root, the daemon's account, and those of
 
 // Help is the rest of its help.
 func (*ban) Help() string {
-	return "A name that holds / or = is the DN of a certificate or token as the gatekeeper tells it; its proxies are " +
-		"meant too. The ban is stored and holds until it is lifted. It prints what was banned, and an id for each grid " +
-		"job that is killed." + banAdmins
+	return "An account is named by any name that getent(1) knows, or by its number, and kept out by its number. A name " +
+		"that holds / or = is the DN of a certificate or token as the gatekeeper tells it; its proxies are meant too. " +
+		"The ban is stored and holds until it is lifted. It prints what was banned, and an id for each grid job that is " +
+		"killed." + banAdmins
 }
 
 // Help is the rest of its help.
@@ -118,9 +120,13 @@ func (c *cli) banTable(bans []jjm.Ban) error {
 		_, err := c.out.WriteString("nobody is banned\n")
 		return err
 	}
-	rows := [][]string{{"WHAT", "NAME", "BY", "SINCE", "REASON"}}
+	rows := [][]string{{"WHAT", "NAME", "UID", "BY", "SINCE", "REASON"}}
 	for _, b := range bans {
-		rows = append(rows, []string{b.Kind, b.Name, jjm.ActorOf(b.By, b.UID), clock(b.Since), b.Reason})
+		uid := "-"
+		if b.Account != nil {
+			uid = strconv.Itoa(*b.Account)
+		}
+		rows = append(rows, []string{b.Kind, b.Name, uid, jjm.ActorOf(b.By, b.UID), clock(b.Since), b.Reason})
 	}
 	return c.table(rows)
 }

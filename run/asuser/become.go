@@ -4,26 +4,56 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/user"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"jjm"
+	"jjm/run"
 )
 
-// Find gives an account by its name. The error is of kind Invalid if the machine
-// knows none.
+// Find gives an account by a name of it or by its number, as the machine resolves them:
+// getent(1) knows directory services too, their DOMAIN\\user, user@realm, and names whose
+// case does not matter. The name is the one that the machine gives. The error is of kind
+// Invalid if the machine knows none, Busy if that cannot be told now.
 func Find(ctx context.Context, name string) (jjm.Owner, error) {
-	f := strings.Split(strings.TrimSpace(ask(ctx, "getent", "passwd", "--", name)), ":")
-	if len(f) != 7 || f[0] != name {
-		return jjm.Owner{}, jjm.Errorf(jjm.Invalid, "%.40q is no account of this machine", name)
+	cmd := run.Cmd{Argv: []string{"getent", "passwd", "--", name}, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, Deadline: lookupTime}
+	out, err := run.Run(run.Through(ctx, nil), cmd)
+	switch {
+	case err != nil:
+		return jjm.Owner{}, jjm.Errorf(jjm.Busy, "account %.80q: getent: %w: try again when the account database answers", name, err)
+	case out.Exit == notThere:
+		return jjm.Owner{}, jjm.Errorf(jjm.Invalid, "%.80q is no account of this machine (getent passwd): want a name that it knows, or a number", name)
+	case out.Exit != 0:
+		return jjm.Owner{}, jjm.Errorf(jjm.Busy, "account %.80q: getent: exit %d: try again when the account database answers", name, out.Exit)
+	}
+	f := strings.Split(strings.TrimSpace(string(out.Stdout)), ":")
+	if len(f) != 7 {
+		return jjm.Owner{}, jjm.Errorf(jjm.Internal, "account %.80q: getent says %.80q: want seven fields (passwd(5))", name, out.Stdout)
 	}
 	uid, err1 := strconv.Atoi(f[2])
 	gid, err2 := strconv.Atoi(f[3])
 	if err := errors.Join(err1, err2); err != nil {
-		return jjm.Owner{}, jjm.Errorf(jjm.Invalid, "account %.40q: %w", name, err)
+		return jjm.Owner{}, jjm.Errorf(jjm.Invalid, "account %.80q: %w", name, err)
 	}
-	return jjm.Owner{User: name, UID: uid, GID: gid}, nil
+	return jjm.Owner{User: f[0], UID: uid, GID: gid}, nil
+}
+
+// notThere is the exit code of getent(1) for a key that is not in the database.
+const notThere = 2
+
+// NameOf is the name of an account, as the machine resolves it; its number if it has none
+// or that cannot be told now.
+func NameOf(ctx context.Context, uid int) string {
+	number := strconv.Itoa(uid)
+	if u, err := user.LookupId(number); err == nil { // in passwd(5): no command is needed
+		return u.Username
+	}
+	if o, err := Find(ctx, number); err == nil && o.UID == uid {
+		return o.User
+	}
+	return number
 }
 
 // Become makes the whole process an account's, for good: its rights, groups,

@@ -15,6 +15,7 @@ import (
 	"jjm/engine"
 	"jjm/gate"
 	handlersall "jjm/handlers/all"
+	"jjm/run/asuser"
 	"jjm/store"
 	"jjm/wire"
 	"jjm/xmldb"
@@ -115,6 +116,7 @@ func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
 	}
 	config := engine.Defaults()
 	d.engine, err = engine.New(ctx, config, engine.Deps{
+		Find:  asuser.Find,
 		Store: d.store, Records: d.records, Types: handlersall.Registry(),
 		Clusters: []engine.Cluster{{Kind: "simulation", Adapter: s.cluster}},
 		Work:     s.args.Work, RecordDir: filepath.Join(dir, "records"), DropDir: filepath.Join(dir, "drop"),

@@ -337,7 +337,7 @@ func driveBanned(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, b := range []wire.Ban{{Name: "mallory", Reason: "a test"}, {Name: "mallory", Lift: true}} {
+	for _, b := range []wire.Ban{{Name: "70001", Reason: "a test"}, {Name: "70001", Lift: true}} {
 		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbBan, Ban: &b}); err != nil {
 			return id, err
 		}

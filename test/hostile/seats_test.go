@@ -1,0 +1,61 @@
+package hostile_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"jjm/test/site"
+)
+
+// takeSeats opens connections for ever, with half a request on each. Each time that the
+// daemon refuses one for want of a seat it touches a file and rests.
+const takeSeats = `use IO::Socket::UNIX; $SIG{PIPE} = "IGNORE"; my @held;
+while (1) {
+	my $c = IO::Socket::UNIX->new(Peer => $ARGV[0]) or do { sleep 1; next };
+	syswrite $c, '{"verb":"ping"';
+	my ($r, $text) = (""); vec($r, fileno($c), 1) = 1;
+	if (select($r, undef, undef, 0.3) && sysread($c, $text, 4096) && $text =~ /its limit/) {
+		open(my $f, ">", $ARGV[1]); print $f "full"; close $f; select(undef, undef, undef, 0.5); next;
+	}
+	push @held, $c;
+}`
+
+// Several accounts hold all the connections that they are given, with half a request on
+// each, and try for more: administrators and the other account get in.
+func TestSeats_HeldByManyAccountsKeepNobodyOut(t *testing.T) {
+	seats := full(1024, 60)
+	s := besiege(t, site.Settings{RunAs: "owner", Gate: fmt.Sprintf("connections = %d\nrequest_time = \"10m\"", seats)})
+	people := []site.Person{s.mallory}
+	for range full(10, 4) - 1 {
+		people = append(people, site.Account(t))
+	}
+	sign := func(p site.Person) string { return filepath.Join(s.Home(p), "full") }
+	s.withstands(attack{
+		name: fmt.Sprintf("%d accounts take the socket's %d connections", len(people), seats),
+		begin: func() {
+			for _, p := range people {
+				cmd := p.As("perl", "-e", takeSeats, s.Dir+"/s/jjm.sock", sign(p))
+				s.Must(cmd.Start())
+				t.Cleanup(func() { p.KillAll(); _ = cmd.Wait() })
+			}
+		},
+		inForce: func() error { // each is refused again: it holds all that it is given
+			for _, p := range people {
+				began := time.Now()
+				s.Until("an account holds its seats", func() bool {
+					info, err := os.Stat(sign(p))
+					return err == nil && info.ModTime().After(began)
+				})
+			}
+			return nil
+		},
+		end: func() {
+			for _, p := range people {
+				p.KillAll()
+			}
+		},
+	})
+}
