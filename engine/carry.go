@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -89,6 +90,11 @@ func (e *Engine) fetch(ar *area, l *jjm.LocalJob, id jjm.AttemptID, en *ending) 
 		return false, err
 	}
 	if err != nil {
+		var large *sandbox.TooLarge
+		if errors.As(err, &large) {
+			e.endings.with(id, func(en *ending) { en.spoiled = err.Error() })
+			en.spoiled = err.Error()
+		}
 		e.complain(slog.LevelWarn, "parcel/"+id.LocalID.String(), "what a job brought back is not usable", "local", id.LocalID, "tag", l.Tag, "error", err)
 	}
 	if r == nil {

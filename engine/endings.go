@@ -27,6 +27,7 @@ type ending struct {
 	ended    jjm.Time   // when it was first seen
 	result   *jjm.Result
 	resultAt jjm.Time
+	spoiled  string     // why what it brought back will never be usable
 	claim    *jjm.Claim // once known: it never changes
 	asked    bool       // accounting does not know it
 	missing  bool

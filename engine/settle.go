@@ -28,6 +28,7 @@ type judgement struct {
 	id       jjm.AttemptID
 	evidence jjm.Evidence
 	lost     bool
+	spoiled  string // why what it brought back will never be usable
 }
 
 // batchOfEvidence is how much evidence is gathered for one transaction, in bytes.
@@ -110,7 +111,7 @@ func (e *Engine) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 			if ownCancel {
 				en.report = jjm.Report{} // nobody else's wish: it was given up as lost
 			}
-			return judgement{id: id, evidence: e.evidence(ar, id, &en), lost: step.Lost || ownCancel}, true, nil
+			return judgement{id: id, evidence: e.evidence(ar, id, &en), lost: step.Lost || ownCancel, spoiled: en.spoiled}, true, nil
 		case plan.TakeClaim:
 			if err := e.takeClaim(ar, &l, id); err != nil {
 				return judgement{}, false, err
@@ -378,6 +379,10 @@ func (e *Engine) decide(c *change, j judgement) {
 		} else if awaitsMerge(spec, l, j.evidence.Result) {
 			out.State, out.Phase = jjm.Completing, jjm.Merging
 		}
+	}
+	if j.spoiled != "" && out.State != jjm.Killed { // another attempt would bring back the same
+		out.State, out.Phase, out.Attempt, out.NotBefore = jjm.Failed, jjm.ByApp, l.Attempt, 0
+		out.Verdict.Action, out.Verdict.Phase, out.Verdict.Text = jjm.Fail, jjm.ByApp, "what it brought back: "+j.spoiled
 	}
 	if j.evidence.Batch.ID == "" { // the accounting needs one, and not the job's word
 		j.evidence.Batch.ID = l.BatchID

@@ -134,11 +134,24 @@ func eachFile(r io.Reader, do func(*tar.Header, io.Reader) error) error {
 			return jjm.Errorf(jjm.Invalid, "not a whole tar: %w", err)
 		case h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name) || path.Clean(h.Name) != h.Name:
 			return jjm.Errorf(jjm.Invalid, "%.100q is not a regular file below the area", h.Name)
+		case isSparse(h):
+			return jjm.Errorf(jjm.Invalid, "%.100q is a sparse file, whose holes would be written out: want whole files", h.Name)
 		}
 		if err := do(h, t); err != nil {
 			return err
 		}
 	}
+}
+
+// isSparse reports whether an entry holds less than it unpacks to: some kilobytes may
+// stand for terabytes of zeros (GNU tar's manual, section "Storing Sparse Files").
+func isSparse(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }
 
 // putFile writes one file of a tar, whole or not at all.

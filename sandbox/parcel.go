@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -112,9 +113,9 @@ func (a *Area) TakeParcel(tag jjm.Tag, pos int32, id jjm.AttemptID, limit int64)
 	}
 	defer f.Close()
 	if limit > 0 && info.Size() > limit+MaxResult+(1<<20) {
-		return nil, jjm.Errorf(jjm.Invalid, "sandbox: the parcel of %s has %d bytes, more than the %d allowed", id.LocalID, info.Size(), limit)
+		return nil, jjm.Errorf(jjm.Invalid, "sandbox: the parcel of %s: %w", id.LocalID, &TooLarge{limit})
 	}
-	r, err := a.unpackParcel(f, id)
+	r, err := a.unpackParcel(f, id, limit)
 	if err != nil {
 		return nil, wrap(err, "unpack the parcel of %s", id.LocalID)
 	}
@@ -130,10 +131,27 @@ func (a *Area) TakeParcel(tag jjm.Tag, pos int32, id jjm.AttemptID, limit int64)
 	return r, a.PutResult(*r)
 }
 
-// unpackParcel writes the files and gives the result, nil if there is none.
-func (a *Area) unpackParcel(parcel io.Reader, id jjm.AttemptID) (*jjm.Result, error) {
+// TooLarge is the error for what has more bytes than Limit allows. To try again helps
+// nothing.
+type TooLarge struct{ Limit int64 }
+
+func (t *TooLarge) Error() string {
+	return fmt.Sprintf("it has more than the %d bytes allowed", t.Limit)
+}
+
+// unpackParcel writes the files and gives the result, nil if there is none. What is
+// written is counted, whatever the headers say.
+func (a *Area) unpackParcel(parcel io.Reader, id jjm.AttemptID, limit int64) (*jjm.Result, error) {
 	var r *jjm.Result
+	left := limit
 	err := eachFile(parcel, func(h *tar.Header, content io.Reader) error {
+		if limit > 0 && h.Name != parcelResult {
+			if h.Size > left {
+				return jjm.Errorf(jjm.Invalid, "%.100q: %w", h.Name, &TooLarge{limit})
+			}
+			left -= h.Size
+			content = io.LimitReader(content, h.Size)
+		}
 		if h.Name == parcelResult && r == nil {
 			b, err := io.ReadAll(io.LimitReader(content, MaxResult+1))
 			if err != nil {

@@ -4,8 +4,14 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"jjm"
@@ -111,12 +117,86 @@ func TestTakeParcel_NoneAndTooLarge(t *testing.T) {
 	}
 }
 
+// sparse is a parcel of some kilobytes with an entry that unpacks to size bytes of
+// zeros, as GNU tar writes it in the way of a version of its format.
+func sparse(t *testing.T, version string, size int64) []byte {
+	t.Helper()
+	number := strconv.FormatInt(size, 10)
+	records := map[string]string{"GNU.sparse.size": number, "GNU.sparse.numblocks": "1", "GNU.sparse.map": "0,512"}
+	if version == "1.0" {
+		records = map[string]string{"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "attempt/work/x", "GNU.sparse.realsize": number}
+	}
+	var pax strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(records)) {
+		pax.WriteString(paxRecord(key, records[key]))
+	}
+	var out bytes.Buffer
+	block := func(name string, kind byte, body []byte) {
+		head := make([]byte, 512)
+		copy(head, name)
+		copy(head[100:], "0000600\x000000000\x000000000\x00")
+		copy(head[124:], fmt.Sprintf("%011o\x0000000000000\x00        ", len(body)))
+		head[156] = kind
+		copy(head[257:], "ustar\x0000")
+		sum := 0
+		for _, b := range head {
+			sum += int(b)
+		}
+		copy(head[148:], fmt.Sprintf("%06o\x00 ", sum))
+		out.Write(head)
+		out.Write(body)
+		out.Write(make([]byte, (512-len(body)%512)%512))
+	}
+	block("pax", 'x', []byte(pax.String()))
+	body := make([]byte, 512)
+	copy(body, "0\n")
+	block("attempt/work/x", '0', body)
+	out.Write(make([]byte, 1024))
+	return out.Bytes()
+}
+
+// paxRecord is a record of an extended header: its own length first (pax(1)).
+func paxRecord(key, value string) string {
+	n := len(key) + len(value) + 3
+	n += len(strconv.Itoa(n + len(strconv.Itoa(n))))
+	return fmt.Sprintf("%d %s=%s\n", n, key, value)
+}
+
+func TestTakeParcel_ASparseFileIsRefusedBeforeItIsWritten(t *testing.T) {
+	for _, version := range []string{"0.1", "1.0"} {
+		parcel := sparse(t, version, 1<<40)
+		if h, err := tar.NewReader(bytes.NewReader(parcel)).Next(); err != nil || h.Size != 1<<40 {
+			t.Fatalf("%s: the test makes no sparse file: %+v, %v", version, h, err)
+		}
+		a := newBulk(t, 2)
+		put(t, a, parcelOf(tag, 0), string(parcel))
+		_, err := a.TakeParcel(tag, 0, zeroth, 0)
+		if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "sparse") {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+}
+
+func TestTakeParcel_CountsWhatItWrites(t *testing.T) {
+	a := newBulk(t, 2)
+	put(t, a, parcelOf(tag, 0), string(tarOf(t, entry{name: "attempt/work/a", text: strings.Repeat("x", 600)},
+		entry{name: "attempt/work/b", text: strings.Repeat("x", 600)}, goodResult(t))))
+	_, err := a.TakeParcel(tag, 0, zeroth, 1000)
+	var large *TooLarge
+	if !errors.As(err, &large) || large.Limit != 1000 || jjm.KindOf(err) != jjm.Invalid {
+		t.Errorf("1200 bytes of 1000: %v", err)
+	}
+	if r, err := a.TakeParcel(tag, 0, zeroth, 1200); r == nil || err != nil {
+		t.Errorf("1200 bytes of 1200: %+v, %v", r, err)
+	}
+}
+
 func FuzzTakeParcel(f *testing.F) {
 	f.Add(tarOf(f, entry{name: "attempt/stdout", text: "x"}, goodResult(f)))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, parcel []byte) {
 		a := newArea(t)
-		r, err := a.unpackParcel(bytes.NewReader(parcel), zeroth)
+		r, err := a.unpackParcel(bytes.NewReader(parcel), zeroth, 0)
 		if err != nil && jjm.KindOf(err) == jjm.Unclassified && r != nil {
 			t.Errorf("%+v, %v", r, err)
 		}
