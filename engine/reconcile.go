@@ -125,7 +125,8 @@ func (c *cluster) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, e
 		}
 		facts.FindErr = true
 	} else {
-		facts.Found = found[0]
+		facts.Found = c.ownFound(b.Owner, found[0])
+		facts.FindErr = facts.Found.Presence == adapters.NotYetKnown && found[0].Presence != adapters.NotYetKnown
 	}
 	facts.Holders = map[string]int{}
 	for _, claim := range wrapperClaims(ar, b) {

@@ -154,6 +154,9 @@ func (c *cluster) act(ctx context.Context, tag jjm.Tag) error {
 	if crashed := e.crash("submit.acted"); crashed != nil {
 		return crashed
 	}
+	if err == nil {
+		err = c.believed(b.Owner, receipt)
+	}
 	return c.outcome(ctx, tag, receipt, err)
 }
 

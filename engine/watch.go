@@ -149,6 +149,7 @@ func (c *cluster) since(account jjm.Owner) time.Time {
 // applyListing compares the listing with memory and stores the differences: in
 // a quiet cycle there are none, and nothing is written.
 func (c *cluster) applyListing(ctx context.Context, listing adapters.Listing, asked jjm.Time, account jjm.Owner) error {
+	listing.Reports = c.ownReports(listing.Reports, account)
 	c.strays.begin(account)
 	alive, ended := c.compare(listing.Reports)
 	c.cancelStrays()
