@@ -34,6 +34,7 @@ type cluster struct {
 	missing  map[jjm.AttemptID]plan.Absence
 	vigils   map[jjm.Owner]vigil
 	strays   strays
+	asking   asking
 
 	// mu is taken after the engine's memory lock, never before.
 	mu       sync.Mutex
@@ -85,6 +86,7 @@ func newCluster(e *Engine, c Cluster) *cluster {
 		releases:    map[jjm.AttemptID]time.Time{},
 		retryAt:     map[jjm.Tag]deadline{},
 		lastTook:    -1,
+		asking:      newAsking(),
 		strays:      strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
 	}
 }
