@@ -36,6 +36,9 @@ type cluster struct {
 	strays   strays
 	asking   asking
 
+	// submits and controls are done by account, absences are looked into.
+	submits, controls, absents lanes
+
 	// mu is taken after the engine's memory lock, never before.
 	mu       sync.Mutex
 	cause    string // why not healthy, "" = healthy
@@ -46,7 +49,8 @@ type cluster struct {
 	lastTook time.Duration // of the last round, -1 before the first
 	// long is what has been unknown for too long.
 	long    long
-	busy    deadline                    // a submission was not taken: no work that can go elsewhere
+	busy    map[jjm.Owner]deadline      // a submission as an account was not taken: no work that can go elsewhere
+	forming map[jjm.Tag]int             // members of bulks that are not stored yet
 	cancels map[jjm.AttemptID]time.Time // when a cancel was last sent
 	// releases are decided and not known to be done, and when each was last sent.
 	releases map[jjm.AttemptID]time.Time
@@ -73,7 +77,10 @@ func (d deadline) left(now time.Time) time.Duration {
 }
 
 func newCluster(e *Engine, c Cluster) *cluster {
+	of := func() lanes { return lanes{alone: e.deps.Account != nil, now: e.now} }
 	return &cluster{
+		submits: of(), controls: of(), absents: of(),
+		busy: map[jjm.Owner]deadline{}, forming: map[jjm.Tag]int{},
 		e: e, name: c.Adapter.Name(), kind: c.Kind, config: c.Config, adapter: c.Adapter,
 		submitKick: make(chan struct{}, 1), watchKick: make(chan struct{}, 1),
 		controlKick: make(chan struct{}, 1),

@@ -1,27 +1,15 @@
 package engine
 
 import (
-	"context"
 	"maps"
 	"slices"
 
 	"jjm"
 	"jjm/plan"
-	"jjm/sandbox"
 )
 
-// form takes the next bulk out of what is ready: members of one owner and one
-// shape, shared fairly among the grid jobs; and writes down what each is to run.
-func (c *cluster) form(ctx context.Context) (*jjm.Bulk, []sandbox.Assignment, error) {
-	b, members, err := c.choose()
-	if b == nil || err != nil {
-		return b, nil, err
-	}
-	as, err := c.e.assignments(ctx, members)
-	return b, as, err
-}
-
-// choose takes the members of the next bulk out of what is ready.
+// choose takes the members of the next bulk out of what is ready: of one owner and
+// one shape, shared fairly among the grid jobs.
 func (c *cluster) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
 	e := c.e
 	e.write.Lock()
@@ -39,7 +27,11 @@ func (c *cluster) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
 		return nil, nil, err
 	}
 	b := &jjm.Bulk{Tag: tag, Cluster: c.name, Owner: lead.job.Owner, Request: lead.job.Spec.Request, Created: now}
-	return b, c.fill(b, shares, now), nil
+	members := c.fill(b, shares, now)
+	c.mu.Lock()
+	c.forming[tag] = len(members)
+	c.mu.Unlock()
+	return b, members, nil
 }
 
 // placed is what a grid job has of one place.
@@ -54,7 +46,7 @@ func (c *cluster) demand(now jjm.Time) []placed {
 	var all []placed
 	for _, id := range slices.Sorted(maps.Keys(c.e.grids)) {
 		g := c.e.grids[id]
-		if !c.serves(g, now) || c.waits(g.job.Owner) > 0 {
+		if !c.serves(g, now) || c.waits(g.job.Owner) > 0 || c.submits.slow(c.account(g.job.Owner)) {
 			continue
 		}
 		g.due(now)
@@ -93,6 +85,7 @@ func (c *cluster) shares(now jjm.Time) []plan.Budget {
 	here := e.positions[c.name]
 	all := c.demand(now) // first: it also takes note of what has become due
 	site, roomOf := e.standing(now)
+	site[here].Room = max(site[here].Room-c.inForm(), 0)
 	if len(all) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
 		return nil
 	}
@@ -116,6 +109,9 @@ func (c *cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Bud
 	var most shape
 	for _, b := range budgets {
 		s := shapeOf(b.Grid)
+		if c.submits.taken(c.account(s.owner)) {
+			continue
+		}
 		if sums[s] += b.Jobs; sums[s] > sums[most] {
 			most = s
 		}
@@ -129,6 +125,16 @@ func (c *cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Bud
 		}
 	}
 	return plan.Site(alike, max(c.caps().MaxBulk, 1))
+}
+
+// inForm counts the members of bulks that are not stored yet.
+func (c *cluster) inForm() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, members := range c.forming {
+		n += members
+	}
+	return n
 }
 
 // fill takes the members of b and gives copies of their rows.
@@ -149,9 +155,6 @@ func (c *cluster) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.Lo
 
 // giveBack returns members that were taken for a bulk that was not stored.
 func (c *cluster) giveBack(b *jjm.Bulk) {
-	if b == nil {
-		return
-	}
 	c.e.write.Lock()
 	defer c.e.write.Unlock()
 	c.e.mem.Lock()

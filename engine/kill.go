@@ -147,27 +147,46 @@ func (e *Engine) killLocals(ctx context.Context, id jjm.GridID) error {
 // controlLoop sends cancels and releases of held jobs, and sends them again until
 // the end is confirmed.
 func (c *cluster) controlLoop(ctx context.Context) {
+	defer c.controls.all.Wait()
 	for ctx.Err() == nil {
-		refs, strangers := c.cancelsDue()
-		for owner, list := range refs {
-			c.cancel(ctx, owner, list)
+		cancels, releases := c.cancelsDue(), c.releasesDue()
+		for owner := range owners(cancels, releases) {
+			c.controls.do(c.account(owner), func() {
+				if refs := cancels[owner]; len(refs) > 0 {
+					c.cancel(ctx, owner, refs)
+				}
+				c.releaseHeld(ctx, owner, releases[owner])
+			}, func() { kick(c.controlKick) })
 		}
-		for owner, list := range strangers {
-			c.cancel(ctx, owner, list)
-		}
-		c.releaseHeld(ctx)
 		waitKick(ctx, c.controlKick, c.e.conf().CancelAgain.D()/4)
 	}
 }
 
-// cancelsDue lists the batch jobs to cancel now and forgets those that are
-// over.
-func (c *cluster) cancelsDue() (due, strangers map[jjm.Owner][]adapters.Ref) {
+// owners are those of cancels and releases.
+func owners(cancels map[jjm.Owner][]adapters.Ref, releases map[jjm.Owner][]absentee) map[jjm.Owner]bool {
+	all := map[jjm.Owner]bool{}
+	for o := range cancels {
+		all[o] = true
+	}
+	for o := range releases {
+		all[o] = true
+	}
+	return all
+}
+
+// cancelsDue lists the batch jobs to cancel now, strangers among them, and forgets
+// those that are over. What is of an account as which something is being done waits.
+func (c *cluster) cancelsDue() (due map[jjm.Owner][]adapters.Ref) {
 	due = map[jjm.Owner][]adapters.Ref{}
 	now := c.e.now()
 	c.mu.Lock()
 	cancels := maps.Clone(c.cancels)
-	strangers, c.strangers = c.strangers, nil
+	for owner, refs := range c.strangers {
+		if !c.controls.taken(c.account(owner)) {
+			due[owner] = refs
+			delete(c.strangers, owner)
+		}
+	}
 	c.mu.Unlock()
 	var over, sent []jjm.AttemptID
 	for id, last := range cancels { // without c.mu: it comes after the memory lock
@@ -178,7 +197,7 @@ func (c *cluster) cancelsDue() (due, strangers map[jjm.Owner][]adapters.Ref) {
 		}
 		ref, owner, known := c.e.refOf(&l)
 		gone := now.Sub(last)
-		if known && (gone >= c.e.conf().CancelAgain.D() || gone < 0) { // < 0: the clock was set back
+		if known && !c.controls.taken(c.account(owner)) && (gone >= c.e.conf().CancelAgain.D() || gone < 0) { // < 0: the clock was set back
 			due[owner] = append(due[owner], ref)
 			sent = append(sent, id)
 		}
@@ -191,7 +210,7 @@ func (c *cluster) cancelsDue() (due, strangers map[jjm.Owner][]adapters.Ref) {
 	for _, id := range sent {
 		c.cancels[id] = now
 	}
-	return due, strangers
+	return due
 }
 
 // cancel runs one command; its failure only delays, for the cancel is repeated.
@@ -203,7 +222,7 @@ func (c *cluster) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.R
 		err = errors.Join(results...)
 	}
 	if err != nil && ctx.Err() == nil {
-		c.e.complain(slog.LevelWarn, "cancel/"+c.name, "cancel, to be repeated", "cluster", c.name, "jobs", len(refs), "error", err)
+		c.e.complain(slog.LevelWarn, "cancel/"+c.name+"/"+owner.User, "cancel, to be repeated", "cluster", c.name, "jobs", len(refs), "error", err)
 	}
 	c.e.log.Debug("cancelled", "cluster", c.name, "jobs", len(refs))
 	kick(c.watchKick)

@@ -13,42 +13,81 @@ import (
 )
 
 // settleDue looks at every bulk that is not settled and whose time has come:
-// after a crash that is every bulk without ids, at once.
-func (c *cluster) settleDue(ctx context.Context) (time.Duration, error) {
-	next := time.Hour
-	now := c.e.now()
-	for _, tag := range c.unsettled() {
-		c.mu.Lock()
-		at, waits := c.retryAt[tag]
-		c.mu.Unlock()
-		if left := at.left(now); waits && left > 0 {
+// after a crash that is every bulk without ids, at once. What of an account is due
+// is settled one after another.
+func (c *cluster) settleDue(ctx context.Context) (next time.Duration, err error) {
+	next = time.Hour
+	due := map[jjm.Owner][]jjm.Tag{}
+	for tag, account := range c.unsettled() {
+		if c.submits.taken(account) {
+			continue // maybe with this very bulk; after that it is looked at again
+		}
+		if left := c.retryIn(tag); left > 0 {
 			next = min(next, left)
 			continue
 		}
-		if err := c.settle(ctx, tag); errors.Is(err, errCrashed) {
+		due[account] = append(due[account], tag)
+	}
+	for account, tags := range due {
+		c.submits.do(account, func() {
+			crashed := c.settleAll(ctx, tags)
+			if c.submits.alone {
+				err = crashed
+			}
+		}, func() { kick(c.submitKick) })
+		if !c.submits.alone {
+			continue
+		}
+		if err != nil {
 			return 0, err
-		} else if err != nil { // of this one, or of its owner's area: the others go on
-			c.e.complain(slog.LevelError, "settle/"+string(tag), "a bulk cannot be settled, trying again", "cluster", c.name, "tag", tag, "error", err)
-			c.later(tag, asideFor)
 		}
-		c.mu.Lock()
-		if at, waits := c.retryAt[tag]; waits {
-			next = min(next, at.left(now))
+		for _, tag := range tags {
+			if left := c.retryIn(tag); left > 0 {
+				next = min(next, left)
+			}
 		}
-		c.mu.Unlock()
 	}
 	return next, nil
 }
 
+// settleAll settles bulks. Trouble is of one, or of its owner's area: the others go
+// on. The error is of a crash only.
+func (c *cluster) settleAll(ctx context.Context, tags []jjm.Tag) error {
+	for _, tag := range tags {
+		err := c.settle(ctx, tag)
+		if err != nil {
+			c.later(tag, asideFor)
+		}
+		if ctx.Err() != nil || errors.Is(err, errCrashed) {
+			return err
+		}
+		if err != nil {
+			c.e.complain(slog.LevelError, "settle/"+string(tag), "a bulk cannot be settled, trying again", "cluster", c.name, "tag", tag, "error", err)
+		}
+	}
+	return nil
+}
+
+// retryIn is how long an unsettled bulk is left alone.
+func (c *cluster) retryIn(tag jjm.Tag) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, waits := c.retryAt[tag]
+	if !waits {
+		return 0
+	}
+	return at.left(c.e.now())
+}
+
 // unsettled lists the bulks of this cluster whose ids are not stored, or that
-// are not released.
-func (c *cluster) unsettled() []jjm.Tag {
+// are not released, and the accounts that they are of.
+func (c *cluster) unsettled() map[jjm.Tag]jjm.Owner {
 	c.e.mem.RLock()
 	defer c.e.mem.RUnlock()
-	var tags []jjm.Tag
+	tags := map[jjm.Tag]jjm.Owner{}
 	for tag, b := range c.e.bulks {
 		if b.Cluster == c.name && (b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted) {
-			tags = append(tags, tag)
+			tags[tag] = c.account(b.Owner)
 		}
 	}
 	return tags

@@ -99,13 +99,11 @@ func (c *cluster) askRelease(ids ...jjm.AttemptID) {
 	}
 }
 
-// releaseHeld sends the releases that are due, for many with one command.
-func (c *cluster) releaseHeld(ctx context.Context) {
-	for owner, jobs := range c.releasesDue() {
-		for some := range slices.Chunk(jobs, absentees) {
-			if err := c.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
-				c.e.complain(slog.LevelWarn, "release/"+c.name, "release of held jobs, to be repeated", "cluster", c.name, "jobs", len(some), "error", err)
-			}
+// releaseHeld sends releases of an owner that are due, for many with one command.
+func (c *cluster) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []absentee) {
+	for some := range slices.Chunk(jobs, absentees) {
+		if err := c.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
+			c.e.complain(slog.LevelWarn, "release/"+c.name+"/"+owner.User, "release of held jobs, to be repeated", "cluster", c.name, "jobs", len(some), "error", err)
 		}
 	}
 }
@@ -123,13 +121,15 @@ func (c *cluster) releasesDue() map[jjm.Owner][]absentee {
 	}
 	c.mu.Unlock()
 	due := map[jjm.Owner][]absentee{}
-	var over []jjm.AttemptID
+	var over, wait []jjm.AttemptID
 	for _, id := range ids { // without c.mu: it comes after the memory lock
 		l, _, ok := c.e.attemptRow(id)
 		ref, owner, known := c.e.refOf(&l)
 		switch {
 		case !ok || l.Kill || l.Holding == nil || l.Holding.Deed != jjm.HoldRelease:
 			over = append(over, id)
+		case known && c.controls.taken(c.account(owner)):
+			wait = append(wait, id)
 		case known:
 			due[owner] = append(due[owner], absentee{id, ref})
 		}
@@ -137,6 +137,9 @@ func (c *cluster) releasesDue() map[jjm.Owner][]absentee {
 	c.mu.Lock()
 	for _, id := range over {
 		delete(c.releases, id)
+	}
+	for _, id := range wait { // due again at once
+		c.releases[id] = now.Add(-again)
 	}
 	c.mu.Unlock()
 	return due

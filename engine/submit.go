@@ -14,6 +14,7 @@ import (
 // submitLoop forms bulks of what is ready and hands them over, and settles
 // those whose submission is in doubt.
 func (c *cluster) submitLoop(ctx context.Context) {
+	defer c.submits.all.Wait()
 	for ctx.Err() == nil {
 		next, err := c.submitOnce(ctx)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
@@ -24,32 +25,50 @@ func (c *cluster) submitLoop(ctx context.Context) {
 	}
 }
 
-// submitOnce settles what is due, then submits until nothing is ready. The
-// answer is how long nothing will be due.
+// submitOnce settles what is due, then submits until nothing is ready of accounts
+// as which nothing else is done now. The answer is how long nothing will be due.
 func (c *cluster) submitOnce(ctx context.Context) (time.Duration, error) {
 	wait, err := c.settleDue(ctx)
 	if err != nil {
 		return wait, err
 	}
 	for ctx.Err() == nil {
-		b, as, err := c.form(ctx)
-		switch {
-		case err != nil:
-			c.giveBack(b)
-		case b == nil:
-			return min(wait, c.nextDue()), nil
-		default:
-			err = c.launch(ctx, b, as)
+		b, members, err := c.choose()
+		if err != nil || b == nil {
+			return min(wait, c.nextDue(), c.submits.slows()), err
 		}
-		if b == nil || errors.Is(err, errCrashed) || ctx.Err() != nil {
-			return wait, err
-		}
-		if err != nil && ctx.Err() == nil {
-			c.setAside(b.Owner, err)
+		c.submits.do(c.account(b.Owner), func() { err = c.hand(ctx, b, members) }, func() { kick(c.submitKick) })
+		if c.submits.alone && err != nil {
+			if errors.Is(err, errCrashed) {
+				return wait, err
+			}
 			wait = min(wait, asideFor)
 		}
 	}
 	return min(wait, c.nextDue()), nil
+}
+
+// hand writes down what the members of a bulk are to run, stores it and hands it
+// over. Its owner is set aside for trouble.
+func (c *cluster) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
+	as, err := c.e.assignments(ctx, members)
+	if err != nil {
+		c.giveBack(b)
+		c.formed(b)
+	} else {
+		err = c.launch(ctx, b, as)
+	}
+	if err != nil && ctx.Err() == nil {
+		c.setAside(b.Owner, err)
+	}
+	return err
+}
+
+// formed notes that a bulk is stored, or will not be.
+func (c *cluster) formed(b *jjm.Bulk) {
+	c.mu.Lock()
+	delete(c.forming, b.Tag)
+	c.mu.Unlock()
 }
 
 // asideFor is how long an owner waits whose work area makes trouble.
@@ -57,11 +76,17 @@ const asideFor = 5 * time.Second
 
 // setAside lets the others go on.
 func (c *cluster) setAside(owner jjm.Owner, err error) {
-	c.e.complain(slog.LevelError, "submit/"+c.name+"/"+owner.User, "submission, trying again",
-		"cluster", c.name, "owner", owner.User, "error", err)
+	if !errors.Is(err, errCrashed) {
+		c.complainOf(owner, err)
+	}
 	c.mu.Lock()
 	c.aside[owner] = deadline{set: c.e.now(), wait: asideFor}
 	c.mu.Unlock()
+}
+
+func (c *cluster) complainOf(owner jjm.Owner, err error) {
+	c.e.complain(slog.LevelError, "submit/"+c.name+"/"+owner.User, "submission, trying again",
+		"cluster", c.name, "owner", owner.User, "error", err)
 }
 
 // waits gives how long an owner is still set aside.
@@ -78,9 +103,12 @@ func (c *cluster) waits(owner jjm.Owner) time.Duration {
 // launch stores the intent and then acts on it.
 func (c *cluster) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	if len(b.Members) == 0 {
+		c.formed(b)
 		return nil
 	}
-	if err := c.intend(ctx, b, as); err != nil {
+	err := c.intend(ctx, b, as)
+	c.formed(b)
+	if err != nil {
 		c.giveBack(b)
 		if jjm.KindOf(err) == jjm.Conflict {
 			c.discard(b)
