@@ -27,6 +27,20 @@ type look struct {
 	took    time.Duration
 	listing adapters.Listing
 	err     error
+	// then, if set, is all there is: something else for the watch loop to do.
+	then func()
+}
+
+// tell has the watch loop do something, at once where that is who calls.
+func (c *cluster) tell(ctx context.Context, then func()) {
+	if c.absents.alone {
+		then()
+		return
+	}
+	select {
+	case c.asking.looks <- look{then: then}:
+	case <-ctx.Done():
+	}
 }
 
 // asking are the listings under way, one of an account at most. Only the watch loop
@@ -96,7 +110,9 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 		case <-late:
 			return nil
 		case l := <-c.asking.looks:
-			delete(due, l.account)
+			if l.then == nil {
+				delete(due, l.account)
+			}
 			if err := c.take(ctx, l); err != nil {
 				return err
 			}
@@ -107,6 +123,10 @@ func (c *cluster) watchOnce(ctx context.Context) error {
 
 // take applies what a listing came to.
 func (c *cluster) take(ctx context.Context, l look) error {
+	if l.then != nil {
+		l.then()
+		return nil
+	}
 	a := &c.asking
 	delete(a.under, l.account)
 	if ctx.Err() != nil {

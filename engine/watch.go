@@ -14,6 +14,7 @@ import (
 // watchLoop lists the cluster once an interval, which adapts to how long listings
 // take, and sooner when something asks for it.
 func (c *cluster) watchLoop(ctx context.Context) {
+	defer c.absents.all.Wait()
 	defer c.asking.all.Wait()
 	for ctx.Err() == nil {
 		if err := c.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
