@@ -67,12 +67,23 @@ func (c *cluster) absent(ctx context.Context, account jjm.Owner, missing map[jjm
 		}
 		c.e.endings.absent(id, verdict)
 	}
-	for some := range slices.Chunk(ask, absentees) {
-		c.askAccounting(ctx, account, some)
+	c.lookInto(ctx, account, ask, prove)
+}
+
+// lookInto asks about what is missing, unless that is under way: an account may hold
+// up its own commands, and the listings of others do not wait for them.
+func (c *cluster) lookInto(ctx context.Context, account jjm.Owner, ask, prove []absentee) {
+	if len(ask)+len(prove) == 0 || c.absents.taken(account) {
+		return
 	}
-	for some := range slices.Chunk(prove, absentees) {
-		c.prove(ctx, account, some)
-	}
+	c.absents.do(account, func() {
+		for some := range slices.Chunk(ask, absentees) {
+			c.askAccounting(ctx, account, some)
+		}
+		for some := range slices.Chunk(prove, absentees) {
+			c.prove(ctx, account, some)
+		}
+	}, func() {})
 }
 
 // judgeAbsence gives what plan says of one absence, by the clock of its account;
@@ -149,7 +160,7 @@ func (c *cluster) prove(ctx context.Context, account jjm.Owner, lost []absentee)
 		found, err = c.presence(cmd, account, refs)
 	}
 	if err == nil {
-		c.proven(lost, results, found)
+		c.tell(ctx, func() { c.proven(lost, results, found) })
 		err = errors.Join(results...)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -186,9 +197,10 @@ func (c *cluster) presence(ctx context.Context, account jjm.Owner, refs []adapte
 func (c *cluster) proven(lost []absentee, results []error, found map[jjm.Tag]adapters.Presence) {
 	for i, l := range lost {
 		if results[i] == nil && found[l.ref.Tag] != adapters.NotYetKnown {
-			a := c.missing[l.id]
-			a.Proven = true
-			c.missing[l.id] = a
+			if a, still := c.missing[l.id]; still {
+				a.Proven = true
+				c.missing[l.id] = a
+			}
 		}
 	}
 }

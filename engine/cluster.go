@@ -21,7 +21,6 @@ type cluster struct {
 	adapter adapters.Adapter
 
 	submitKick, watchKick, controlKick chan struct{}
-	controls                           *keyed[int] // by account
 	// ready is closed once the batch system was probed for the first time, or
 	// cannot be.
 	ready  chan struct{}
@@ -35,6 +34,10 @@ type cluster struct {
 	missing  map[jjm.AttemptID]plan.Absence
 	vigils   map[jjm.Owner]vigil
 	strays   strays
+	asking   asking
+
+	// submits and controls are done by account, absences are looked into.
+	submits, controls, absents lanes
 
 	// mu is taken after the engine's memory lock, never before.
 	mu       sync.Mutex
@@ -46,17 +49,13 @@ type cluster struct {
 	lastTook time.Duration // of the last round, -1 before the first
 	// long is what has been unknown for too long.
 	long    long
-	busy    deadline                    // a submission was not taken: no work that can go elsewhere
+	busy    map[jjm.Owner]deadline      // a submission as an account was not taken: no work that can go elsewhere
 	cancels map[jjm.AttemptID]time.Time // when a cancel was last sent
 	// releases are decided and not known to be done, and when each was last sent.
 	releases map[jjm.AttemptID]time.Time
 	retryAt  map[jjm.Tag]deadline // doubtful or busy bulks: when to look again
 	// aside are owners whose work area makes trouble, until when.
 	aside map[jjm.Owner]deadline
-	// slow are the accounts for which something is being submitted or settled, apart
-	// those that do it.
-	slow  map[int]bool
-	apart sync.WaitGroup
 	// strangers are second batch jobs of one attempt, to be cancelled.
 	strangers map[jjm.Owner][]adapters.Ref
 }
@@ -76,15 +75,12 @@ func (d deadline) left(now time.Time) time.Duration {
 	return max(d.wait-gone, 0)
 }
 
-func newCluster(e *Engine, from Cluster) *cluster {
-	c := makeCluster(e, from)
-	c.controls = byAccount(1, controlPatience, c.controlFor)
-	return c
-}
-
-func makeCluster(e *Engine, c Cluster) *cluster {
+func newCluster(e *Engine, c Cluster) *cluster {
+	of := func() lanes { return lanes{alone: e.deps.Account != nil, now: e.now} }
 	return &cluster{
-		e: e, name: c.Adapter.Name(), kind: c.Kind, config: c.Config, adapter: c.Adapter,
+		submits: of(), controls: of(), absents: of(),
+		busy: map[jjm.Owner]deadline{},
+		e:    e, name: c.Adapter.Name(), kind: c.Kind, config: c.Config, adapter: c.Adapter,
 		submitKick: make(chan struct{}, 1), watchKick: make(chan struct{}, 1),
 		controlKick: make(chan struct{}, 1),
 		ready:       make(chan struct{}),
@@ -92,11 +88,11 @@ func makeCluster(e *Engine, c Cluster) *cluster {
 		vigils:      map[jjm.Owner]vigil{},
 		restarts:    map[jjm.AttemptID]int{},
 		aside:       map[jjm.Owner]deadline{},
-		slow:        map[int]bool{},
 		cancels:     map[jjm.AttemptID]time.Time{},
 		releases:    map[jjm.AttemptID]time.Time{},
 		retryAt:     map[jjm.Tag]deadline{},
 		lastTook:    -1,
+		asking:      newAsking(),
 		strays:      strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
 	}
 }

@@ -216,7 +216,6 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		start(c.watchLoop)
 		start(c.controlLoop)
-		start(c.controls.run)
 	}
 	start(e.harvestLoop)
 	start(e.harvests.run)

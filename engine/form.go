@@ -8,8 +8,8 @@ import (
 	"jjm/plan"
 )
 
-// choose takes the next bulk out of what is ready: members of one owner and one
-// shape, shared fairly among the grid jobs.
+// choose takes the members of the next bulk out of what is ready: of one owner and
+// one shape, shared fairly among the grid jobs.
 func (c *cluster) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
 	e := c.e
 	e.write.Lock()
@@ -39,12 +39,12 @@ type placed struct {
 }
 
 // demand lists the grid jobs with something ready that may come here, by place,
-// oldest first; of accounts for which nothing is being done.
+// oldest first.
 func (c *cluster) demand(now jjm.Time) []placed {
 	var all []placed
 	for _, id := range slices.Sorted(maps.Keys(c.e.grids)) {
 		g := c.e.grids[id]
-		if !c.serves(g, now) || c.waits(g.job.Owner) > 0 || c.isSlow(g.job.Owner.UID) {
+		if !c.serves(g, now) || c.waits(g.job.Owner) > 0 || c.submits.slow(c.account(g.job.Owner)) {
 			continue
 		}
 		g.due(now)
@@ -106,6 +106,9 @@ func (c *cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Bud
 	var most shape
 	for _, b := range budgets {
 		s := shapeOf(b.Grid)
+		if c.submits.taken(c.account(s.owner)) {
+			continue
+		}
 		if sums[s] += b.Jobs; sums[s] > sums[most] {
 			most = s
 		}
@@ -139,9 +142,6 @@ func (c *cluster) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.Lo
 
 // giveBack returns members that were taken for a bulk that was not stored.
 func (c *cluster) giveBack(b *jjm.Bulk) {
-	if b == nil {
-		return
-	}
 	c.e.write.Lock()
 	defer c.e.write.Unlock()
 	c.e.mem.Lock()

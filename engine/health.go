@@ -32,8 +32,9 @@ func (c *cluster) healthy() bool {
 	return c.cause == ""
 }
 
-// health records the outcome of a listing and logs a change of it.
-func (c *cluster) health(err error) {
+// health records whether the cluster gives listings and logs a change of it; seen
+// is set if it has just given one.
+func (c *cluster) health(err error, seen bool) {
 	cause := ""
 	if err != nil {
 		cause = err.Error()
@@ -44,9 +45,12 @@ func (c *cluster) health(err error) {
 	c.cause = cause
 	switch {
 	case err == nil:
-		c.lastGood, c.long.cluster = now, false
+		c.long.cluster = false
 	case before == "":
 		c.badSince = now
+	}
+	if seen {
+		c.lastGood = now
 	}
 	if cause == "" && before != "" {
 		c.back = now

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"slices"
 	"time"
 
 	"jjm"
@@ -145,66 +144,46 @@ func (e *Engine) killLocals(ctx context.Context, id jjm.GridID) error {
 	})
 }
 
-// controlPatience is how long the cancels and releases of one account hold up those
-// of others.
-const controlPatience = 250 * time.Millisecond
-
-// controlLoop has cancels and releases of held jobs sent, account by account, and
-// sent again until the end is confirmed.
+// controlLoop sends cancels and releases of held jobs, and sends them again until
+// the end is confirmed.
 func (c *cluster) controlLoop(ctx context.Context) {
+	defer c.controls.all.Wait()
 	for ctx.Err() == nil {
-		for _, uid := range c.controllers() {
-			c.controls.kick(uid)
+		cancels, releases := c.cancelsDue(), c.releasesDue()
+		for owner := range owners(cancels, releases) {
+			c.controls.do(c.account(owner), func() {
+				if refs := cancels[owner]; len(refs) > 0 {
+					c.cancel(ctx, owner, refs)
+				}
+				c.releaseHeld(ctx, owner, releases[owner])
+			}, func() { kick(c.controlKick) })
 		}
 		waitKick(ctx, c.controlKick, c.e.conf().CancelAgain.D()/4)
 	}
 }
 
-// controllers lists the accounts for which something may be to be sent.
-func (c *cluster) controllers() []int {
-	uids := map[int]bool{}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id := range c.cancels {
-		uids[c.e.accounts.of(id.Grid)] = true
+// owners are those of cancels and releases.
+func owners(cancels map[jjm.Owner][]adapters.Ref, releases map[jjm.Owner][]absentee) map[jjm.Owner]bool {
+	all := map[jjm.Owner]bool{}
+	for o := range cancels {
+		all[o] = true
 	}
-	for id := range c.releases {
-		uids[c.e.accounts.of(id.Grid)] = true
+	for o := range releases {
+		all[o] = true
 	}
-	for owner := range c.strangers {
-		uids[owner.UID] = true
-	}
-	return slices.Collect(maps.Keys(uids))
+	return all
 }
 
-// controlFor sends what is due of one account.
-func (c *cluster) controlFor(ctx context.Context, uid int) time.Duration {
-	refs, strangers := c.cancelsDue(uid)
-	for owner, list := range refs {
-		c.cancel(ctx, owner, list)
-	}
-	for owner, list := range strangers {
-		c.cancel(ctx, owner, list)
-	}
-	c.releaseHeld(ctx, uid)
-	return 0
-}
-
-// cancelsDue lists the batch jobs of an account to cancel now and forgets those
-// that are over.
-func (c *cluster) cancelsDue(uid int) (due, strangers map[jjm.Owner][]adapters.Ref) {
-	due, strangers = map[jjm.Owner][]adapters.Ref{}, map[jjm.Owner][]adapters.Ref{}
+// cancelsDue lists the batch jobs to cancel now, strangers among them, and forgets
+// those that are over. What is of an account as which something is being done waits.
+func (c *cluster) cancelsDue() (due map[jjm.Owner][]adapters.Ref) {
+	due = map[jjm.Owner][]adapters.Ref{}
 	now := c.e.now()
-	cancels := map[jjm.AttemptID]time.Time{}
 	c.mu.Lock()
-	for id, last := range c.cancels {
-		if c.e.accounts.of(id.Grid) == uid {
-			cancels[id] = last
-		}
-	}
+	cancels := maps.Clone(c.cancels)
 	for owner, refs := range c.strangers {
-		if owner.UID == uid {
-			strangers[owner] = refs
+		if !c.controls.taken(c.account(owner)) {
+			due[owner] = refs
 			delete(c.strangers, owner)
 		}
 	}
@@ -218,7 +197,7 @@ func (c *cluster) cancelsDue(uid int) (due, strangers map[jjm.Owner][]adapters.R
 		}
 		ref, owner, known := c.e.refOf(&l)
 		gone := now.Sub(last)
-		if known && (gone >= c.e.conf().CancelAgain.D() || gone < 0) { // < 0: the clock was set back
+		if known && !c.controls.taken(c.account(owner)) && (gone >= c.e.conf().CancelAgain.D() || gone < 0) { // < 0: the clock was set back
 			due[owner] = append(due[owner], ref)
 			sent = append(sent, id)
 		}
@@ -231,7 +210,7 @@ func (c *cluster) cancelsDue(uid int) (due, strangers map[jjm.Owner][]adapters.R
 	for _, id := range sent {
 		c.cancels[id] = now
 	}
-	return due, strangers
+	return due
 }
 
 // cancel runs one command; its failure only delays, for the cancel is repeated.

@@ -21,7 +21,7 @@ func (c *cluster) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.Rec
 		return c.refused(ctx, tag, err.Error())
 	case kind == jjm.Busy:
 		c.e.complain(slog.LevelWarn, "busy/"+c.name, "batch system is busy, bulk waits", "cluster", c.name, "tag", tag, "error", err)
-		c.saidBusy()
+		c.saidBusy(tag)
 		c.later(tag, 5*time.Second)
 		return c.tried(ctx, tag, err)
 	default:
@@ -66,9 +66,10 @@ func (c *cluster) accepted(ctx context.Context, tag jjm.Tag, id string) error {
 		}
 		return nil
 	})
+	account := c.accountOf(tag)
 	c.mu.Lock()
 	delete(c.retryAt, tag)
-	c.busy = deadline{}
+	delete(c.busy, account)
 	c.mu.Unlock()
 	if err == nil && c.caps().TwoPhase {
 		err = c.release(ctx, tag)

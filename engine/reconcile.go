@@ -13,72 +13,81 @@ import (
 )
 
 // settleDue looks at every bulk that is not settled and whose time has come:
-// after a crash that is every bulk without ids, at once. The answer is how long
-// there will be no more.
-func (c *cluster) settleDue(ctx context.Context) time.Duration {
-	next, now := time.Hour, c.e.now()
-	due := map[int][]jjm.Tag{}
-	for tag, uid := range c.unsettled() {
-		left := c.postponed(tag, now)
-		switch {
-		case c.isSlow(uid): // when that is done this comes again
-		case left > 0:
+// after a crash that is every bulk without ids, at once. What of an account is due
+// is settled one after another.
+func (c *cluster) settleDue(ctx context.Context) (next time.Duration, err error) {
+	next = time.Hour
+	due := map[jjm.Owner][]jjm.Tag{}
+	for tag, account := range c.unsettled() {
+		if c.submits.taken(account) {
+			continue // maybe with this very bulk; after that it is looked at again
+		}
+		if left := c.retryIn(tag); left > 0 {
 			next = min(next, left)
-		default:
-			due[uid] = append(due[uid], tag)
+			continue
 		}
+		due[account] = append(due[account], tag)
 	}
-	for uid, tags := range due {
-		if ctx.Err() == nil {
-			c.forAccount(uid, func() { c.settleAll(ctx, tags) })
+	for account, tags := range due {
+		c.submits.do(account, func() {
+			crashed := c.settleAll(ctx, tags)
+			if c.submits.alone {
+				err = crashed
+			}
+		}, func() { kick(c.submitKick) })
+		if !c.submits.alone {
+			continue
 		}
-	}
-	return min(next, c.nextLook(due))
-}
-
-// settleAll settles bulks of one account.
-func (c *cluster) settleAll(ctx context.Context, tags []jjm.Tag) {
-	for _, tag := range tags {
-		err := c.settle(ctx, tag)
-		if ctx.Err() != nil || errors.Is(err, errCrashed) {
-			return
+		if err != nil {
+			return 0, err
 		}
-		if err != nil { // of this one, or of its owner's area: the others go on
-			c.e.complain(slog.LevelError, "settle/"+string(tag), "a bulk cannot be settled, trying again", "cluster", c.name, "tag", tag, "error", err)
-			c.later(tag, asideFor)
-		}
-	}
-}
-
-// nextLook is how long the bulks that were just looked at are postponed.
-func (c *cluster) nextLook(looked map[int][]jjm.Tag) time.Duration {
-	next, now := time.Hour, c.e.now()
-	for _, tags := range looked {
 		for _, tag := range tags {
-			if left := c.postponed(tag, now); left > 0 {
+			if left := c.retryIn(tag); left > 0 {
 				next = min(next, left)
 			}
 		}
 	}
-	return next
+	return next, nil
 }
 
-// postponed is how long an unsettled bulk is not to be looked at.
-func (c *cluster) postponed(tag jjm.Tag, now time.Time) time.Duration {
+// settleAll settles bulks. Trouble is of one, or of its owner's area: the others go
+// on. The error is of a crash only.
+func (c *cluster) settleAll(ctx context.Context, tags []jjm.Tag) error {
+	for _, tag := range tags {
+		err := c.settle(ctx, tag)
+		if err != nil {
+			c.later(tag, asideFor)
+		}
+		if ctx.Err() != nil || errors.Is(err, errCrashed) {
+			return err
+		}
+		if err != nil {
+			c.e.complain(slog.LevelError, "settle/"+string(tag), "a bulk cannot be settled, trying again", "cluster", c.name, "tag", tag, "error", err)
+		}
+	}
+	return nil
+}
+
+// retryIn is how long an unsettled bulk is left alone.
+func (c *cluster) retryIn(tag jjm.Tag) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.retryAt[tag].left(now)
+	at, waits := c.retryAt[tag]
+	if !waits {
+		return 0
+	}
+	return at.left(c.e.now())
 }
 
 // unsettled lists the bulks of this cluster whose ids are not stored, or that
-// are not released, with the accounts that they belong to.
-func (c *cluster) unsettled() map[jjm.Tag]int {
+// are not released, and the accounts that they are of.
+func (c *cluster) unsettled() map[jjm.Tag]jjm.Owner {
 	c.e.mem.RLock()
 	defer c.e.mem.RUnlock()
-	tags := map[jjm.Tag]int{}
+	tags := map[jjm.Tag]jjm.Owner{}
 	for tag, b := range c.e.bulks {
 		if b.Cluster == c.name && (b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted) {
-			tags[tag] = b.Owner.UID
+			tags[tag] = c.account(b.Owner)
 		}
 	}
 	return tags
@@ -155,7 +164,8 @@ func (c *cluster) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, e
 		}
 		facts.FindErr = true
 	} else {
-		facts.Found = found[0]
+		facts.Found = c.ownFound(b.Owner, found[0])
+		facts.FindErr = facts.Found.Presence == adapters.NotYetKnown && found[0].Presence != adapters.NotYetKnown
 	}
 	facts.Holders = map[string]int{}
 	for _, claim := range wrapperClaims(ar, b) {

@@ -99,28 +99,21 @@ func (c *cluster) askRelease(ids ...jjm.AttemptID) {
 	}
 }
 
-// releaseHeld sends the releases of an account that are due, for many with one
-// command.
-func (c *cluster) releaseHeld(ctx context.Context, uid int) {
-	for owner, jobs := range c.releasesDue(uid) {
-		for some := range slices.Chunk(jobs, absentees) {
-			if err := c.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
-				c.e.complain(slog.LevelWarn, "release/"+c.name, "release of held jobs, to be repeated", "cluster", c.name, "jobs", len(some), "error", err)
-			}
+// releaseHeld sends releases of an owner that are due, for many with one command.
+func (c *cluster) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []absentee) {
+	for some := range slices.Chunk(jobs, absentees) {
+		if err := c.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
+			c.e.complain(slog.LevelWarn, "release/"+c.name+"/"+owner.User, "release of held jobs, to be repeated", "cluster", c.name, "jobs", len(some), "error", err)
 		}
 	}
 }
 
-// releasesDue lists what to release of an account now and forgets what is done or
-// over.
-func (c *cluster) releasesDue(uid int) map[jjm.Owner][]absentee {
+// releasesDue lists what to release now and forgets what is done or over.
+func (c *cluster) releasesDue() map[jjm.Owner][]absentee {
 	now, again := c.e.now(), c.e.conf().CancelAgain.D()
 	c.mu.Lock()
 	var ids []jjm.AttemptID
 	for id, last := range c.releases {
-		if c.e.accounts.of(id.Grid) != uid {
-			continue
-		}
 		if gone := now.Sub(last); gone >= again || gone < 0 { // < 0: the clock was set back
 			ids = append(ids, id)
 			c.releases[id] = now
@@ -128,13 +121,15 @@ func (c *cluster) releasesDue(uid int) map[jjm.Owner][]absentee {
 	}
 	c.mu.Unlock()
 	due := map[jjm.Owner][]absentee{}
-	var over []jjm.AttemptID
+	var over, wait []jjm.AttemptID
 	for _, id := range ids { // without c.mu: it comes after the memory lock
 		l, _, ok := c.e.attemptRow(id)
 		ref, owner, known := c.e.refOf(&l)
 		switch {
 		case !ok || l.Kill || l.Holding == nil || l.Holding.Deed != jjm.HoldRelease:
 			over = append(over, id)
+		case known && c.controls.taken(c.account(owner)):
+			wait = append(wait, id)
 		case known:
 			due[owner] = append(due[owner], absentee{id, ref})
 		}
@@ -142,6 +137,9 @@ func (c *cluster) releasesDue(uid int) map[jjm.Owner][]absentee {
 	c.mu.Lock()
 	for _, id := range over {
 		delete(c.releases, id)
+	}
+	for _, id := range wait { // due again at once
+		c.releases[id] = now.Add(-again)
 	}
 	c.mu.Unlock()
 	return due

@@ -104,21 +104,51 @@ const (
 	busyMost  = 16 * time.Minute
 )
 
-// saidBusy notes that a submission was not taken.
-func (c *cluster) saidBusy() {
+// saidBusy notes that the submission of a bulk was not taken.
+func (c *cluster) saidBusy(tag jjm.Tag) {
+	account := c.accountOf(tag)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := c.e.now(); c.busy.left(now) == 0 {
-		wait := min(max(2*c.busy.wait, busyFirst), busyMost)
-		c.busy = deadline{set: now, wait: wait}
+	if now, d := c.e.now(), c.busy[account]; d.left(now) == 0 {
+		wait := min(max(2*d.wait, busyFirst), busyMost)
+		c.busy[account] = deadline{set: now, wait: wait}
 	}
 }
 
-// wasBusy reports whether a submission was not taken lately.
+// accountOf is the account of a live bulk.
+func (c *cluster) accountOf(tag jjm.Tag) jjm.Owner {
+	c.e.mem.RLock()
+	defer c.e.mem.RUnlock()
+	if b := c.e.bulks[tag]; b != nil {
+		return c.account(b.Owner)
+	}
+	return jjm.Owner{}
+}
+
+// wasBusy reports whether submissions were not taken lately: of one account, where
+// others have bulks here that were taken, that is the account's own trouble. A lock
+// of the engine is held.
 func (c *cluster) wasBusy() bool {
+	h := plan.Heard{Own: c.e.deps.Account != nil}
+	var busy jjm.Owner
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.busy.left(c.e.now()) > 0
+	for account, d := range c.busy {
+		if d.left(c.e.now()) > 0 {
+			h.Silent++
+			busy = account
+		}
+	}
+	c.mu.Unlock()
+	if h.Silent != 1 || h.Own {
+		return h.Ill()
+	}
+	for _, b := range c.e.bulks {
+		if b.Cluster == c.name && b.ID != "" && c.account(b.Owner) != busy {
+			h.Answered = 1
+			break
+		}
+	}
+	return h.Ill()
 }
 
 // loads are what each cluster of the site has, in all and of each owner.

@@ -30,6 +30,10 @@ type strayKey struct {
 // itself: after its wrapper reported, the batch system still cleans up.
 const strayAge = 10 * time.Minute
 
+// maxStrays is how many of one account are kept in mind: a listing may name as
+// many as its account likes.
+const maxStrays = 10_000
+
 // begin starts a listing.
 func (s *strays) begin(account jjm.Owner) {
 	s.account, s.listed = account, map[strayKey]bool{}
@@ -38,6 +42,9 @@ func (s *strays) begin(account jjm.Owner) {
 // stray notes a listing line that belongs to no current attempt.
 func (c *cluster) stray(r *jjm.Report) {
 	if !r.State.Alive() || !strings.HasPrefix(string(r.Tag), "j"+c.e.store.Nonce()) {
+		return
+	}
+	if len(c.strays.listed) >= maxStrays {
 		return
 	}
 	key := strayKey{c.strays.account, r.Tag, r.ID}

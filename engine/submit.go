@@ -11,17 +11,13 @@ import (
 	"jjm/sandbox"
 )
 
-// submitPatience is how long the submission of one account holds up those of
-// others.
-const submitPatience = 250 * time.Millisecond
-
 // submitLoop forms bulks of what is ready and hands them over, and settles
 // those whose submission is in doubt.
 func (c *cluster) submitLoop(ctx context.Context) {
-	defer c.apart.Wait()
+	defer c.submits.all.Wait()
 	for ctx.Err() == nil {
 		next, err := c.submitOnce(ctx)
-		if err != nil {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
 			c.e.complain(slog.LevelError, "submit/"+c.name, "submission, trying again", "cluster", c.name, "error", err)
 			next = asideFor
 		}
@@ -29,65 +25,46 @@ func (c *cluster) submitLoop(ctx context.Context) {
 	}
 }
 
-// submitOnce settles what is due, then submits until nothing is ready but of
-// accounts that are slow. The answer is how long nothing will be due.
+// submitOnce settles what is due, then submits until nothing is ready of accounts
+// as which nothing else is done now. The answer is how long nothing will be due.
 func (c *cluster) submitOnce(ctx context.Context) (time.Duration, error) {
-	wait := c.settleDue(ctx)
+	wait, err := c.settleDue(ctx)
+	if err != nil {
+		return wait, err
+	}
 	for ctx.Err() == nil {
 		b, members, err := c.choose()
-		if b == nil || err != nil {
-			return min(wait, c.nextDue()), err
+		if err != nil || b == nil {
+			return min(wait, c.nextDue(), c.submits.slows()), err
 		}
-		c.forAccount(b.Owner.UID, func() { c.submit(ctx, b, members) })
+		c.submits.do(c.account(b.Owner), func() { err = c.hand(ctx, b, members) }, func() { kick(c.submitKick) })
+		if c.submits.alone && err != nil {
+			if errors.Is(err, errCrashed) {
+				return wait, err
+			}
+			wait = min(wait, asideFor)
+		}
 	}
-	return wait, nil
+	return min(wait, c.nextDue()), nil
 }
 
-// forAccount does what an account can hold up. It comes back when that is done, or
-// soon: then the others go on without the account until it is.
-func (c *cluster) forAccount(uid int, do func()) {
-	c.mu.Lock()
-	c.slow[uid] = true
-	c.mu.Unlock()
-	done := make(chan struct{})
-	c.apart.Go(func() {
-		defer close(done)
-		do()
-		c.mu.Lock()
-		delete(c.slow, uid)
-		c.mu.Unlock()
-		kick(c.submitKick) // to see what the account has to do next
-	})
-	t := time.NewTimer(submitPatience)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
-	}
-}
-
-// isSlow reports whether something is being done for an account.
-func (c *cluster) isSlow(uid int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.slow[uid]
-}
-
-// submit hands a bulk over whose members were chosen.
-func (c *cluster) submit(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) {
-	defer c.formed(b)
+// hand writes down what the members of a bulk are to run, stores it and hands it
+// over. Its owner is set aside for trouble.
+func (c *cluster) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
 	as, err := c.e.assignments(ctx, members)
 	if err != nil {
 		c.giveBack(b)
+		c.formed(b)
 	} else {
 		err = c.launch(ctx, b, as)
 	}
-	if err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
+	if err != nil && ctx.Err() == nil {
 		c.setAside(b.Owner, err)
 	}
+	return err
 }
 
-// formed ends the forming of a bulk: it is stored, or was given back.
+// formed notes that a bulk is stored, or will not be.
 func (c *cluster) formed(b *jjm.Bulk) {
 	c.e.mem.Lock()
 	delete(c.e.forming, b.Tag)
@@ -99,11 +76,17 @@ const asideFor = 5 * time.Second
 
 // setAside lets the others go on.
 func (c *cluster) setAside(owner jjm.Owner, err error) {
-	c.e.complain(slog.LevelError, "submit/"+c.name+"/"+owner.User, "submission, trying again",
-		"cluster", c.name, "owner", owner.User, "error", err)
+	if !errors.Is(err, errCrashed) {
+		c.complainOf(owner, err)
+	}
 	c.mu.Lock()
 	c.aside[owner] = deadline{set: c.e.now(), wait: asideFor}
 	c.mu.Unlock()
+}
+
+func (c *cluster) complainOf(owner jjm.Owner, err error) {
+	c.e.complain(slog.LevelError, "submit/"+c.name+"/"+owner.User, "submission, trying again",
+		"cluster", c.name, "owner", owner.User, "error", err)
 }
 
 // waits gives how long an owner is still set aside.
@@ -120,9 +103,12 @@ func (c *cluster) waits(owner jjm.Owner) time.Duration {
 // launch stores the intent and then acts on it.
 func (c *cluster) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	if len(b.Members) == 0 {
+		c.formed(b)
 		return nil
 	}
-	if err := c.intend(ctx, b, as); err != nil {
+	err := c.intend(ctx, b, as)
+	c.formed(b)
+	if err != nil {
 		c.giveBack(b)
 		if jjm.KindOf(err) == jjm.Conflict {
 			c.discard(b)
@@ -130,7 +116,6 @@ func (c *cluster) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignme
 		}
 		return err
 	}
-	c.formed(b) // it counts as what it is
 	return c.act(ctx, b.Tag)
 }
 
@@ -197,6 +182,9 @@ func (c *cluster) act(ctx context.Context, tag jjm.Tag) error {
 	if crashed := e.crash("submit.acted"); crashed != nil {
 		return crashed
 	}
+	if err == nil {
+		err = c.believed(b.Owner, receipt)
+	}
 	return c.outcome(ctx, tag, receipt, err)
 }
 
@@ -220,7 +208,7 @@ func (c *cluster) nextDue() time.Duration {
 	next := time.Hour
 	now := jjm.At(c.e.now())
 	for _, g := range c.e.grids {
-		if !c.serves(g, now) || c.isSlow(g.job.Owner.UID) {
+		if !c.serves(g, now) {
 			continue
 		}
 		if left := c.waits(g.job.Owner); left > 0 {

@@ -9,23 +9,27 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/plan"
-	"jjm/run"
 )
 
 // watchLoop lists the cluster once an interval, which adapts to how long listings
 // take, and sooner when something asks for it.
 func (c *cluster) watchLoop(ctx context.Context) {
+	defer c.absents.all.Wait()
+	defer c.asking.all.Wait()
 	for ctx.Err() == nil {
 		if err := c.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
 			c.e.complain(slog.LevelError, "listing/"+c.name, "listing could not be applied, trying again", "cluster", c.name, "error", err)
 		}
 		c.warnUnknown()
-		c.rest(ctx)
+		if err := c.rest(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errCrashed) {
+			c.e.complain(slog.LevelError, "listing/"+c.name, "listing could not be applied, trying again", "cluster", c.name, "error", err)
+		}
 	}
 }
 
-// rest lasts until the next listing is due.
-func (c *cluster) rest(ctx context.Context) {
+// rest lasts until the next listing is due. Listings that come late are applied
+// meanwhile.
+func (c *cluster) rest(ctx context.Context) error {
 	every, soon, result := c.interval()
 	due, look := time.NewTimer(every), time.NewTicker(result)
 	defer due.Stop()
@@ -33,18 +37,22 @@ func (c *cluster) rest(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-due.C:
-			return
+			return nil
 		case <-c.watchKick:
 			pause(ctx, soon)
-			return
+			return nil
 		case <-c.hints():
 			pause(ctx, soon)
-			return
+			return nil
+		case l := <-c.asking.looks:
+			if err := c.take(ctx, l); err != nil {
+				return err
+			}
 		case <-look.C:
 			if c.resultsWait() {
-				return
+				return nil
 			}
 		}
 	}
@@ -83,48 +91,6 @@ func (c *cluster) inBatch() (n int) {
 	return n
 }
 
-// watchOnce makes one listing per account and applies it. Trouble changes
-// nothing but the cluster's health.
-func (c *cluster) watchOnce(ctx context.Context) error {
-	c.cycle++
-	var took time.Duration
-	before := c.lastTook // which this loop alone sets
-	accounts := c.accounts()
-	c.unwatched(accounts)
-	for _, account := range accounts {
-		began := c.e.now()
-		asked := jjm.At(began)
-		c.asked = asked
-		cmd, cancel := c.command(ctx, account)
-		listing, err := c.adapter.List(cmd, account, c.since(account))
-		cancel()
-		if ctx.Err() != nil {
-			return nil
-		}
-		if run.IsRunners(err) { // one account's trouble: it says nothing of the batch system
-			c.e.complain(slog.LevelWarn, "listing/"+c.name+"/"+account.User, "the jobs of an account cannot be listed as that account", "cluster", c.name, "account", account.User, "error", err)
-			continue
-		}
-		took += max(c.e.now().Sub(began), 0)
-		if err == nil { // else it is a deadline's length, and says nothing of what a listing costs
-			c.listed(before, took)
-		}
-		c.health(err)
-		if err != nil {
-			c.listedIll()
-			return nil
-		}
-		c.listedWell(account, began)
-		if err := c.e.crash("watch.listed"); err != nil {
-			return err
-		}
-		if err := c.applyListing(ctx, listing, asked, account); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // listed notes how long the listings of this round took that were answered, after
 // one that took so long before.
 func (c *cluster) listed(before, took time.Duration) {
@@ -149,6 +115,7 @@ func (c *cluster) since(account jjm.Owner) time.Time {
 // applyListing compares the listing with memory and stores the differences: in
 // a quiet cycle there are none, and nothing is written.
 func (c *cluster) applyListing(ctx context.Context, listing adapters.Listing, asked jjm.Time, account jjm.Owner) error {
+	listing.Reports = c.ownReports(listing.Reports, account)
 	c.strays.begin(account)
 	alive, ended := c.compare(listing.Reports)
 	c.cancelStrays()

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"jjm"
@@ -24,26 +26,19 @@ func (c *cluster) listedWell(account jjm.Owner, asked time.Time) {
 	c.vigils[account] = v
 }
 
-// listedIll stops the clocks of all accounts: one failed listing ends the round.
-func (c *cluster) listedIll() {
-	for account, v := range c.vigils {
-		v.Watched = v.Failed()
-		c.vigils[account] = v
-	}
+// listedIll stops the clock of an account that got no listing. What others are told
+// counts for them all the same.
+func (c *cluster) listedIll(account jjm.Owner) {
+	v := c.vigils[account]
+	v.Watched = v.Failed()
+	c.vigils[account] = v
 }
 
 // unwatched stops the clocks of the accounts that are not listed any more.
 func (c *cluster) unwatched(listed []jjm.Owner) {
-	if len(listed) == len(c.vigils) {
-		return
-	}
-	still := map[jjm.Owner]vigil{}
-	for _, account := range listed {
-		if v, known := c.vigils[account]; known {
-			still[account] = v
-		}
-	}
-	c.vigils = still
+	gone := func(account jjm.Owner) bool { return !slices.Contains(listed, account) }
+	maps.DeleteFunc(c.vigils, func(account jjm.Owner, _ vigil) bool { return gone(account) })
+	maps.DeleteFunc(c.asking.heard, func(account jjm.Owner, _ error) bool { return gone(account) })
 }
 
 // farApart is the most time that lies between two listings of a cluster that is

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/run"
 )
 
 // limit is the innermost part: it decides whether and when a command is run,
@@ -18,8 +19,11 @@ type limit struct {
 
 	mu sync.Mutex
 	// breakers: the batch system's own, and accounting's, which may be down
-	// alone.
-	breakers [2]breaker
+	// alone; and what opens them.
+	breakers  pair
+	witnesses [2]witnesses
+	// accounts are the breakers of accounts that got no answer lately.
+	accounts map[int]*pair
 	last     [numVerbs]time.Duration // how long the last command took
 }
 
@@ -54,19 +58,13 @@ func newLimit(c Config, prober adapters.Prober) *limit {
 		command: c.Command.D(), prober: prober,
 		turns: &turns{places: max(c.ParallelCommands, 1), ceiling: max(c.CommandsPerMinute, 0)},
 	}
+	l.accounts = map[int]*pair{}
 	for i := range l.breakers {
+		l.witnesses[i] = witnesses{}
 		l.breakers[i] = breaker{limit: c.BreakerFailures, first: c.BreakerWait.D(), max: c.BreakerWaitMax.D()}
 	}
 	l.breakers[0].cheap = prober != nil
 	return l
-}
-
-// breaker gives the one that a verb goes through. The lock is held.
-func (l *limit) breaker(verb Verb) *breaker {
-	if verb == Account {
-		return &l.breakers[1]
-	}
-	return &l.breakers[0]
 }
 
 // call runs one command, or says why not. After trouble a probe takes the first
@@ -84,47 +82,36 @@ func (l *limit) call(ctx context.Context, verb Verb, do func(context.Context) er
 // breaker is asked before the wait for the turn, so that nobody waits for
 // nothing, and after it, since it may have opened meanwhile.
 func (l *limit) turn(ctx context.Context, verb Verb, do func(context.Context) error) (probed bool, err error) {
-	if err := l.refused(verb); err != nil {
+	account := accountOf(ctx)
+	if err := l.refused(verb, account); err != nil {
 		return false, err
 	}
 	if err := l.turns.take(ctx, verb == Control); err != nil {
 		return false, err
 	}
-	defer l.turns.give()
-	probe, err := l.admit(verb)
+	defer l.turns.give(account)
+	n, err := l.admit(verb, account)
 	if err != nil {
 		return false, err
 	}
-	if probe == 0 || l.prober == nil || verb == Probe || verb == Account {
-		return false, l.run(ctx, verb, probe, do)
+	if n.shared == 0 || !l.asksFirst(verb) {
+		return false, l.run(ctx, verb, n, do)
 	}
-	if err := l.run(ctx, Probe, probe, l.prober.Probe); err != nil {
+	if err := l.run(run.Through(ctx, nil), Probe, n, l.prober.Probe); err != nil { // as the daemon, whoever calls
 		return true, &openError{cause: err.Error(), asked: true}
 	}
 	return true, nil
 }
 
-func (l *limit) refused(verb Verb) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.breaker(verb).refuse(time.Now(), verb)
-}
-
-func (l *limit) admit(verb Verb) (probe int, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.breaker(verb).admit(time.Now(), verb)
-}
-
 // run runs one command within its deadline and notes what it tells.
-func (l *limit) run(ctx context.Context, verb Verb, probe int, do func(context.Context) error) error {
+func (l *limit) run(ctx context.Context, verb Verb, n probes, do func(context.Context) error) error {
 	told := unsaid // of a panic
 	var err error
 	began := time.Now()
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.breaker(verb).note(time.Now(), told, probe, err)
+		l.note(verb, accountOf(ctx), n, told, err)
 		if told == answer {
 			l.last[verb] = time.Since(began)
 		}
@@ -168,5 +155,7 @@ func (l *limit) reset() {
 	defer l.mu.Unlock()
 	for i := range l.breakers {
 		l.breakers[i].reset()
+		clear(l.witnesses[i])
 	}
+	clear(l.accounts)
 }

@@ -23,18 +23,26 @@ type turns struct {
 
 	mu     sync.Mutex
 	busy   int
-	begun  []time.Time // commands of the last minute, oldest first
+	held   map[int]int // places by account, but for the daemon's own
+	begun  []start     // commands of the last minute, oldest first
 	urgent []*waiter
 	plain  []*waiter
 	timer  *time.Timer // of the next place in the minute, where somebody waits for it
 }
 
+// start is the begin of a command as an account.
+type start struct {
+	at      time.Time
+	account int
+}
+
 // waiter is a caller in line. ready is closed once it has its turn.
 type waiter struct {
-	urgent bool
-	placed bool // it has a place, and waits for a further command only
-	ready  chan struct{}
-	dealt  bool
+	account int
+	urgent  bool
+	placed  bool // it has a place, and waits for a further command only
+	ready   chan struct{}
+	dealt   bool
 }
 
 // take waits for a turn. The error, when ctx ends first, is of kind Busy: no
@@ -43,13 +51,13 @@ func (t *turns) take(ctx context.Context, urgent bool) error {
 	if ctx.Err() != nil {
 		return t.late(ctx)
 	}
-	w := &waiter{urgent: urgent, ready: make(chan struct{})}
+	w := &waiter{account: accountOf(ctx), urgent: urgent, ready: make(chan struct{})}
 	if t.wait(ctx, w) {
 		return nil
 	}
 	t.mu.Lock()
 	if w.dealt { // at the same moment
-		t.busy--
+		t.left(w.account)
 		t.deal()
 	}
 	t.mu.Unlock()
@@ -59,7 +67,7 @@ func (t *turns) take(ctx context.Context, urgent bool) error {
 // more waits for a further command of a call that has its turn. The error, when
 // ctx ends first, is of kind Busy: the command was not run.
 func (t *turns) more(ctx context.Context, urgent bool) error {
-	if ctx.Err() != nil || !t.wait(ctx, &waiter{urgent: urgent, placed: true, ready: make(chan struct{})}) {
+	if ctx.Err() != nil || !t.wait(ctx, &waiter{account: accountOf(ctx), urgent: urgent, placed: true, ready: make(chan struct{})}) {
 		return t.late(ctx)
 	}
 	return nil
@@ -110,26 +118,57 @@ func (t *turns) late(ctx context.Context) error {
 	return jjm.Errorf(jjm.Busy, "no turn to run a command: %d of %d run: %w", s.Running, t.places, context.Cause(ctx))
 }
 
-// give ends a turn.
-func (t *turns) give() {
+// give ends a turn of an account.
+func (t *turns) give(account int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.busy--
+	t.left(account)
 	t.deal()
 }
 
-// deal gives turns to those in line, as far as they go. The lock is held.
+// left takes a place back. The lock is held.
+func (t *turns) left(account int) {
+	t.busy--
+	if account == theDaemon {
+		return
+	}
+	if t.held[account]--; t.held[account] <= 0 {
+		delete(t.held, account)
+	}
+}
+
+// entered counts a place. The lock is held.
+func (t *turns) entered(account int) {
+	t.busy++
+	if account == theDaemon {
+		return
+	}
+	if t.held == nil {
+		t.held = map[int]int{}
+	}
+	t.held[account]++
+}
+
+// deal gives turns to those in line, as far as they go: who may not have one for
+// its account's sake keeps nobody behind from one. The lock is held.
 func (t *turns) deal() {
 	now := time.Now()
 	t.expire(now)
 	for _, line := range []*[]*waiter{&t.urgent, &t.plain} {
-		for len(*line) > 0 && t.free((*line)[0]) {
-			w := (*line)[0]
-			*line = (*line)[1:]
-			if !w.placed {
-				t.busy++
+		for i := 0; i < len(*line); {
+			w := (*line)[i]
+			if t.over(w, theDaemon) >= 0 || !w.placed && !t.room(w) {
+				break // of all
 			}
-			t.begun = append(t.begun, now)
+			if !t.free(w) {
+				i++
+				continue
+			}
+			*line = slices.Delete(*line, i, i+1)
+			if !w.placed {
+				t.entered(w.account)
+			}
+			t.begun = append(t.begun, start{now, w.account})
 			w.dealt = true
 			close(w.ready)
 		}
@@ -140,24 +179,41 @@ func (t *turns) deal() {
 // expire forgets commands that were begun a minute ago or more.
 func (t *turns) expire(now time.Time) {
 	old := 0
-	for old < len(t.begun) && now.Sub(t.begun[old]) >= minute {
+	for old < len(t.begun) && now.Sub(t.begun[old].at) >= minute {
 		old++
 	}
 	t.begun = slices.Delete(t.begun, 0, old)
 }
 
+// room reports whether there is a place for one in line, whoever it is.
+func (t *turns) room(w *waiter) bool { return t.busy < t.most(t.places, 1, w.urgent) }
+
 // free reports whether there is a turn for one in line.
 func (t *turns) free(w *waiter) bool {
-	return (w.placed || t.busy < t.most(t.places, 1, w.urgent)) && t.over(w) < 0
+	place := w.placed || t.room(w) && (w.account == theDaemon || t.held[w.account] < half(t.places))
+	return place && t.over(w, theDaemon) < 0 && t.over(w, w.account) < 0
 }
 
+// half is what one account may have of n.
+func half(n int) int { return max(n/2, 1) }
+
 // over is how many commands of the last minute must be past before one in line
-// may begin, less one: below 0 it may begin now.
-func (t *turns) over(w *waiter) int {
-	if t.ceiling == 0 {
+// may begin, less one: below 0 it may begin now. They are those of an account, of
+// which there may be half as many, or all.
+func (t *turns) over(w *waiter, account int) int {
+	switch {
+	case t.ceiling == 0:
 		return -1
+	case account == theDaemon:
+		return len(t.begun) - t.most(t.ceiling, t.ceiling/10, w.urgent)
 	}
-	return len(t.begun) - t.most(t.ceiling, t.ceiling/10, w.urgent)
+	n := 0
+	for i := range t.begun {
+		if t.begun[i].account == account {
+			n++
+		}
+	}
+	return n - half(t.ceiling)
 }
 
 // most is what callers may have of n, where so many are kept for the urgent
@@ -176,25 +232,47 @@ func (t *turns) wake(now time.Time) {
 		t.timer.Stop()
 		t.timer = nil
 	}
-	// Who is first in a line waits for so many to expire that one more may
+	// Who waits for the minute waits for so many to expire that one more may
 	// begin; or for a place, which another gives.
 	next := -1
 	for _, line := range [][]*waiter{t.urgent, t.plain} {
-		if len(line) == 0 {
-			continue
-		}
-		if over := t.over(line[0]); over >= 0 && (next < 0 || over < next) {
-			next = over
+		for i, w := range line {
+			if i > 0 && w.account == theDaemon {
+				continue // as the first
+			}
+			if at := t.expires(w); at >= 0 && (next < 0 || at < next) {
+				next = at
+			}
 		}
 	}
 	if next < 0 {
 		return
 	}
-	t.timer = time.AfterFunc(t.begun[next].Add(minute).Sub(now), func() {
+	t.timer = time.AfterFunc(t.begun[next].at.Add(minute).Sub(now), func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.deal()
 	})
+}
+
+// expires gives the command of the last minute with whose expiry one in line may
+// begin, -1 if it waits for none.
+func (t *turns) expires(w *waiter) int {
+	at := t.over(w, theDaemon)
+	if w.account == theDaemon {
+		return at
+	}
+	left := t.over(w, w.account)
+	for i := 0; left >= 0 && i < len(t.begun); i++ {
+		if t.begun[i].account != w.account {
+			continue
+		}
+		if left == 0 {
+			return max(at, i)
+		}
+		left--
+	}
+	return at
 }
 
 // state tells how busy it is.
