@@ -1,0 +1,70 @@
+package hostile_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"jjm/adapters/testbed"
+	"jjm/test/site"
+)
+
+// bed is the section of a batch system of scripts/testbed.
+func bed(b *testbed.Bed, kind string) string {
+	env := []string{}
+	for _, name := range slices.Sorted(maps.Keys(b.Env)) {
+		env = append(env, fmt.Sprintf("%s = %q", name, b.Env[name]))
+	}
+	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n", kind, kind, b.Bin, strings.Join(env, ", "))
+}
+
+// Mallory ends or stops every command of the batch system that runs as her, the
+// moment it appears, while she has grid jobs to submit without end. The commands of
+// bob are his own.
+func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
+	for kind, commands := range map[string]string{
+		"slurm": "sbatch|squeue|scancel|sacct|scontrol", "condor": "condor_submit|condor_q|condor_rm|condor_histor|ld-linux",
+	} {
+		for _, signal := range []string{"KILL", "STOP"} {
+			t.Run(kind+"/"+signal, func(t *testing.T) {
+				b := testbed.Start(t, kind)
+				s := besiege(t, site.Settings{RunAs: "owner", Clusters: bed(b, kind)})
+				if kind == "condor" { // its workers know accounts of their own
+					s.bob = site.Known(t, b.Owner.User)
+				}
+				loop := s.mallory.As("/bin/sh", "-c", `while :; do pkill -"$1" -U "$2" "$3"; sleep 0.02; done`,
+					"sh", signal, fmt.Sprint(s.mallory.UID), "^("+commands+")")
+				s.withstands(attack{
+					name: kind + ": every command of hers gets " + signal,
+					begin: func() {
+						s.Must(loop.Start())
+						for range full(20, 3) {
+							s.Submit(s.mallory, site.Script("echo hers"))
+						}
+						s.Until("one of hers came to nothing", func() bool { return s.spoiled() })
+					},
+					inForce: func() error {
+						if !s.spoiled() {
+							return errors.New("no command of hers came to nothing")
+						}
+						if log, err := os.ReadFile(s.Dir + "/log"); err != nil || strings.Contains(string(log), "batch system gives no listing") {
+							t.Errorf("by her word alone %s counts as ill (%v)", kind, err)
+						}
+						return nil
+					},
+					end: func() { s.mallory.KillAll(); _ = loop.Wait() },
+				})
+			})
+		}
+	}
+}
+
+// spoiled reports whether mallory has local jobs, and none of them is through.
+func (s *siege) spoiled() bool {
+	out, err := s.JJM(s.mallory, "status")
+	return err == nil && out != "" && !strings.Contains(out, " done")
+}
