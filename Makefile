@@ -9,7 +9,7 @@ BUILD    = $(GO) build -ldflags '$(LDFLAGS)'
 export CGO_ENABLED = 0
 export GOFLAGS += -trimpath
 
-.PHONY: build demo test test-all units test-faults test-hostile lint vet nice-vet tools bench fuzz clean install uninstall check
+.PHONY: build demo test test-all units test-faults test-hostile race race-short lint vet nice-vet tools bench fuzz clean install uninstall check
 
 build:
 	$(BUILD) -o bin/ ./cmd/jjm ./cmd/jjm-gatekeeper ./cmd/jjm-daemon ./cmd/jjm-wrapper
@@ -67,6 +67,19 @@ test-faults: build
 # The whole campaign of hostile accounts: attacks in full size.
 test-hostile: build
 	JJM_HOSTILE=whole sh scripts/testbed/with.sh $(GO) test -count=1 -timeout 60m -v ./test/hostile
+
+# The daemon's packages under the race detector, one after another. It is a C
+# library, so cgo is on here and nowhere else, and gcc is needed (tools). The short
+# form is part of make test: what compiles and runs in few CPU-seconds.
+RACING  = ./adapters ./adapters/idealize ./adapters/local ./run/... ./sandbox ./store ./plan ./xmldb/... ./wire/... ./accounting ./advertise/... ./gate/... ./gatekeeper/... ./engine ./app
+RACING_SHORT = ./adapters/idealize ./gate ./run/asuser ./xmldb
+RACE = nice env CGO_ENABLED=1 $(GO) test -race -count=1 -vet=off
+race: tools
+	@if command -v gcc >/dev/null 2>&1; then $(RACE) -p 1 -timeout 60m $(RACING); \
+	else echo "race: NOT TESTED: it needs gcc" >&2; [ "$${CI:-}" != true ]; fi
+race-short: tools
+	@if command -v gcc >/dev/null 2>&1; then $(RACE) -short -p 2 -timeout 20m $(RACING_SHORT); \
+	else echo "race: NOT TESTED: it needs gcc" >&2; [ "$${CI:-}" != true ]; fi
 
 # Before a commit: vet, and the linter. Tests go without it: in an empty cache it
 # compiles itself and reads every dependency, 160 core-seconds.
