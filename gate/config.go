@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/user"
@@ -22,11 +23,13 @@ type Config struct {
 	// Group is the group of the socket file, for mode 0660; default: the
 	// daemon's own.
 	Group string `toml:"group"`
-	// Admins are accounts that may act on everybody's jobs, besides root and
-	// the daemon's own.
+	// Admins are accounts that may act on everybody's jobs, besides root and,
+	// with mode 0600 only, the daemon's own: with a wider one the jobs of others
+	// run as the daemon's account, which must not be named here then.
 	Admins []string `toml:"admins"`
 	// Connections is the most connections at once; default 1024. PerUser is the
-	// most of one account, root and the daemon's own excepted; default half.
+	// most of one account, those excepted who are administrators
+	// without being named; default half.
 	Connections int `toml:"connections"`
 	PerUser     int `toml:"per_user"`
 	// RequestTime is how long a client may take to send its request (5s),
@@ -102,8 +105,13 @@ func (c Config) Check() jjm.Problems {
 		bad("group", err.Error())
 	}
 	for _, admin := range c.Admins {
-		if _, err := user.Lookup(admin); err != nil {
+		u, err := user.Lookup(admin)
+		switch {
+		case err != nil:
 			bad("admins", err.Error()+": want the name of an account")
+		case c.jobsRunAs(u.Uid, os.Geteuid()):
+			bad("admins", fmt.Sprintf("%s is the daemon's own account, and mode %s lets others run jobs as it, which would be "+
+				"administrators: name accounts of people instead, or set mode = \"0600\"", admin, c.Mode))
 		}
 	}
 	for _, n := range []struct {
@@ -115,6 +123,12 @@ func (c Config) Check() jjm.Problems {
 		}
 	}
 	return ps
+}
+
+// jobsRunAs reports whether the jobs of other accounts run as uid: it is the
+// daemon's own, that of no root, and the socket is open to others.
+func (c Config) jobsRunAs(uid string, own int) bool {
+	return own != 0 && c.open() && uid == strconv.Itoa(own)
 }
 
 func (c Config) fileMode() (fs.FileMode, error) {
