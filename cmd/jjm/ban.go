@@ -25,7 +25,7 @@ func (b *ban) flags(fs *flag.FlagSet) {
 
 func (b *ban) take(words []string) { b.Words = words }
 
-const banAdmins = " For administrators: root, the daemon's account, and those of the setting gate.admins."
+const banAdmins = " For administrators: root, with gate.mode 0600 the daemon's account, and those of the setting gate.admins."
 
 func banCommand() command {
 	return command{

@@ -33,7 +33,7 @@ func (o *order) take(words []string) { o.Words = words }
 func orderCommand(name, summary, detail string) command {
 	return command{
 		name: name, args: "[KIND NAME]", max: 2, summary: summary,
-		detail: "KIND is cluster, type or user. " + detail + " Without a name: what is in force. To order is for administrators: root, the daemon's account, and those of the " +
+		detail: "KIND is cluster, type or user. " + detail + " Without a name: what is in force. To order is for administrators: root, with gate.mode 0600 the daemon's account, and those of the " +
 			"setting gate.admins.",
 		example: map[string]string{
 			jjm.OrderDrain:  `jjm drain cluster slurm --reason maintenance`,
