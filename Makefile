@@ -9,7 +9,7 @@ BUILD    = $(GO) build -ldflags '$(LDFLAGS)'
 export CGO_ENABLED = 0
 export GOFLAGS += -trimpath
 
-.PHONY: build demo test test-all units test-faults test-hostile lint vet nice-vet tools bench fuzz clean install uninstall check
+.PHONY: build demo test test-all units test-faults test-hostile race race-short lint vet nice-vet tools bench fuzz clean install uninstall check
 
 build:
 	$(BUILD) -o bin/ ./cmd/jjm ./cmd/jjm-gatekeeper ./cmd/jjm-daemon ./cmd/jjm-wrapper
@@ -41,8 +41,8 @@ demo: build
 
 # Everything that must be true, in minutes; as root on Debian with the real
 # batch systems. Packages that wait rather than work are begun first, and vet
-# takes what they leave of the processors. One build of the programs serves all;
-# accounts without privileges reach it. Test programs, and what compiles and links
+# and the short race take what they leave of the processors. One build of the
+# programs serves all; accounts without privileges reach it. Test programs, and what compiles and links
 # them, spend memory rather than time on garbage. At the end come the tables that
 # tests made, of faults and what became of local jobs.
 WAITING = ./test/survival ./test/hostile ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/gatekeeper ./test/identity ./test/bench ./engine ./adapters/command ./adapters/conformance ./run ./etc/examples ./adapters/pbs ./test/advertise
@@ -56,6 +56,7 @@ units:
 		status=$$? ; cat /dev/null $$tables/* ; rm -rf $$bin $$tables ; exit $$status ; }
 nice-vet:
 	@nice $(MAKE) --no-print-directory vet
+	@nice $(MAKE) --no-print-directory race-short
 
 # The whole campaign: 500 random kills of the daemon, every failpoint, and each
 # fault of each real batch system at each moment. Half an hour.
@@ -67,6 +68,19 @@ test-faults: build
 # The whole campaign of hostile accounts: attacks in full size.
 test-hostile: build
 	JJM_HOSTILE=whole sh scripts/testbed/with.sh $(GO) test -count=1 -timeout 60m -v ./test/hostile
+
+# The daemon's packages under the race detector, one after another. It is a C
+# library, so cgo is on here and nowhere else, and gcc is needed (tools). The short
+# form is part of make test: what compiles and runs in few CPU-seconds.
+RACING  = ./adapters ./adapters/idealize ./adapters/local ./run/... ./sandbox ./store ./plan ./xmldb/... ./wire/... ./accounting ./advertise/... ./gate/... ./gatekeeper/... ./engine ./app
+RACING_SHORT = ./adapters/idealize ./gate ./run/asuser
+RACE = nice env CGO_ENABLED=1 $(GO) test -race -count=1 -vet=off
+race: tools
+	@if command -v gcc >/dev/null 2>&1; then $(RACE) -p 1 -timeout 60m $(RACING); \
+	else echo "race: NOT TESTED: it needs gcc" >&2; [ "$${CI:-}" != true ]; fi
+race-short: tools
+	@if command -v gcc >/dev/null 2>&1; then $(RACE) -short -p 2 -timeout 20m $(RACING_SHORT); \
+	else echo "race: NOT TESTED: it needs gcc" >&2; [ "$${CI:-}" != true ]; fi
 
 # Before a commit: vet, and the linter. Tests go without it: in an empty cache it
 # compiles itself and reads every dependency, 160 core-seconds.

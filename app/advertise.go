@@ -28,7 +28,7 @@ func (s service) Advertised(ctx context.Context, c gate.Caller, now bool) (wire.
 	switch {
 	case !now:
 	case !c.Admin:
-		return wire.Advertised{}, jjm.Errorf(jjm.Denied, "advertise now: %s is no administrator: want root, the daemon's account, or one of gate.admins", c.User)
+		return wire.Advertised{}, jjm.Errorf(jjm.Denied, "advertise now: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", c.User)
 	case !s.advertises:
 		return wire.Advertised{}, jjm.Errorf(jjm.Conflict, "advertise now: this site is not advertised: name collectors below [advertise] in the configuration, and restart")
 	default:

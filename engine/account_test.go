@@ -19,11 +19,11 @@ func TestAccount_RunsTheJobsOfAllOwners(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{Life: 10 * time.Minute, Settle: 5 * time.Second, Slots: 6, TwoPhase: true}
 	inWorld(t, options{sim: sim, account: service, play: troubled}, func(t *testing.T, w *world) {
-		w.adapter.onSubmit = func(b adapters.Bulk) {
+		w.adapter.onSubmit.set(func(b adapters.Bulk) {
 			if b.Owner != *service {
 				t.Errorf("a bulk of %s", b.Owner.User)
 			}
-		}
+		})
 		w.sim.OnSubmit(adaptertest.LoseReply, adaptertest.SayBusy)
 		a, b := w.submit(alice, mc(8)), w.submit(bob, mc(8))
 		gone := w.submit(bob, plain(4))

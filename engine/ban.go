@@ -23,7 +23,7 @@ import (
 // is overlooked.
 func (e *Engine) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.Banned, error) {
 	if !caller.Admin {
-		return wire.Banned{}, jjm.Errorf(jjm.Denied, "ban: %s is no administrator: want root, the daemon's account, or one of gate.admins", caller.User)
+		return wire.Banned{}, jjm.Errorf(jjm.Denied, "ban: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", caller.User)
 	}
 	if b == nil {
 		e.mem.RLock()

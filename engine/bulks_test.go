@@ -48,7 +48,7 @@ func TestBulks_FormAcrossGridJobsOfOneOwnerAndShapeOnly(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		book := &bulkBook{}
-		w.adapter.onSubmit = book.note
+		w.adapter.onSubmit.set(book.note)
 		w.sim.Down(time.Minute) // so that all are there before the first bulk is formed
 		first := w.submit(alice, mc(1))
 		w.pass(time.Second)
@@ -86,7 +86,7 @@ func TestBulks_OfWaitingGridJobsAreJoined(t *testing.T) {
 	limit := func(c *engineConfig) { c.MaxPending = 2 }
 	inWorld(t, options{sim: adaptertest.SimConfig{Wait: time.Minute, Life: time.Hour}, config: limit}, func(t *testing.T, w *world) {
 		book := &bulkBook{}
-		w.adapter.onSubmit = book.note
+		w.adapter.onSubmit.set(book.note)
 		first := w.submit(alice, mc(2)) // takes the room for a minute
 		w.pass(time.Second)
 		a, b := w.submit(alice, mc(1)), w.submit(alice, mc(1))
@@ -111,11 +111,11 @@ func TestBulks_KeepTheLimits(t *testing.T) {
 	limit := func(c *engineConfig) { c.MaxPending = 30 }
 	sim := adaptertest.SimConfig{MaxBulk: 7, Slots: 10, Life: time.Minute}
 	inWorld(t, options{sim: sim, config: limit, play: failing}, func(t *testing.T, w *world) {
-		w.adapter.onSubmit = func(b adapters.Bulk) {
+		w.adapter.onSubmit.set(func(b adapters.Bulk) {
 			if b.N > 7 {
 				t.Errorf("a bulk of %d", b.N)
 			}
-		}
+		})
 		id := w.submit(alice, mc(200))
 		most := 0
 		for range 60 * 60 {
@@ -185,7 +185,7 @@ func TestBulks_PositionAndAssignmentAgreeForRetries(t *testing.T) {
 	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
 		var mu sync.Mutex
 		var got []sandbox.Assignment
-		w.adapter.onSubmit = func(b adapters.Bulk) {
+		w.adapter.onSubmit.set(func(b adapters.Bulk) {
 			mu.Lock()
 			defer mu.Unlock()
 			for i := range b.N {
@@ -195,7 +195,7 @@ func TestBulks_PositionAndAssignmentAgreeForRetries(t *testing.T) {
 				}
 				got = append(got, a)
 			}
-		}
+		})
 		id := w.submit(alice, mc(6))
 		w.final(time.Hour, id)
 		w.verify(id, done(6))

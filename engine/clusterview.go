@@ -81,7 +81,7 @@ func breakerView(b idealize.BreakerStatus) *wire.Breaker {
 // that the batch system is back, and lets its loops try at once.
 func (e *Engine) Reset(_ context.Context, caller wire.Caller, cluster string) error {
 	if !caller.Admin {
-		return jjm.Errorf(jjm.Denied, "reset %.40s: %s is no administrator: want root, the daemon's account, or one of gate.admins", cluster, caller.User)
+		return jjm.Errorf(jjm.Denied, "reset %.40s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", cluster, caller.User)
 	}
 	c := e.clusters[cluster]
 	if c == nil {

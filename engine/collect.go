@@ -78,14 +78,16 @@ func (e *Engine) collect(ctx context.Context, id jjm.GridID) error {
 
 // markAll makes the whole record be written once more.
 func (e *Engine) markAll(id jjm.GridID) {
-	e.mem.Lock()
-	defer e.mem.Unlock()
-	if g := e.grids[id]; g != nil && !g.published {
+	e.adjust(func() {
+		g := e.grids[id]
+		if g == nil || g.published {
+			return
+		}
 		g.published = true
 		for n := 0; n*shardSize < len(g.locals); n++ {
 			g.dirty[n] = true
 		}
-	}
+	})
 }
 
 // finalRow is the grid job as it will be once it is over.

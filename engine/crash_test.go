@@ -366,7 +366,7 @@ func scenarios() map[string]scenario {
 // begin sets up a scenario.
 func (sc scenario) begin(w *world) *stage {
 	w.sim.OnSubmit(sc.faults...)
-	w.adapter.miss = sc.miss
+	w.adapter.miss.set(sc.miss)
 	if sc.hidden != nil {
 		w.sim.Lie(40, sc.hidden)
 	}

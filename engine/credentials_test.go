@@ -87,9 +87,9 @@ func TestCredentials_WhereFilesAreCarried(t *testing.T) {
 		sim := adaptertest.SimConfig{NoSharedFS: true, TwoPhase: true, Life: time.Hour, RenewsProxies: renews}
 		inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
 			got := map[string]int{}
-			w.adapter.onSubmit = func(b adapters.Bulk) {
+			w.adapter.onSubmit.set(func(b adapters.Bulk) {
 				got[b.Transfer.Proxy] += b.N
-			}
+			})
 			good, token := certificate(t, time.Now().Add(time.Hour)), bearer(`{"sub":"ann","jti":"1"}`)[0]
 			given := map[string]jjm.Credential{"good": good, "ends": certificate(t, time.Now().Add(time.Minute)), "token": token}
 			ids := map[string]jjm.GridID{"none": w.submit(alice, plain(1))}

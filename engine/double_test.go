@@ -41,7 +41,7 @@ func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 				inWorld(t, options{sim: test.sim}, func(t *testing.T, w *world) {
 					w.sim.OnSubmit(test.faults...)
 					w.sim.Lie(test.lies, test.hidden)
-					w.adapter.miss = test.miss
+					w.adapter.miss.set(test.miss)
 					id := w.submit(alice, job)
 					w.pass(90 * time.Minute)
 					w.final(time.Minute, id)
@@ -77,7 +77,7 @@ func TestDoubledSubmission_TheEndOfTheHolderIsSeenBesideItsDouble(t *testing.T) 
 			sim := adaptertest.SimConfig{Slots: 2, Life: 5 * time.Minute, Wait: 30 * time.Second}
 			inWorld(t, options{sim: sim, play: play}, func(t *testing.T, w *world) {
 				w.sim.OnSubmit(adaptertest.LoseReply)
-				w.adapter.miss = 1
+				w.adapter.miss.set(1)
 				w.sim.Lie(100, func(job adaptertest.SimJob) bool { return job.Bulk == hidden })
 				id := w.submit(alice, mc(2))
 				w.final(2*time.Hour, id)
@@ -120,7 +120,7 @@ func TestProofOfAbsence_OfAnUnclaimedJobIsNotTakenForAnOperatorsCancel(t *testin
 		id := w.submit(alice, mc(2))
 		w.running(id, 2)
 		w.sim.Lie(1<<30, func(job adaptertest.SimJob) bool { return job.Index == 0 })
-		w.adapter.onCancel = func() { w.sim.Lie(0, nil) } // from then on the listing shows it as cancelled
+		w.adapter.onCancel.set(func() { w.sim.Lie(0, nil) }) // from then on the listing shows it as cancelled
 		w.pass(6 * time.Hour)
 		if l := w.locals(id)[0]; l.State != jjm.Completed || l.Attempt != 1 {
 			t.Errorf("%s/%s, attempt %d, %q\n%s", l.State, l.Phase, l.Attempt, l.Message, w.describe(id))
@@ -137,7 +137,7 @@ func TestDoubledSubmission_AKillReachesTheOneThatRuns(t *testing.T) {
 				sim := adaptertest.SimConfig{Life: 10 * time.Hour, Wait: 30 * time.Second, TwoPhase: twoPhase}
 				inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
 					w.sim.OnSubmit(adaptertest.LoseReply)
-					w.adapter.miss = 1
+					w.adapter.miss.set(1)
 					w.sim.Lie(20, func(job adaptertest.SimJob) bool { return job.Bulk == hidden })
 					id := w.submit(alice, mc(4))
 					w.pass(5 * time.Minute)

@@ -73,17 +73,33 @@ func (g *grid) idle() string {
 // itself, 0 for never: time alone lets a merge begin, or a sibling's result
 // does.
 func (e *Engine) lookAgain(id jjm.GridID) (again time.Duration) {
-	e.mem.Lock()
-	defer e.mem.Unlock()
-	g := e.grids[id]
-	if g == nil || g.idle() == "" {
-		return 0
+	e.mem.RLock()
+	waits := e.waitsForTime(id) != nil
+	e.mem.RUnlock()
+	if waits {
+		e.adjust(func() { again = e.nextLook(id) })
 	}
-	r := g.reads
-	if r == nil || !timed(g.job.Step.Splitter) {
-		if r = g.merge; r == nil {
-			return 0
-		}
+	return again
+}
+
+// waitsForTime gives the step of a grid job that is idle and that time alone may
+// wake, or nil. One of the locks is held.
+func (e *Engine) waitsForTime(id jjm.GridID) *reads {
+	g := e.grids[id]
+	switch {
+	case g == nil || g.idle() == "":
+		return nil
+	case g.reads != nil && timed(g.job.Step.Splitter):
+		return g.reads
+	}
+	return g.merge
+}
+
+// nextLook is lookAgain while both locks are held.
+func (e *Engine) nextLook(id jjm.GridID) time.Duration {
+	r := e.waitsForTime(id)
+	if r == nil {
+		return 0
 	}
 	now, poll := jjm.At(e.now()), e.conf().DatasetPoll.D()
 	if r.due == 0 || r.due > now.Add(poll) { // or the clock was set back
@@ -93,7 +109,7 @@ func (e *Engine) lookAgain(id jjm.GridID) (again time.Duration) {
 		return r.due.Sub(now)
 	}
 	r.idle, r.due = "", 0
-	g.wakeMerge()
+	e.grids[id].wakeMerge()
 	return time.Millisecond
 }
 
@@ -199,15 +215,15 @@ func (e *Engine) rest(id jjm.GridID, news uint64, left split.Left) {
 
 // idle notes why one of the two steps makes no local jobs now, unless there is news.
 func (e *Engine) idle(id jjm.GridID, of func(*grid) *reads, news uint64, why string) {
-	e.mem.Lock()
-	defer e.mem.Unlock()
-	g := e.grids[id]
-	if g == nil || of(g).news != news {
-		return
-	}
-	of(g).idle = why
-	g.headDirty = true
-	g.version++
+	e.adjust(func() {
+		g := e.grids[id]
+		if g == nil || of(g).news != news {
+			return
+		}
+		of(g).idle = why
+		g.headDirty = true
+		g.version++
+	})
 }
 
 // leave stores what a cut leaves of the files.
@@ -294,14 +310,14 @@ func (e *Engine) knowInputs(ctx context.Context, id jjm.GridID, f *feed) error {
 	if err != nil {
 		return err
 	}
-	e.mem.Lock()
-	defer e.mem.Unlock()
-	r := e.grids[id].reads
-	r.datasets = nil
-	for _, in := range inputs {
-		r.datasets = append(r.datasets, in.Dataset)
-	}
-	f.news, f.marked = r.news, r.marked
+	e.adjust(func() {
+		r := e.grids[id].reads
+		r.datasets = nil
+		for _, in := range inputs {
+			r.datasets = append(r.datasets, in.Dataset)
+		}
+		f.news, f.marked = r.news, r.marked
+	})
 	return nil
 }
 

@@ -101,13 +101,18 @@ func (e *Engine) showTrouble(ctx context.Context, id jjm.GridID, err error) {
 	if err != nil && ctx.Err() == nil {
 		text = "trying again: " + err.Error()
 	}
-	e.mem.Lock()
-	defer e.mem.Unlock()
-	if g := e.grids[id]; g != nil && g.trouble != text {
+	e.mem.RLock()
+	g := e.grids[id]
+	shown := g == nil || g.trouble == text
+	e.mem.RUnlock()
+	if shown {
+		return
+	}
+	e.adjust(func() {
 		g.trouble = text
 		g.headDirty = true
 		g.version++
-	}
+	})
 }
 
 // gridTrouble sorts an error: a wrong request ends the grid job as broken, a
@@ -119,11 +124,11 @@ func (e *Engine) gridTrouble(ctx context.Context, id jjm.GridID, act plan.GridAc
 	early := act.Do == plan.Prepare || act.Do == plan.Generate
 	if early && jjm.KindOf(err) == jjm.Invalid {
 		e.log.Warn("grid job cannot be instantiated", "job", id, "error", err)
-		e.mem.Lock()
-		if g := e.grids[id]; g != nil {
-			g.failure = err.Error()
-		}
-		e.mem.Unlock()
+		e.adjust(func() {
+			if g := e.grids[id]; g != nil {
+				g.failure = err.Error()
+			}
+		})
 		return time.Millisecond
 	}
 	e.complain(slog.LevelError, "grid/"+id.String(), "grid job step, trying again", "job", id, "step", act.Do, "error", err)

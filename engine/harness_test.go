@@ -311,7 +311,7 @@ func (w *world) close() {
 	}
 	for _, err := range troubles {
 		// A job that a search missed may come to a folder that is gone: it ends.
-		if w.adapter.miss == 0 || !errors.Is(err, fs.ErrNotExist) {
+		if w.adapter.miss.get() == 0 || !errors.Is(err, fs.ErrNotExist) {
 			w.t.Error(err)
 		}
 	}

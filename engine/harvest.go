@@ -400,6 +400,8 @@ func progressEvery(members int) time.Duration {
 
 // applyProgress shows progress in memory; it reports whether anything changed.
 func (e *Engine) applyProgress(b openBulk, ps map[int32]jjm.Progress, next int32, seen, now int64) bool {
+	e.write.Lock() // a change copies rows without the other lock
+	defer e.write.Unlock()
 	e.mem.Lock()
 	defer e.mem.Unlock()
 	live := e.bulks[b.tag]

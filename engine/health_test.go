@@ -380,7 +380,7 @@ func TestProbe_TheDaemonWorksBeforeTheFirstAnswerAndLearnsFromEach(t *testing.T)
 		p.fail.Store(2)
 		p.bulk.Store(2)
 		p.limit.Store(50)
-		w.adapter.onSubmit = func(b adapters.Bulk) { sizes <- b.N }
+		w.adapter.onSubmit.set(func(b adapters.Bulk) { sizes <- b.N })
 		return []engine.Cluster{{Kind: "sim", Adapter: p}}
 	}
 	inWorld(t, options{clusters: clusters}, func(t *testing.T, w *world) {

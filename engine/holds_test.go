@@ -216,7 +216,7 @@ func TestHold_AReleaseThatFails(t *testing.T) {
 	o := options{hold: heldOften, config: heldConfig}
 	inWorld(t, o, func(t *testing.T, w *world) {
 		var refused, busy atomic.Int32
-		w.adapter.onControl = func(op adapters.Op) error {
+		w.adapter.onControl.set(func(op adapters.Op) error {
 			switch {
 			case op != adapters.Release:
 				return nil
@@ -226,7 +226,7 @@ func TestHold_AReleaseThatFails(t *testing.T) {
 				return jjm.Errorf(jjm.Busy, "not now")
 			}
 			return nil
-		}
+		})
 		id := w.submit(alice, mc(2))
 		w.pass(90 * time.Second)
 		if l := w.locals(id)[1]; refused.Load() != 1 || l.Holding.Releases != 1 || l.Holding.Trouble != "access is denied" || w.journaled(id, 1, "not released: access is denied") != 1 {

@@ -49,11 +49,11 @@ func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
 		w.must(os.Remove(filepath.Join(home, "own")))
 		w.must(os.Symlink(secret, filepath.Join(home, "own")))
 		w.must(os.Remove(blocked))
-		w.adapter.onSubmit = func(b adapters.Bulk) {
+		w.adapter.onSubmit.set(func(b adapters.Bulk) {
 			if b.Owner == owner(bob) {
 				t.Error("a bulk of it was submitted")
 			}
-		}
+		})
 		w.final(time.Hour, s.ID)
 		if l := w.lookup(s.ID); l.Status != jjm.Broken.String() || !strings.Contains(l.Message, "may not read it") {
 			t.Errorf("%s: %s", l.Status, l.Message)

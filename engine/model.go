@@ -9,7 +9,9 @@ import (
 )
 
 // grid is a live grid job in memory. It changes only under both locks of the
-// engine, so that holding either is enough to read it.
+// engine (Engine.change, Engine.adjust), so that holding either is enough to read
+// it. What only tells publishers and watchers that there is something new - dirty,
+// headDirty, pointed, version - is the memory lock's alone, for reading too.
 type grid struct {
 	job jjm.GridJob
 	// uses is the engine's: local jobs of live grid jobs by their last bulk.
@@ -109,6 +111,16 @@ func (e *Engine) track(job jjm.GridJob) *grid {
 	g.uses = e.uses
 	e.accounts.put(job.ID, job.Owner.UID)
 	return g
+}
+
+// adjust changes what memory alone knows, under both locks. It waits for a change
+// that is being committed, and must not be called by what decides on one.
+func (e *Engine) adjust(do func()) {
+	e.write.Lock()
+	defer e.write.Unlock()
+	e.mem.Lock()
+	defer e.mem.Unlock()
+	do()
 }
 
 // put stores a row and keeps the aggregates in step.

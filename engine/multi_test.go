@@ -125,13 +125,13 @@ func TestSpread_OnlyWhatIsSurelyNotThereMovesOn(t *testing.T) {
 			t.Parallel()
 			small := adaptertest.SimConfig{Slots: 4, Settle: 5 * time.Minute}
 			inWorld(t, pair(small, slots(4)), func(t *testing.T, w *world) {
-				w.adapter.miss = -1 // searches are honest from the beginning
+				w.adapter.miss.set(-1) // searches are honest from the beginning
 				w.sim.OnSubmit(test.fault)
-				w.adapter.onSubmit = func(adapters.Bulk) {
+				w.adapter.onSubmit.set(func(adapters.Bulk) {
 					if test.down > 0 {
 						go func() { time.Sleep(time.Second); w.sim.Down(test.down) }()
 					}
-				}
+				})
 				id := w.submit(alice, mc(8, `clusters = ["sim", "big"]`))
 				w.pass(30 * time.Minute)
 				l := w.lookup(id)
@@ -361,7 +361,7 @@ func TestStatus_SaysWhatABatchJobWaitsFor(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Slots: 1, Life: time.Hour}}, func(t *testing.T, w *world) {
 		starts := jjm.At(time.Now().Add(5 * time.Hour))
-		w.adapter.onList = func(l *adapters.Listing) {
+		w.adapter.onList.set(func(l *adapters.Listing) {
 			for i := range l.Reports {
 				if r := &l.Reports[i]; r.State == jjm.BatchQueued {
 					r.Reason, r.Starts, r.Source = "Priority", starts, "squeue"
@@ -369,7 +369,7 @@ func TestStatus_SaysWhatABatchJobWaitsFor(t *testing.T) {
 					r.Hold, r.Source = "13/2", "condor_q"
 				}
 			}
-		}
+		})
 		id := w.submit(alice, mc(3))
 		w.pass(time.Minute)
 		w.sim.HoldInBatch("no such file", w.refs(id, 2)...)

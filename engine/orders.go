@@ -21,7 +21,7 @@ func (e *Engine) Order(ctx context.Context, caller wire.Caller, o *wire.Order) (
 		return e.inForce(jjm.At(e.now()), func(jjm.Order) bool { return true }), nil
 	}
 	if !caller.Admin {
-		return nil, jjm.Errorf(jjm.Denied, "%s %s %s: %s is no administrator: want root, the daemon's account, or one of gate.admins", o.Verb, o.Kind, o.Name, caller.User)
+		return nil, jjm.Errorf(jjm.Denied, "%s %s %s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", o.Verb, o.Kind, o.Name, caller.User)
 	}
 	if err := e.knownTarget(o); err != nil {
 		return nil, err

@@ -265,8 +265,6 @@ func (e *Engine) cuttingOf(job *jjm.GridJob) (*cutting, error) {
 		return nil, err
 	}
 	c := &cutting{Cutting: cut, splitter: sp}
-	e.mem.Lock()
-	e.grids[job.ID].cutting = c
-	e.mem.Unlock()
+	e.adjust(func() { e.grids[job.ID].cutting = c })
 	return c, nil
 }

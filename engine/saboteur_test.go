@@ -145,16 +145,34 @@ type faulty struct {
 	shared *sync.Mutex
 	// miss makes searches find nothing, wrongly, until the batch system has
 	// got more bulks than that.
-	miss int
+	miss fault[int]
 	// onList, if set, may change a listing.
-	onList func(*adapters.Listing)
+	onList fault[func(*adapters.Listing)]
 	// onCancel, if set, is called after every cancel.
-	onCancel func()
+	onCancel fault[func()]
 	// onControl, if set, is called before every Control: an error of kind Busy is
 	// the whole answer, another one that for each job.
-	onControl func(adapters.Op) error
+	onControl fault[func(adapters.Op) error]
 	// onSubmit, if set, is called with every bulk before it is handed over.
-	onSubmit func(adapters.Bulk)
+	onSubmit fault[func(adapters.Bulk)]
+}
+
+// fault is something that a test may change while the engine runs.
+type fault[T any] struct {
+	mu sync.Mutex
+	is T
+}
+
+func (f *fault[T]) set(to T) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.is = to
+}
+
+func (f *fault[T]) get() T {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.is
 }
 
 // Submit tells of bulks.
@@ -162,8 +180,8 @@ func (f *faulty) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt,
 	f.shared.Lock()
 	f.users[b.Tag] = filepath.Base(filepath.Dir(filepath.Dir(b.Dir))) // USER/bulks/TAG
 	f.shared.Unlock()
-	if f.onSubmit != nil {
-		f.onSubmit(b)
+	if on := f.onSubmit.get(); on != nil {
+		on(b)
 	}
 	return f.Sim.Submit(ctx, b)
 }
@@ -171,31 +189,31 @@ func (f *faulty) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt,
 // List gives what a test makes of it.
 func (f *faulty) List(ctx context.Context, o jjm.Owner, since time.Time) (adapters.Listing, error) {
 	l, err := f.Sim.List(ctx, o, since)
-	if f.onList != nil {
-		f.onList(&l)
+	if on := f.onList.get(); on != nil {
+		on(&l)
 	}
 	return l, err
 }
 
 // Control tells of cancels.
 func (f *faulty) Control(ctx context.Context, o jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
-	if f.onControl != nil {
-		if err := f.onControl(op); jjm.KindOf(err) == jjm.Busy {
+	if on := f.onControl.get(); on != nil {
+		if err := on(op); jjm.KindOf(err) == jjm.Busy {
 			return nil, err
 		} else if err != nil {
 			return slices.Repeat([]error{err}, len(refs)), nil
 		}
 	}
 	answers, err := f.Sim.Control(ctx, o, op, refs)
-	if op == adapters.Cancel && f.onCancel != nil {
-		f.onCancel()
+	if on := f.onCancel.get(); op == adapters.Cancel && on != nil {
+		on()
 	}
 	return answers, err
 }
 
 // Find misses what it is told to miss.
 func (f *faulty) Find(ctx context.Context, o jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
-	if f.Calls().Bulks > f.miss {
+	if f.Calls().Bulks > f.miss.get() {
 		return f.Sim.Find(ctx, o, tags)
 	}
 	found := make([]adapters.Found, len(tags))

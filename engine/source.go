@@ -107,25 +107,25 @@ func (e *Engine) lookAt(ctx context.Context, s source) time.Duration {
 
 // sourceTrouble lets people see why files that are to come do not.
 func (e *Engine) sourceTrouble(s source, err error) {
-	e.mem.Lock()
-	defer e.mem.Unlock()
+	e.mem.RLock()
 	g := e.grids[s.grid]
-	if g == nil {
+	text := ""
+	if g != nil && err != nil {
+		text = fmt.Sprintf("dataset %s, trying again: %v", g.job.Spec.Datasets[s.i].Name, err)
+	}
+	shown := g == nil || g.reads.trouble[s.i] == text
+	e.mem.RUnlock()
+	if shown {
 		return
 	}
-	name, text := g.job.Spec.Datasets[s.i].Name, ""
-	if err != nil {
-		text = fmt.Sprintf("dataset %s, trying again: %v", name, err)
-	}
-	if g.reads.trouble[s.i] == text {
-		return
-	}
-	if g.reads.trouble == nil {
-		g.reads.trouble = map[int]string{}
-	}
-	g.reads.trouble[s.i] = text
-	g.headDirty = true
-	g.version++
+	e.adjust(func() {
+		if g.reads.trouble == nil {
+			g.reads.trouble = map[int]string{}
+		}
+		g.reads.trouble[s.i] = text
+		g.headDirty = true
+		g.version++
+	})
 	kick(e.pubKick)
 }
 

@@ -208,7 +208,9 @@ func TestSource_ALongListSurvivesStopAndDeath(t *testing.T) {
 	crash := &crasher{}
 	inWorld(t, options{crash: crash, chunk: chunk}, func(t *testing.T, w *world) {
 		w.writeList("list.jsonl", lines)
+		crash.mu.Lock()
 		crash.point, crash.nth = "dataset-add.after-commit", 2
+		crash.mu.Unlock()
 		id := w.submit(alice, fileJob("", "name = \"raw\"\nfrom = \"list.jsonl\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 500}\n"))
 		w.until(time.Hour, "it died", crash.isDead)
 		adds := 0

@@ -24,11 +24,11 @@ func (e *Engine) withdraw(ctx context.Context, id jjm.GridID) error {
 			return err
 		}
 	}
-	e.mem.Lock()
-	defer e.mem.Unlock()
-	if g := e.grids[id]; g != nil {
-		g.reads.withdrawn = marked + 1
-	}
+	e.adjust(func() {
+		if g := e.grids[id]; g != nil {
+			g.reads.withdrawn = marked + 1
+		}
+	})
 	return nil
 }
 

@@ -22,7 +22,7 @@ const (
 type callers struct {
 	admins []string
 	lookup func(uid int) string
-	own    int // the daemon's uid
+	own    int // the daemon's uid, -1 if it is an account like any other
 	now    func() time.Time
 	// seats are the numbers of administrators' accounts: to know them takes no look-up.
 	seats []int
@@ -37,8 +37,27 @@ type knownName struct {
 }
 
 func newCallers(cfg Config) *callers {
-	return &callers{admins: cfg.Admins, lookup: cfg.UserName, own: os.Geteuid(), now: time.Now,
+	return &callers{admins: cfg.Admins, lookup: cfg.UserName, own: cfg.ownAdmin(os.Geteuid()), now: time.Now,
 		seats: cfg.AdminUIDs(), names: make(map[int]knownName)}
+}
+
+// nobody is the uid that no account has.
+const nobody = -1
+
+// ownAdmin gives the daemon's own uid where it is an administrator's, else nobody.
+// The jobs of an ordinary account's daemon run as that account: where others may
+// ask, one of their jobs would be an administrator.
+func (c Config) ownAdmin(uid int) int {
+	if uid != 0 && c.open() {
+		return nobody
+	}
+	return uid
+}
+
+// open reports whether other accounts may ask.
+func (c Config) open() bool {
+	mode, err := c.fileMode()
+	return err != nil || mode&0o066 != 0
 }
 
 // credentials asks the kernel for the account and process that connected.
@@ -78,7 +97,8 @@ func (c *callers) account(uid, gid int) Caller {
 // a connection: as the owner of a file.
 func (s *Server) Account(uid, gid int) Caller { return s.callers.account(uid, gid) }
 
-// trusted reports whether uid is root's or the daemon's own.
+// trusted reports whether uid is root's, or the daemon's own where nobody else may
+// ask.
 func (c *callers) trusted(uid int) bool { return uid == 0 || uid == c.own }
 
 // seated reports whether connections of uid have the reserved seats. It answers at once

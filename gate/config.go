@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/user"
@@ -24,13 +25,14 @@ type Config struct {
 	// Group is the group of the socket file, for mode 0660; default: the
 	// daemon's own.
 	Group string `toml:"group"`
-	// Admins are accounts that may act on everybody's jobs, besides root and
-	// the daemon's own.
+	// Admins are accounts that may act on everybody's jobs, besides root and,
+	// with mode 0600 only, the daemon's own: with a wider one the jobs of others
+	// run as the daemon's account, which must not be named here then.
 	Admins []string `toml:"admins"`
 	// Connections is the most connections of ordinary accounts at once; default 1024.
-	// Root, the daemon's own and administrators have as many seats of their own.
-	// PerUser is the most of one ordinary account, default half; it never has more than
-	// are free.
+	// Root, the daemon's own while it is an administrator, and administrators have as
+	// many seats of their own. PerUser is the most of one ordinary account, default
+	// half; it never has more than are free.
 	Connections int `toml:"connections"`
 	PerUser     int `toml:"per_user"`
 	// RequestTime is how long a client may take to send its request (5s),
@@ -107,8 +109,13 @@ func (c Config) Check() jjm.Problems {
 		bad("group", err.Error())
 	}
 	for _, admin := range c.Admins {
-		if _, err := asuser.Find(context.Background(), admin); err != nil {
+		known, err := asuser.Find(context.Background(), admin)
+		switch {
+		case err != nil:
 			bad("admins", err.Error())
+		case c.jobsRunAs(known.UID, os.Geteuid()):
+			bad("admins", fmt.Sprintf("%s is the daemon's own account, and mode %s lets others run jobs as it, which would be "+
+				"administrators: name accounts of people instead, or set mode = \"0600\"", admin, c.Mode))
 		}
 	}
 	for _, n := range []struct {
@@ -120,6 +127,12 @@ func (c Config) Check() jjm.Problems {
 		}
 	}
 	return ps
+}
+
+// jobsRunAs reports whether the jobs of other accounts run as uid: it is the
+// daemon's own, that of no root, and the socket is open to others.
+func (c Config) jobsRunAs(uid, own int) bool {
+	return own != 0 && c.open() && uid == own
 }
 
 func (c Config) fileMode() (fs.FileMode, error) {

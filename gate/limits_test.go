@@ -94,3 +94,18 @@ func TestCallers_AdminsAreRootTheDaemonAndTheConfigured(t *testing.T) {
 		t.Error("an account without a name is its number")
 	}
 }
+
+func TestCallers_TheDaemonsAccountIsNoAdminWhereOthersRunJobsAsIt(t *testing.T) {
+	for _, c := range []struct {
+		mode string
+		uid  int
+		want bool
+	}{{"0600", 500, true}, {"0660", 500, false}, {"0666", 500, false}, {"0666", 0, true}, {"0606", 500, false}, {"0640", 500, false}} {
+		if got := (Config{Mode: c.mode}).ownAdmin(c.uid) == c.uid; got != c.want {
+			t.Errorf("mode %s, uid %d: administrator %v, want %v", c.mode, c.uid, got, c.want)
+		}
+		if got := (Config{Mode: c.mode}).jobsRunAs(500, c.uid); got != (!c.want && c.uid != 0) {
+			t.Errorf("mode %s, uid %d: gate.admins may not name the account: %v", c.mode, c.uid, got)
+		}
+	}
+}

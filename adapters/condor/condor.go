@@ -153,6 +153,14 @@ func (c Config) check(name string) error {
 	return append(append(c.Common.Check(name, rules()), ps...), c.checkWords(name)...).Err()
 }
 
+// jobRule says what is wrong with one directive of a job file.
+func jobRule(line string) error {
+	if problem := oddJobDirective(line); problem != "" {
+		return fmt.Errorf("%.80q: %s", line, problem)
+	}
+	return nil
+}
+
 // rules are what a submit description can hold.
 func rules() adapters.Rules {
 	return adapters.Rules{Carries: true, Word: func(text string) error {

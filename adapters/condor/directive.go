@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"jjm/adapters"
 )
 
 // directiveLine is "name = value" or "+Attribute = value". It leaves out queue,
@@ -56,11 +58,8 @@ func oddDirective(line string) string {
 	if m[1] == "" {
 		return oddCommand(name)
 	}
-	for _, owned := range ownedAttributes {
-		begin, all := strings.CutSuffix(owned, "*")
-		if name == owned || all && strings.HasPrefix(name, begin) {
-			return fmt.Sprintf("attribute %s is jjm's or HTCondor's own", m[2])
-		}
+	if among(ownedAttributes, name) {
+		return fmt.Sprintf("attribute %s is jjm's or HTCondor's own", m[2])
 	}
 	return ""
 }
@@ -73,4 +72,54 @@ func oddCommand(name string) string {
 		return ""
 	}
 	return name + " is jjm's own, or not one that may be added"
+}
+
+// jobOwnedAttributes are further attributes, as ownedAttributes, that a job file must
+// not set, but the site may. They name files that the schedd and the shadow read or
+// write on the submit host (UserLog), programs that run outside of the job (PreCmd),
+// identities and their tokens, and other kinds of jobs.
+var jobOwnedAttributes = []string{
+	"userlog*", "ulog*", "dagman*", "dag*", "starter*", "log*", "precmd", "prearg*", "postcmd", "postarg*", "postenv*", "preenv*", "hook*",
+	"spool*", "append*", "buffer*", "fetchfiles", "compressfiles", "localfiles", "tmpdir", "write*", "manifest*", "stdin*", "stdout*",
+	"docker*", "container*", "wantdocker*", "wantcontainer*", "wantio*", "wantremote*", "wantcheckpoint*", "wantparallel*", "grid*", "ec2*",
+	"gce*", "azure*", "batch*", "universe", "vm*", "oauth*", "sendcredential", "scitoken*", "token*", "authtoken*", "cred*", "delegate*",
+	"authenticated*", "osuser", "uid*", "runas*", "loadprofile", "nordugrid*", "condor*", "checkpoint*", "success*", "tool*", "tdp*",
+	"encrypt*", "dontencrypt*", "executable*", "file*", "keystore*", "notify*", "email*", "autocluster*", "server*", "submit*", "shadow*",
+}
+
+// oddJobDirective is oddDirective for a line of a job file. Macros could show it the
+// environment of condor_submit ($ENV), or be one that names a file ($F).
+func oddJobDirective(line string) string {
+	if problem := oddDirective(line); problem != "" {
+		return problem
+	}
+	m := directiveLine.FindStringSubmatch(strings.TrimSpace(line))
+	name, value := strings.ToLower(m[2]), strings.TrimSpace(m[3])
+	switch {
+	case strings.Contains(value, "$"):
+		return "want no macros ($) in a job file"
+	case m[1] != "" && among(jobOwnedAttributes, name):
+		return fmt.Sprintf("attribute %s is not one that a job file may set: ask the administrators to set it in the cluster's directives or its hook", m[2])
+	case m[1] != "":
+		return ""
+	case name == "container_image" && !remoteImage.MatchString(value):
+		return "want docker://, oras:// or a path below /cvmfs: others are read on the submit host"
+	case name == "notify_user":
+		if err := adapters.CheckMail(value); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// remoteImage is an image that the worker gets by itself.
+var remoteImage = regexp.MustCompile(`^(docker://|oras://|/cvmfs/)[A-Za-z0-9][A-Za-z0-9_.:/@+-]*$`)
+
+// among reports whether a name in lower case is in a list whose entries that end in *
+// stand for all that begin so.
+func among(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool {
+		begin, all := strings.CutSuffix(entry, "*")
+		return name == entry || all && strings.HasPrefix(name, begin)
+	})
 }

@@ -65,7 +65,7 @@ func (c Config) checkRequest(cluster string, r jjm.Request) (ps jjm.Problems) {
 	word("account", r.Account, "accounting_group", "")
 	word("project", r.Project, c.ProjectAttribute, "project_attribute")
 	word("qos", r.QOS, c.QOSAttribute, "qos_attribute")
-	return append(ps, c.CheckDirectives(cluster, r, rules().Directive)...)
+	return append(ps, c.CheckDirectives(cluster, r, jobRule)...)
 }
 
 func listed(queues map[string]string) string {

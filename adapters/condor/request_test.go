@@ -178,3 +178,24 @@ func FuzzLimitsOf(f *testing.F) {
 		}
 	})
 }
+
+func TestJobDirective_NamesNoFilesOfTheSubmitHostAndNoPrograms(t *testing.T) {
+	for _, line := range []string{"rank = Mips", `+WantScratch = true`, `+SingularityImage = "/x.sif"`, "container_image = docker://debian:12",
+		"container_image = /cvmfs/images/x", "request_fpgas = 1", "notify_user = a@b.c"} {
+		if problem := oddJobDirective(line); problem != "" {
+			t.Errorf("%q: %s", line, problem)
+		}
+	}
+	for _, line := range []string{
+		`+UserLog = "/var/lib/jjm/x"`, `My.userlog = "/x"`, `+DAGManNodesLog = "/x"`, `+PreCmd = "/tmp/x"`, `+PostCmd = "/tmp/x"`, `+HookKeyword = "X"`,
+		`+StarterUserLog = "/x"`, `+RunAsOwner = false`, `+SpooledOutputFiles = "x"`, `+GridResource = "batch pbs"`, `+OAuthServicesNeeded = "x"`,
+		"rank = $ENV(HOME)", "+X = \"$(X)\"", "+X = \"$F(y)\"", "container_image = /work/bob/x.sif", "container_image = x.sif",
+		"container_image = file:///x", "container_image = docker://x, /etc/passwd", "notify_user = -Ox", "include command : /tmp/x",
+		"include : /tmp/x |", "queue x from /tmp/x |", "use feature : x", "executable = /tmp/x", "transfer_input_files = /etc/shadow",
+		"accounting_group_user = bob", "delegate_job_GSI_credentials_lifetime = 1", "x509userproxy = /x", "dagman_log = /x", "hold_kill_sig = 9",
+	} {
+		if problem := oddJobDirective(line); problem == "" {
+			t.Errorf("%q is accepted", line)
+		}
+	}
+}

@@ -26,8 +26,10 @@ type span struct {
 func newSpan(ctx context.Context, limit time.Duration) (s *span, end func()) {
 	s = &span{Context: ctx, done: make(chan struct{})}
 	if limit > 0 {
+		s.mu.Lock() // the timer may fire before it is assigned
 		s.until = time.Now().Add(limit)
 		s.timer = time.AfterFunc(limit, func() { s.finish(context.DeadlineExceeded) })
+		s.mu.Unlock()
 	}
 	stop := context.AfterFunc(ctx, func() { s.finish(ctx.Err()) })
 	return s, func() {

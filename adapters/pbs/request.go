@@ -3,11 +3,13 @@ package pbs
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"jjm"
+	"jjm/adapters"
 )
 
 // word is what queues, accounts and projects may be: PBS gives commas, colons,
@@ -63,7 +65,7 @@ func (a *Adapter) Check(r jjm.Request) error {
 	if q, known := l.queues[firstOf(a.config.Fill(r).Queue, l.defaultQueue)]; known && q.walltime > 0 && time.Duration(r.Walltime) > q.walltime {
 		bad("walltime", "%v: the queue allows %v", r.Walltime, q.walltime)
 	}
-	return append(ps, a.config.CheckDirectives(a.name, r, oddDirective)...).Err()
+	return append(ps, a.config.CheckDirectives(a.name, r, oddJobDirective)...).Err()
 }
 
 // requestArgs gives the options of qsub for what a job needs.
@@ -143,7 +145,32 @@ func directive(line string) ([]string, error) {
 	if value == "" || strings.ContainsAny(value, `"'\ `) {
 		return nil, fmt.Errorf("%s %.80q: want one value without blanks, quotes and backslashes", option, value)
 	}
+	if option == "-M" {
+		if err := adapters.CheckMail(value); err != nil {
+			return nil, fmt.Errorf("-M %w", err)
+		}
+	}
 	return []string{option, value}, oddValue(option, value)
+}
+
+// jobAttributes are those that a job file may set by -W; the site's own settings may
+// set all but ownedValues. All others are refused: some name accounts (User_List),
+// files of the submit host (stagein) or programs.
+var jobAttributes = []string{"group_list", "no_stdio_sockets", "release_nodes_on_stageout", "tolerate_node_failures"}
+
+// oddJobDirective says what is wrong with one option of a job file.
+func oddJobDirective(line string) error {
+	args, err := directive(line)
+	if err != nil || args[0] != "-W" {
+		return err
+	}
+	for item := range strings.SplitSeq(args[1], ",") {
+		if name, _, _ := strings.Cut(item, "="); !slices.Contains(jobAttributes, name) {
+			return fmt.Errorf("-W %.80q: a job file may set %s only: ask the administrators to set it in the cluster's directives or its hook",
+				name, strings.Join(jobAttributes, ", "))
+		}
+	}
+	return nil
 }
 
 const isOwn = "jjm sets it itself"
@@ -161,8 +188,20 @@ var ownedOptions = map[string]string{
 var ownedValues = map[string]string{
 	"select": "use request.cores, memory_mb and gpus, or the cluster's chunk", "nodes": "use request.cores, or the cluster's chunk",
 	"ncpus": "use request.cores", "mem": "use request.memory_mb", "walltime": "use request.walltime", "ngpus": "use request.gpus",
+	"prologue": "runs a program outside of the job", "epilogue": "runs a program outside of the job", "User_List": isOwn, "Shell_Path_List": isOwn,
+	"Variable_List": isOwn, "Join_Path": isOwn, "Keep_Files": isOwn, "Hold_Types": isOwn, "Rerunable": isOwn, "Job_Name": isOwn,
 	"block": isOwn, "sandbox": isOwn, "stagein": isOwn, "stageout": isOwn, "interactive": isOwn, "depend": "jjm orders its jobs itself",
 	"run_count": isOwn, "umask": isOwn, "Output_Path": isOwn, "Error_Path": isOwn,
+}
+
+// ownedValue tells why a directive must not set a name, in whatever case.
+func ownedValue(name string) (why string, owned bool) {
+	for known, why := range ownedValues {
+		if strings.EqualFold(known, name) {
+			return why, true
+		}
+	}
+	return "", false
 }
 
 func oddValue(option, value string) error {
@@ -171,7 +210,7 @@ func oddValue(option, value string) error {
 	}
 	for item := range strings.SplitSeq(value, ",") {
 		name, _, _ := strings.Cut(item, "=")
-		if why, owned := ownedValues[name]; owned {
+		if why, owned := ownedValue(name); owned {
 			return fmt.Errorf("%s %s: %s", option, name, why)
 		}
 	}

@@ -113,7 +113,8 @@ func TestDirectives(t *testing.T) {
 	for _, bad := range []string{
 		"-N x", "-J 1-5", "-t 1", "-o /x", "-e /x", "-h", "-r y", "-v A=1", "-V", "-I", "-z", "-C x", "-d /", "-q x", "-A x", "-P x",
 		"-l select=2", "-l nodes=2", "-l place=free,walltime=9", "-W block=true", "-W depend=after:1", "-W group_list=a,umask=0",
-		"place=excl", "-l", "-l a b", `-l a="b"`, "-l a\\b", "-l ü", "-x", "--version", "-- /bin/sh", "-l a\x01",
+		"place=excl", "-l", "-l a b", `-l a="b"`, "-l a\\b", "-l ü", "-l prologue=/tmp/x", "-l walltime=1,epilogue=/tmp/x",
+		"-W User_List=root", "-W user_list=root", "-W group_list=a,stagein=a@b:/c", "-W Shell_Path_List=/tmp/x", "-M -Ox", "-M a,-Ox", "-M a|b", "-x", "--version", "-- /bin/sh", "-l a\x01",
 	} {
 		if args, err := directives(bad); err == nil {
 			t.Errorf("%q is taken: %q", bad, args)
@@ -181,5 +182,18 @@ func TestHook_AddsOptionsOrRefuses(t *testing.T) {
 	missing := makeAdapter(t, func(c *Config) { c.Hook = "/no/such/hook" })
 	if _, err := missing.askHook(t.Context(), b); jjm.KindOf(err) != jjm.Busy {
 		t.Errorf("no hook there: %v", err)
+	}
+}
+
+func TestDirectives_OfJobFilesSetKnownAttributesOnly(t *testing.T) {
+	for _, good := range []string{"-W group_list=atlas", "#PBS -W tolerate_node_failures=all", "-l place=excl", "-m n"} {
+		if err := oddJobDirective(good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"-W x=PARTITION:a", "-W group_list=a,what=b", "-W Mail_Users=a", "-W User_List=root", "-Wblock=true", "-W", "-W group_list=a,"} {
+		if err := oddJobDirective(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
 	}
 }

@@ -121,7 +121,10 @@ func TestDirectives_JJMsOwnOptionsAreRefused(t *testing.T) {
 		t.Errorf("error %v\n%s", err, d)
 	}
 	for _, text := range []string{"-N evil", "-t 1-9", "-h", "-r y", "-o /tmp/x", "-wd /tmp", "-V", "-sync y", "-C x", "-@ file",
-		"-l a=b -N evil", "-l", "-hard x", "-l -h", "/tmp/script", "-what ever", "-l a=b\n-N x", "-pe smp 8", "-clear"} {
+		"-l a=b -N evil", "-l", "-hard x", "-l -h", "/tmp/script", "-what ever", "-l a=b\n-N x", "-pe smp 8", "-clear",
+		"-jsv /tmp/x", "-jsv=/tmp/x", "-jsv", "-jsv shell:mallory@/tmp/x", " -jsv  /tmp/x", "-jsv\t/tmp/x", "\"-jsv\" /tmp/x", "'-jsv' /tmp/x", "-js -jsv",
+		"-js v /tmp/x", "-JSV /tmp/x", "--jsv /tmp/x", "-l a=b\r-jsv x", "-l a=b -jsv /tmp/x", "-q all.q -jsv /tmp/x", "-hard -jsv", "-@/tmp/x",
+		"#$ -jsv /tmp/x", "-C #J", "-p -jsv /tmp/x", "-p -jsv", "-M -Ox", "-M a,-Ox", "-M a;b", "-w v", "-w p", "-S /tmp/x", "-v SGE_JSV_TIMEOUT=1"} {
 		if got, err := words([]string{text}); err == nil {
 			t.Errorf("%q gave %q", text, got)
 		}

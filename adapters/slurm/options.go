@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -76,7 +77,7 @@ func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		opt, err := directive(line)
+		opt, err := jobDirective(line)
 		if err != nil {
 			return nil, jjm.Errorf(jjm.Invalid, "request.directives: %w", err)
 		}
@@ -155,4 +156,54 @@ func cutOption(s string) (name, value string, has bool) {
 		return s, "", false
 	}
 	return s[:i], strings.TrimSpace(s[i+1:]), true
+}
+
+// jobOptions are the options of sbatch(1) that a job file may add, besides those in
+// whose place jjm has fields; a site's own settings and its hook may add all but
+// reserved ones. Others are refused: they read or write files of the submit host
+// (--bbf, --nodefile, --export-file), run a login shell there (--get-user-env), are
+// other accounts' or administrators' (--uid, --reboot), or are a site's plug-in's,
+// of which jjm knows nothing.
+func jobOptions() []string {
+	return []string{
+		"account", "acctg-freq", "batch", "bb", "begin", "comment", "constraint", "contiguous", "core-spec", "cores-per-socket",
+		"cpu-freq", "cpus-per-gpu", "cpus-per-task", "deadline", "delay-boot", "dependency", "distribution", "exclude", "exclusive",
+		"extra-node-info", "gpu-bind", "gpu-freq", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "gres-flags",
+		"hint", "kill-on-invalid-dep", "licenses", "mail-type", "mail-user", "mem", "mem-bind", "mem-per-cpu", "mem-per-gpu", "mincpus",
+		"network", "nice", "no-kill", "nodelist", "nodes", "ntasks", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node",
+		"ntasks-per-socket", "overcommit", "oversubscribe", "partition", "power", "prefer", "priority", "profile", "qos",
+		"reservation", "share", "signal", "sockets-per-node", "spread-job", "switches", "thread-spec", "threads-per-core", "time",
+		"time-min", "tmp", "tres-per-task", "use-min-nodes", "wait-all-nodes", "wckey",
+	}
+}
+
+// jobShort are those of them that have a letter; -F (a file of nodes) is none.
+const jobShort = "AbBcCdGkLmnNOpqsStwx"
+
+// jobDirective is directive for an option of a job file.
+func jobDirective(line string) (string, error) {
+	word, err := directive(line)
+	if err != nil {
+		return "", err
+	}
+	bad := func(format string, args ...any) (string, error) {
+		return "", jjm.Errorf(jjm.Invalid, "option %.100q: "+format, append([]any{line}, args...)...)
+	}
+	long, isLong := strings.CutPrefix(word, "--")
+	name, value, _ := strings.Cut(long, "=")
+	if !isLong {
+		name, value = word[1:2], word[2:]
+	}
+	switch {
+	case isLong && !slices.Contains(jobOptions(), name), !isLong && !strings.Contains(jobShort, name):
+		return bad("not one that a job file may add%s: ask the administrators to set it in the cluster's directives or its hook",
+			adapters.Meant(name, jobOptions()))
+	case slices.Contains([]string{"nodelist", "exclude", "w", "x"}, name) && strings.Contains(value, "/"):
+		return bad("want names of nodes: sbatch would read a file on the submit host")
+	case name == "mail-user":
+		if err := adapters.CheckMail(value); err != nil {
+			return bad("%w", err)
+		}
+	}
+	return word, nil
 }

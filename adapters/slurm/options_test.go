@@ -240,3 +240,21 @@ func TestExample_EverySettingIsExplainedAndKnown(t *testing.T) {
 		t.Errorf("the defaults shown are not those: %+v", c)
 	}
 }
+
+func TestJobDirective_OnlyWhatIsKnownToBeHarmless(t *testing.T) {
+	for _, good := range []string{"--constraint=a&b", "#SBATCH --mem-per-cpu 4G", "-Cavx2", "--exclusive", "-s", "-x n[1-4]", "--mail-user=a@b.c"} {
+		if _, err := jobDirective(good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	for _, bad := range []string{
+		"--bbf=/etc/shadow", "--bbf /etc/shadow", "--nodefile=/etc/shadow", "-F /etc/shadow", "-F/etc/shadow", "--nodelist=/etc/shadow", "-w ./x",
+		"-w/etc/shadow", "--exclude /etc/shadow", "-x/etc/shadow", "--get-user-env", "--get-user-env=9L", "--get", "--reboot", "--export-file=3",
+		"--container=/x", "--spank-x=1", "--nodel=/etc/shadow", "--exclu=/etc/shadow", "--propagate", "--mail-user=-Ox", "--mail-user=a,-Ox",
+		"--mail-us=-Ox", "--uid=0", "--gid=0", "-M all", "--clus=all", "--wrap=x", "-sF/etc/shadow", "--contraint=x",
+	} {
+		if got, err := jobDirective(bad); jjm.KindOf(err) != jjm.Invalid {
+			t.Errorf("%q: %q, error %v", bad, got, err)
+		}
+	}
+}

@@ -151,6 +151,11 @@ func oddWord(text string) error {
 	return nil
 }
 
+func oddJobDirective(line string) error {
+	_, err := jobDirective(line)
+	return err
+}
+
 func oddDirective(line string) error {
 	_, err := directive(line)
 	return err

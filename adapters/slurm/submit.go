@@ -62,7 +62,7 @@ func (a *Adapter) Check(r jjm.Request) error {
 			bad(f[0], "%v", err)
 		}
 	}
-	ps = append(ps, a.config.CheckDirectives(a.name, r, oddDirective)...)
+	ps = append(ps, a.config.CheckDirectives(a.name, r, oddJobDirective)...)
 	a.mu.Lock()
 	site := a.site
 	a.mu.Unlock()

@@ -23,7 +23,7 @@ type ban struct{ whom }
 // unban lets somebody in again.
 type unban struct{ whom }
 
-const banAdmins = " For administrators: root, the daemon's account, and those of the setting gate.admins."
+const banAdmins = " For administrators: root, with gate.mode 0600 the daemon's account, and those of the setting gate.admins."
 
 // Help is the rest of its help.
 func (*ban) Help() string {

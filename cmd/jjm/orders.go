@@ -39,8 +39,8 @@ type pause struct {
 // resume ends both.
 type resume struct{ order }
 
-const orderHelp = " Without a name: what is in force. To order is for administrators: root, the daemon's account, and " +
-	"those of the setting gate.admins."
+const orderHelp = " Without a name: what is in force. To order is for administrators: root, with gate.mode 0600 the daemon's " +
+	"account, and those of the setting gate.admins."
 
 // Help is the rest of its help.
 func (*drain) Help() string {

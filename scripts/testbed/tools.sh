@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the few programs that some tests need: xmllint (the schema of the
 # records), shellcheck (the scripts), several awks (the example must run with
-# each), systemd-analyze (the units). Does nothing where they are there; says what is missing where it
-# cannot install it.
+# each), systemd-analyze (the units), gcc (the race detector). Does nothing where
+# they are there; says what is missing where it cannot install it.
 set -eu
 
 missing=""
@@ -14,6 +14,9 @@ need shellcheck shellcheck
 need gawk gawk
 need busybox busybox
 need systemd-analyze systemd
+need gcc gcc
+need ld binutils
+ls /usr/include/stdlib.h >/dev/null 2>&1 || missing="$missing libc6-dev"
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
