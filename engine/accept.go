@@ -77,7 +77,7 @@ func (e *Engine) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, s
 			problems = e.checkDatasets(ctx, owner, spec, h, site, fit.clusters)
 		}
 	}
-	problems = append(problems, checkInputs(spec, site)...)
+	problems = append(problems, checkInputs(spec, site, e.conf().MaxInputBytes)...)
 	problems = append(problems, e.checkRecovers(ctx, owner, spec)...)
 	return h, fit, append(problems, more...)
 }

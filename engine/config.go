@@ -66,6 +66,9 @@ type Config struct {
 	MaxCPU         float64 `toml:"max_cpu"`
 	// MaxPending is how many local jobs may wait inside one cluster.
 	MaxPending int `toml:"max_pending"`
+	// MaxInputBytes caps the inputs of one grid job in all, which the daemon copies
+	// into the work area; 0 = no cap.
+	MaxInputBytes int64 `toml:"max_input_bytes"`
 	// MaxTarBytes caps the output tar; 0 = no cap. Without one a sparse file of
 	// a job could fill the disk.
 	MaxTarBytes int64 `toml:"max_tar_bytes"`
@@ -105,6 +108,7 @@ func Defaults() Config {
 		DatasetPoll:    jjm.Duration(time.Minute),
 		MaxAttempts:    3, // maxAttempt of JEDI
 		MaxPending:     100_000,
+		MaxInputBytes:  16 << 30,
 		MaxTarBytes:    64 << 30,
 		MaxOutputBytes: 4 << 30,
 		Retry:          jjm.DefaultLimits(),

@@ -66,3 +66,45 @@ func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
 		})
 	})
 }
+
+// Sparse files say how large they are; a file that grows after it was accepted is cut
+// off, and no package of it stays.
+func TestInputs_HaveABoundInAll(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{config: func(c *engineConfig) { c.MaxInputBytes = 1000 }}, func(t *testing.T, w *world) {
+		file := func(name string, size int64) string {
+			path := filepath.Join(w.dir, name)
+			w.must(os.WriteFile(path, nil, 0o644))
+			w.must(os.Truncate(path, size))
+			return path
+		}
+		job := func(paths ...string) string {
+			var text []string
+			for _, path := range paths {
+				text = append(text, "[[inputs]]", `path = "`+path+`"`)
+			}
+			return mc(1, text...)
+		}
+		half, other := file("half", 600), file("other", 600)
+		for what, paths := range map[string][]string{"one": {file("hole", 1<<40)}, "two": {half, other}} {
+			_, err := w.trySubmit(alice, "", job(paths...))
+			if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "engine.max_input_bytes") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		blocked := filepath.Join(w.dir, "work", "alice") // no area can be made: the grid job waits to be prepared
+		w.must(os.WriteFile(blocked, nil, 0o600))
+		s, err := w.trySubmit(alice, "", job(half))
+		w.must(err)
+		w.pass(time.Minute)
+		w.must(os.Truncate(half, 1<<40))
+		w.must(os.Remove(blocked))
+		w.final(time.Hour, s.ID)
+		if l := w.lookup(s.ID); l.Status != jjm.Broken.String() || !strings.Contains(l.Message, "more than 1000 bytes") {
+			t.Errorf("%s: %s", l.Status, l.Message)
+		}
+		if left, _ := filepath.Glob(filepath.Join(w.dir, "work/alice/packages/*")); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}

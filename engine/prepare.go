@@ -80,7 +80,7 @@ func (e *Engine) pack(ctx context.Context, job *jjm.GridJob, h handlers.Handler,
 	if err != nil {
 		return err
 	}
-	pkg, files, err := ar.Pack(ctx, inputs, site.Open)
+	pkg, files, err := ar.Pack(ctx, inputs, within(e.conf().MaxInputBytes, site.Open))
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,11 @@ func (h *helper) stream(req request, files []*os.File) {
 		return
 	}
 	defer f.Close()
-	h.reply(reply{ID: req.ID, Begun: true})
+	var size int64
+	if info, err := f.Stat(); err == nil {
+		size = info.Size()
+	}
+	h.reply(reply{ID: req.ID, Begun: true, Bytes: size})
 	n, err := io.CopyBuffer(struct{ io.Writer }{files[0]}, struct{ io.Reader }{f}, make([]byte, 256<<10))
 	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n}) // before the end of the stream is seen
 }

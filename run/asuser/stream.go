@@ -52,7 +52,12 @@ type stream struct {
 	path string
 	read int64
 	done error // what every further Read gives
+	size int64
 }
+
+// Size is how large the file said to be when it was opened, in bytes. What is read may
+// be more or less.
+func (s *stream) Size() int64 { return s.size }
 
 // begun waits until the file is open.
 func (s *stream) begun(ctx context.Context) error {
@@ -66,6 +71,7 @@ func (s *stream) begun(ctx context.Context) error {
 	if err == nil && !a.Begun {
 		err = jjm.Errorf(jjm.Busy, "open %s: the helper of %s does not say that it is open", s.path, s.life.who)
 	}
+	s.size = a.Bytes
 	return err
 }
 
