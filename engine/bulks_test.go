@@ -2,8 +2,10 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"jjm/adapters"
 	"jjm/adapters/adaptertest"
 	"jjm/sandbox"
+	"jjm/wire"
 )
 
 // bulkBook writes down what is submitted.
@@ -211,6 +214,40 @@ func TestBulks_PositionAndAssignmentAgreeForRetries(t *testing.T) {
 		}
 		if len(got) != 6+2+2+2 {
 			t.Errorf("%d attempts, want 12", len(got))
+		}
+	})
+}
+
+// A part whose list of files alone is longer than a wrapper is told fails by itself,
+// with the reason; the other local jobs of its bulk go on.
+func TestSubmit_AnAssignmentThatIsTooLongFailsByItself(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		long := strings.Repeat("x", 3000)
+		var files []jjm.File
+		for i := range 1600 {
+			files = append(files, jjm.File{LFN: fmt.Sprintf("/data/%s/%04d", long, i), Group: "many"})
+		}
+		for _, some := range [][]jjm.File{files[:800], files[800:], {{LFN: "/data/one", Group: "few"}}} {
+			_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: some})
+			w.must(err)
+		}
+		w.closeDataset(alice, "raw")
+		id := w.submit(alice, fileJob("", "name = \"raw\"\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 1600}\n"))
+		w.final(time.Hour, id)
+		failed, completed := 0, 0
+		for _, l := range w.locals(id) {
+			switch l.State {
+			case jjm.Completed:
+				completed++
+			case jjm.Failed:
+				if failed++; l.Phase != jjm.CreateFailed || !strings.Contains(l.Message, "4194304 bytes") {
+					t.Errorf("%s is %s: %s", l.ID, jjm.StateWord(l.State, l.Phase), l.Message)
+				}
+			}
+		}
+		if failed != 1 || completed != 1 {
+			t.Errorf("%d failed and %d completed: %+v", failed, completed, w.lookup(id))
 		}
 	})
 }

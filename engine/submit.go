@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"jjm"
@@ -52,7 +53,11 @@ func (c *cluster) submitOnce(ctx context.Context) (time.Duration, error) {
 // over. Its owner is set aside for trouble.
 func (c *cluster) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
 	as, err := c.e.assignments(ctx, members)
-	if err != nil {
+	if err == nil && slices.ContainsFunc(as, isTooLong) { // without them the others form a bulk anew
+		c.giveBack(b)
+		c.formed(b)
+		err = c.failTooLong(ctx, members, as)
+	} else if err != nil {
 		c.giveBack(b)
 		c.formed(b)
 	} else {
@@ -62,6 +67,29 @@ func (c *cluster) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob)
 		c.setAside(b.Owner, err)
 	}
 	return err
+}
+
+func isTooLong(a sandbox.Assignment) bool { return a.TooLong() }
+
+// failTooLong fails the local jobs that cannot be told what to do: another attempt
+// would be as long.
+func (c *cluster) failTooLong(ctx context.Context, members []jjm.LocalJob, as []sandbox.Assignment) error {
+	text := fmt.Sprintf("its command line, environment and list of inputs have more than %d bytes together: cut the work into "+
+		"smaller parts, or shorten what each is told", sandbox.MaxAssignment)
+	return c.e.change(ctx, "refuse", func(ch *change) error {
+		for i := range members {
+			if !as[i].TooLong() {
+				continue
+			}
+			l := ch.local(members[i].ID)
+			if l == nil || l.Attempt != members[i].Attempt || l.Kill || l.State != members[i].State {
+				continue
+			}
+			l.Message, l.Ended = text, ch.now
+			ch.move(l, jjm.Failed, jjm.CreateFailed, text)
+		}
+		return nil
+	})
 }
 
 // formed notes that a bulk is stored, or will not be.

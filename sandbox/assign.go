@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"jjm"
@@ -39,11 +40,39 @@ func (s *Assignment) AttemptID() jjm.AttemptID {
 // from the first JSON line and tells where the position's line ends, so that a
 // wrapper reads three small pieces of a file of thousands of positions.
 const (
-	offsetDigits  = 12
-	offsetLine    = offsetDigits + 1
-	maxHeader     = 512
-	maxAssignment = 4 << 20
+	offsetDigits = 12
+	offsetLine   = offsetDigits + 1
+	maxHeader    = 512
 )
+
+// MaxAssignment is the longest assignment of one local job, in bytes of its line.
+const MaxAssignment = 4 << 20
+
+// TooLong reports whether an assignment cannot be written, because it is longer than
+// MaxAssignment.
+func (s *Assignment) TooLong() bool {
+	rough := 0
+	for _, w := range slices.Concat(s.Argv, s.RetryArgs) {
+		rough += len(w) + 4
+	}
+	for name, value := range s.Env {
+		rough += len(name) + len(value) + 6
+	}
+	if in := s.Part.Input; in != nil {
+		for _, f := range in.Files {
+			rough += len(f) + 4
+		}
+		rough += 64 * (len(in.Events) + len(in.Lumis))
+		if in.More != nil {
+			rough += 4096 * (len(in.More.Parents) + len(in.More.Secondary)) // as long as they may be
+		}
+	}
+	if rough < MaxAssignment/8 { // JSON makes at most six bytes of one
+		return false
+	}
+	line, err := json.Marshal(s)
+	return err == nil && len(line) >= MaxAssignment
+}
 
 type assignHeader struct {
 	Version int     `json:"v"`
@@ -97,10 +126,10 @@ func encodeAssignments(tag jjm.Tag, as []Assignment) (head, body []byte, err err
 		if err := enc.Encode(&as[i]); err != nil {
 			return nil, nil, wrap(err, "encode assignment %d of bulk %s", i, tag)
 		}
-		if buf.Len()-start > maxAssignment {
+		if buf.Len()-start > MaxAssignment {
 			return nil, nil, jjm.Errorf(jjm.Invalid,
 				"sandbox: assignment %d of bulk %s (local job %s) is longer than %d bytes: shorten its command line or environment",
-				i, tag, as[i].AttemptID().LocalID, maxAssignment)
+				i, tag, as[i].AttemptID().LocalID, MaxAssignment)
 		}
 		head = fmt.Appendf(head, "%0*d\n", offsetDigits, buf.Len())
 	}
@@ -183,7 +212,7 @@ func readSpan(f io.ReaderAt, header, pos int64) (from, to int64, err error) {
 	if err == nil && pos > 0 {
 		from, err = strconv.ParseInt(string(buf[:offsetDigits]), 10, 64)
 	}
-	if err != nil || from < 0 || to < from || to-from > maxAssignment {
+	if err != nil || from < 0 || to < from || to-from > MaxAssignment {
 		return 0, 0, jjm.Errorf(jjm.Invalid, "bad offsets")
 	}
 	return from, to, nil

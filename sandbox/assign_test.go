@@ -67,7 +67,7 @@ func TestWriteAssignment_MayBeRepeated(t *testing.T) {
 
 func TestWriteAssignment_RefusesOneThatIsTooLong(t *testing.T) {
 	a := newArea(t)
-	err := a.WriteAssignment(tag, []Assignment{{Grid: 17, Local: 3, Argv: []string{strings.Repeat("x", maxAssignment)}}})
+	err := a.WriteAssignment(tag, []Assignment{{Grid: 17, Local: 3, Argv: []string{strings.Repeat("x", MaxAssignment)}}})
 	mustNot(t, "too long", err, jjm.Invalid)
 	if exists(filepath.Join(a.Root(), BulkDir(tag))) || err == nil || !strings.Contains(err.Error(), "17.3") {
 		t.Errorf("%v", err)
