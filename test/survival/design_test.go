@@ -35,7 +35,7 @@ held:5) if [ "$attempt" = 0 ]; then pause; book held; report HOLD "look at me"; 
 yes:6) pause; book exit7; exit 7 ;;
 yes:7 | most:7) pause; book failed; report FAILED "by design"; exit 0 ;;
 yes:8 | most:8) sleep 600 || exit; book overslept; exit 0 ;;
-slow:*) ms=$((1000 + job * 2000)) ;;
+slow:*) ms=$((5000 + job * 2000)) ;;
 hang:*) if [ "$attempt" = 0 ]; then sleep 600 || exit; exit 0; fi ;;
 esac
 pause
