@@ -153,12 +153,29 @@ func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) err
 	if ps := jjm.CheckCredentials(given); len(ps) > 0 {
 		return ps.Err()
 	}
-	if o := job.Origin; o != nil && o.Subject != "" && caller.UID != job.Owner.UID {
-		// Who acts for others hands on what is theirs.
-		for _, c := range given {
-			if subject, _, _ := sandbox.Whose(c); subject != "" && !jjm.SameDN(subject, o.Subject) {
-				return jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s is one of %s", job.ID, o.Subject, c.Kind, subject)
-			}
+	if caller.UID == job.Owner.UID {
+		return nil
+	}
+	return onBehalf(job, given)
+}
+
+// onBehalf says why credentials may not be handed on for somebody else: it must be
+// known whose the grid job is, and whose each of them.
+func onBehalf(job *jjm.GridJob, given []jjm.Credential) error {
+	whose := ""
+	if job.Origin != nil {
+		whose = job.Origin.Subject
+	}
+	if whose == "" {
+		return jjm.Errorf(jjm.Denied, "grid job %s: no subject is known of who submitted it: only its owner, %s, can renew its credentials",
+			job.ID, job.Owner.User)
+	}
+	for _, c := range given {
+		switch subject, _, _ := sandbox.Whose(c); {
+		case subject == "":
+			return jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s names no subject, so it is not known whose it is", job.ID, whose, c.Kind)
+		case !jjm.SameDN(subject, whose):
+			return jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s is one of %s", job.ID, whose, c.Kind, subject)
 		}
 	}
 	return nil

@@ -55,6 +55,9 @@ func TestCredentials_TellWhoseTheyAre(t *testing.T) {
 		if _, err := w.engine.Renew(t.Context(), root, 1, bob); jjm.KindOf(err) != jjm.Denied {
 			t.Errorf("another's, by an administrator: %v", err)
 		}
+		if _, err := w.engine.Renew(t.Context(), root, 1, bearer(`{"jti":"4"}`)); jjm.KindOf(err) != jjm.Denied || !strings.Contains(err.Error(), "names no subject") {
+			t.Errorf("a credential of nobody's: %v", err)
+		}
 		if r, err := w.engine.Renew(t.Context(), root, 1, bearer(`{"sub":"ann","jti":"3"}`)); err != nil || len(r.Kinds) != 1 {
 			t.Errorf("one of the same name: %+v, %v", r, err)
 		}

@@ -34,6 +34,7 @@ type commands struct {
 	Config   configGroup   `cmd:"" help:"Work with the configuration."`
 	Clusters clustersGroup `cmd:"" help:"Work with the clusters."`
 	Split    splitJob      `cmd:"" help:"See how a job file would be cut."`
+	ARC      arcGroup      `cmd:"" name:"arc" hidden:"" help:"For jjm's scripts of A-REX."`
 }
 
 type serve struct {

@@ -39,6 +39,7 @@ type arcEntry struct {
 	arc.Job
 	control string
 	owner   *jjm.Owner
+	keeps   *delegations // of its control folder
 }
 
 func (e *arcEntry) file(ending string) string {
@@ -142,6 +143,7 @@ func (s *scan) working() bool {
 func (s *scan) pass(dirs []string) error {
 	var waiting []*arcEntry
 	for _, dir := range dirs {
+		keeps := &delegations{control: dir}
 		names, err := filepath.Glob(filepath.Join(dir, "processing", "job.*.status"))
 		if err != nil {
 			return err
@@ -152,6 +154,7 @@ func (s *scan) pass(dirs []string) error {
 				s.p.say("arc scan: %v", err)
 			}
 			if e != nil {
+				e.keeps = keeps
 				waiting = append(waiting, e)
 			}
 		}
@@ -295,7 +298,10 @@ func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
 // arcRenew hands the job's proxy on when A-REX has got a newer one. What jjm has is
 // noted in the grami, which is the user's.
 func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
-	file, keeper := e.proxyNow()
+	file, keeper, err := e.proxyNow()
+	if err != nil {
+		p.say("arc scan: job %s: its newer proxy: %v", e.GridID, err)
+	}
 	if !exists(file) {
 		return
 	}
@@ -309,19 +315,15 @@ func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
 }
 
 // proxyNow is the file with the newest proxy of the job, and whose it is: what a
-// client delegates again A-REX keeps in its own store (arcrenew, 6.17); a job
-// without a delegation there has the proxy that it came with, its user's.
-func (e *arcEntry) proxyNow() (file string, keeper *jjm.Owner) {
-	text, err := e.read(".local")
-	if err == nil {
-		for line := range strings.Lines(string(text)) {
-			id, ok := strings.CutPrefix(strings.TrimSpace(line), "delegationid=")
-			if name := arc.DelegationFile(id); ok && name != "" && exists(filepath.Join(e.control, name)) {
-				return filepath.Join(e.control, name), nil
-			}
-		}
+// client delegates again A-REX keeps in its own store (arcrenew, 6.17), and notes for
+// which job; a job without a delegation there has the proxy that it came with, its
+// user's. The id in job.ID.local is not asked: the file is the user's, who could
+// name somebody else's.
+func (e *arcEntry) proxyNow() (file string, keeper *jjm.Owner, err error) {
+	if file, err = e.keeps.newest(e.GridID); file != "" || err != nil {
+		return file, nil, err
 	}
-	return e.Proxy, e.owner
+	return e.Proxy, e.owner, nil
 }
 
 // appendTo adds a line to a file that is there.

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver, which the store uses too
+
+	"jjm"
+)
+
+// arcGroup are commands that jjm's scripts for A-REX run. They are not for people.
+type arcGroup struct {
+	Delegations arcDelegations `cmd:"" help:"List which delegated credentials A-REX keeps for which jobs."`
+}
+
+// arcDelegations reads A-REX's own list. What is in job.ID.local is the user's word:
+// the file is the user's.
+type arcDelegations struct {
+	Control string `arg:"" help:"A-REX's control folder."`
+}
+
+// Help is the rest of its help.
+func (arcDelegations) Help() string {
+	return `It prints JOB DELEGATION, a line each, from delegations/list, which A-REX
+keeps with delegationdb = sqlite and which it alone writes.
+
+Example:
+  $ jjm-daemon arc delegations /var/spool/arc/jobstatus`
+}
+
+// delegationsTime bounds reading the list.
+const delegationsTime = 10 * time.Second
+
+// lockedFor is what A-REX notes when a job takes a credential, after it has proven
+// that the job's user owns it (tables rec and lock of its FileRecordSQLite).
+const lockedFor = "SELECT lock.lockid, rec.uid FROM lock JOIN rec ON rec.uid = lock.uid ORDER BY 1, 2"
+
+// Run prints the list.
+func (a *arcDelegations) Run(stdout io.Writer) error {
+	ctx, cancel := context.WithTimeout(context.Background(), delegationsTime)
+	defer cancel()
+	path := filepath.Join(a.Control, "delegations", "list")
+	fail := func(err error) error {
+		return jjm.Errorf(jjm.Invalid, "A-REX's list of delegations, %s: %w (it is read as SQLite: set delegationdb = sqlite in arc.conf)", path, err)
+	}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&_busy_timeout=2000"}
+	db, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		return fail(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, lockedFor)
+	if err != nil {
+		return fail(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var job, delegation string
+		if err := rows.Scan(&job, &delegation); err != nil {
+			return fail(err)
+		}
+		if _, err := fmt.Fprintf(stdout, "%q %q\n", job, delegation); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fail(err)
+	}
+	return nil
+}
