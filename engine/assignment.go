@@ -8,12 +8,18 @@ import (
 	"jjm/sandbox"
 )
 
-// assignments are what the wrappers of the next attempts of local jobs are told.
+// maxAssigned is how many bytes the assignments of one bulk have in all, about: they
+// are in memory at once.
+const maxAssigned = 16 << 20
+
+// assignments are what the wrappers of the next attempts of local jobs are told: of the
+// first of them, as many as one bulk may have bytes of, at least one.
 func (e *Engine) assignments(ctx context.Context, members []jjm.LocalJob) ([]sandbox.Assignment, error) {
 	if err := e.readInputs(ctx, members); err != nil {
 		return nil, err
 	}
-	as := make([]sandbox.Assignment, len(members))
+	as := make([]sandbox.Assignment, 0, len(members))
+	bytes := 0
 	jobs := map[jjm.GridID]*jjm.GridJob{}
 	for i := range members {
 		l := &members[i]
@@ -25,7 +31,10 @@ func (e *Engine) assignments(ctx context.Context, members []jjm.LocalJob) ([]san
 		if err != nil {
 			return nil, err
 		}
-		as[i] = a
+		if bytes += a.Rough(); bytes > maxAssigned && i > 0 {
+			break
+		}
+		as = append(as, a)
 	}
 	return as, nil
 }

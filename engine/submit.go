@@ -53,6 +53,9 @@ func (c *cluster) submitOnce(ctx context.Context) (time.Duration, error) {
 // over. Its owner is set aside for trouble.
 func (c *cluster) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
 	as, err := c.e.assignments(ctx, members)
+	if err == nil {
+		c.shorten(b, len(as))
+	}
 	if err == nil && slices.ContainsFunc(as, isTooLong) { // without them the others form a bulk anew
 		c.giveBack(b)
 		c.formed(b)
@@ -69,6 +72,19 @@ func (c *cluster) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob)
 	return err
 }
 
+// shorten leaves a bulk its first n members; the others are ready again.
+func (c *cluster) shorten(b *jjm.Bulk, n int) {
+	if n == len(b.Members) {
+		return
+	}
+	rest := *b
+	rest.Members = b.Members[n:]
+	c.e.mem.Lock()
+	b.Members = b.Members[:n:n]
+	c.e.mem.Unlock()
+	c.giveBack(&rest)
+}
+
 func isTooLong(a sandbox.Assignment) bool { return a.TooLong() }
 
 // failTooLong fails the local jobs that cannot be told what to do: another attempt
@@ -77,7 +93,7 @@ func (c *cluster) failTooLong(ctx context.Context, members []jjm.LocalJob, as []
 	text := fmt.Sprintf("its command line, environment and list of inputs have more than %d bytes together: cut the work into "+
 		"smaller parts, or shorten what each is told", sandbox.MaxAssignment)
 	return c.e.change(ctx, "refuse", func(ch *change) error {
-		for i := range members {
+		for i := range as {
 			if !as[i].TooLong() {
 				continue
 			}

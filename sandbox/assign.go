@@ -48,9 +48,8 @@ const (
 // MaxAssignment is the longest assignment of one local job, in bytes of its line.
 const MaxAssignment = 4 << 20
 
-// TooLong reports whether an assignment cannot be written, because it is longer than
-// MaxAssignment.
-func (s *Assignment) TooLong() bool {
+// Rough is about how many bytes an assignment has, before JSON adds its escapes.
+func (s *Assignment) Rough() int {
 	rough := 0
 	for _, w := range slices.Concat(s.Argv, s.RetryArgs) {
 		rough += len(w) + 4
@@ -67,7 +66,16 @@ func (s *Assignment) TooLong() bool {
 			rough += 4096 * (len(in.More.Parents) + len(in.More.Secondary)) // as long as they may be
 		}
 	}
-	if rough < MaxAssignment/8 { // JSON makes at most six bytes of one
+	for _, w := range s.Part.Args {
+		rough += len(w) + 4
+	}
+	return rough
+}
+
+// TooLong reports whether an assignment cannot be written, because it is longer than
+// MaxAssignment.
+func (s *Assignment) TooLong() bool {
+	if s.Rough() < MaxAssignment/8 { // JSON makes at most six bytes of one
 		return false
 	}
 	line, err := json.Marshal(s)

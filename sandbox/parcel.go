@@ -131,6 +131,10 @@ func (a *Area) TakeParcel(tag jjm.Tag, pos int32, id jjm.AttemptID, limit int64)
 	return r, a.PutResult(*r)
 }
 
+// entryBytes is what an entry counts beside its content, in bytes: its header and its
+// inode, so that empty files have a bound too.
+const entryBytes = 1 << 10
+
 // TooLarge is the error for what has more bytes than Limit allows. To try again helps
 // nothing.
 type TooLarge struct{ Limit int64 }
@@ -149,7 +153,7 @@ func (a *Area) unpackParcel(parcel io.Reader, id jjm.AttemptID, limit int64) (*j
 			if h.Size > left {
 				return jjm.Errorf(jjm.Invalid, "%.100q: %w", h.Name, &TooLarge{limit})
 			}
-			left -= h.Size
+			left -= h.Size + entryBytes
 			content = io.LimitReader(content, h.Size)
 		}
 		if h.Name == parcelResult && r == nil {

@@ -179,15 +179,23 @@ func TestTakeParcel_ASparseFileIsRefusedBeforeItIsWritten(t *testing.T) {
 
 func TestTakeParcel_CountsWhatItWrites(t *testing.T) {
 	a := newBulk(t, 2)
-	put(t, a, parcelOf(tag, 0), string(tarOf(t, entry{name: "attempt/work/a", text: strings.Repeat("x", 600)},
-		entry{name: "attempt/work/b", text: strings.Repeat("x", 600)}, goodResult(t))))
-	_, err := a.TakeParcel(tag, 0, zeroth, 1000)
+	put(t, a, parcelOf(tag, 0), string(tarOf(t, entry{name: "attempt/work/a", text: strings.Repeat("x", 6000)},
+		entry{name: "attempt/work/b", text: strings.Repeat("x", 6000)}, goodResult(t))))
+	_, err := a.TakeParcel(tag, 0, zeroth, 10_000)
 	var large *TooLarge
-	if !errors.As(err, &large) || large.Limit != 1000 || jjm.KindOf(err) != jjm.Invalid {
-		t.Errorf("1200 bytes of 1000: %v", err)
+	if !errors.As(err, &large) || large.Limit != 10_000 || jjm.KindOf(err) != jjm.Invalid {
+		t.Errorf("12 000 bytes of 10 000: %v", err)
 	}
-	if r, err := a.TakeParcel(tag, 0, zeroth, 1200); r == nil || err != nil {
-		t.Errorf("1200 bytes of 1200: %+v, %v", r, err)
+	if r, err := a.TakeParcel(tag, 0, zeroth, 20_000); r == nil || err != nil {
+		t.Errorf("12 000 bytes of 20 000: %+v, %v", r, err)
+	}
+	var empty []entry
+	for i := range 5000 {
+		empty = append(empty, entry{name: fmt.Sprintf("attempt/work/%d", i)})
+	}
+	put(t, a, parcelOf(tag, 1), string(tarOf(t, empty...)))
+	if _, err := a.TakeParcel(tag, 1, zeroth, 1<<20); !errors.As(err, &large) {
+		t.Errorf("5000 empty files: %v", err)
 	}
 }
 

@@ -141,6 +141,11 @@ func (t *tarring) run(ctx context.Context, entries iter.Seq2[TarEntry, error]) e
 			return err
 		}
 	}
+	if more := t.info.Absent - maxAbsent; more > 0 {
+		if err := t.note(manifestLine{Path: t.prefix + "/*", Absent: fmt.Sprintf("%d more files are absent", more)}); err != nil {
+			return err
+		}
+	}
 	if t.manifest.Len() == 0 {
 		t.manifest.WriteByte('[')
 	}
@@ -169,15 +174,22 @@ func (t *tarring) entry(ctx context.Context, e TarEntry) error {
 			e.Lost()
 		}
 	}
-	line.Path = t.prefix + "/" + line.Path
-	if line.Absent != "" {
-		t.info.Absent++
-		line.Size, line.SHA256 = e.Bytes, e.SHA256
-	} else {
+	if line.Absent == "" {
 		t.info.Files++
+		line.Path = t.prefix + "/" + line.Path
+		return t.note(line)
 	}
+	delete(t.names, line.Path)
+	if t.info.Absent++; t.info.Absent > maxAbsent {
+		return nil // told in one line, at the end
+	}
+	line.Path, line.Size, line.SHA256 = t.prefix+"/"+line.Path, e.Bytes, e.SHA256
 	return t.note(line)
 }
+
+// maxAbsent is how many files that are not in the tar its manifest names one by one: a
+// job can list what never was, and a line of the manifest is kept in memory.
+const maxAbsent = 200_000
 
 // note adds a line to the manifest. It is kept as text: a tar may have a
 // million entries.
