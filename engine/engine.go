@@ -41,6 +41,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/handlers"
+	"jjm/plan"
 	"jjm/store"
 	"jjm/wire"
 	"jjm/xmldb"
@@ -119,6 +120,7 @@ type Engine struct {
 	orders    []jjm.Order
 	bans      []jjm.Ban
 	uses      map[jjm.Tag]int
+	live      map[int]*plan.PerUser     // by account
 	bulksOf   map[int]map[jjm.Tag]*bulk // by account
 	forming   map[jjm.Tag]*jjm.Bulk     // taken from what is ready and not stored yet
 	unused    map[int][]unusedBulk      // whose folders are to be removed, by account
@@ -156,6 +158,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 		grids:     map[jjm.GridID]*grid{},
 		bulks:     map[jjm.Tag]*bulk{},
 		uses:      map[jjm.Tag]int{},
+		live:      map[int]*plan.PerUser{},
 		bulksOf:   map[int]map[jjm.Tag]*bulk{},
 		forming:   map[jjm.Tag]*jjm.Bulk{},
 		unused:    map[int][]unusedBulk{},
