@@ -52,6 +52,9 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 		if err == nil {
 			err = e.allows(owner.UID)
 		}
+		if err == nil {
+			err = e.hasSpace()
+		}
 		e.mem.RUnlock()
 		if err != nil {
 			return wire.Submitted{}, err
@@ -108,6 +111,9 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 			return err
 		}
 		if err := e.allows(owner.UID); err != nil {
+			return err
+		}
+		if err := e.hasSpace(); err != nil {
 			return err
 		}
 		job := jjm.GridJob{

@@ -58,6 +58,11 @@ type Config struct {
 	// of the account are live. 0 = no bound.
 	MaxGridJobsPerUser  int `toml:"max_grid_jobs_per_user"`
 	MaxLocalJobsPerUser int `toml:"max_local_jobs_per_user"`
+	// MinFreeBytes and MinFreeFiles are what is kept free of the file systems of the
+	// work areas and of the records, at most a hundredth of each: with less no new
+	// work is taken. 0 = nothing.
+	MinFreeBytes int64 `toml:"min_free_bytes"`
+	MinFreeFiles int64 `toml:"min_free_files"`
 	// MaxFiles caps the files of one dataset: a step sorts all that it can cut in
 	// memory, some 500 bytes for each.
 	MaxFiles int `toml:"max_files"`
@@ -108,6 +113,8 @@ func Defaults() Config {
 		Backoff:            jjm.Duration(time.Minute),
 		MaxLocalJobs:       100_000,
 		MaxFiles:           2_000_000,
+		MinFreeBytes:       64 << 20,
+		MinFreeFiles:       1000,
 		MaxGridJobsPerUser: 50_000,
 		DatasetPoll:        jjm.Duration(time.Minute),
 		MaxAttempts:        3, // maxAttempt of JEDI
@@ -149,6 +156,8 @@ func (c Config) Check() jjm.Problems {
 	atLeast("max_local_jobs", c.MaxLocalJobs, 1)
 	atLeast("max_grid_jobs_per_user", c.MaxGridJobsPerUser, 0)
 	atLeast("max_local_jobs_per_user", c.MaxLocalJobsPerUser, 0)
+	atLeast("min_free_bytes", int(c.MinFreeBytes), 0)
+	atLeast("min_free_files", int(c.MinFreeFiles), 0)
 	atLeast("max_files", c.MaxFiles, 1)
 	atLeast("max_attempts", c.MaxAttempts, 1)
 	atLeast("max_pending", c.MaxPending, 1)

@@ -27,6 +27,7 @@
 //	intake      take in what gatekeepers left while the daemon was away
 //	orders      end what administrators ordered for a time
 //	holds       end what applications hold for too long
+//	space       watch how full the disks are
 package engine
 
 import (
@@ -126,7 +127,8 @@ type Engine struct {
 	unused    map[int][]unusedBulk      // whose folders are to be removed, by account
 	unswept   map[int][]jjm.Owner       // whose areas were not swept since the start, by account
 
-	partials  atomic.Uint64 // tars made of unfinished grid jobs, for their names
+	low       atomic.Pointer[string] // see Low
+	partials  atomic.Uint64          // tars made of unfinished grid jobs, for their names
 	accounts  accounts
 	work      *keyed[jjm.GridID]
 	sources   *keyed[source]
@@ -227,6 +229,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	start(e.ordersLoop)
 	start(e.intakeLoop)
 	start(e.holdLoop)
+	start(e.spaceLoop)
 	start(e.work.run)
 	start(e.sources.run)
 	wg.Wait()

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -63,4 +65,44 @@ func TestQuota_OfGridJobsIsReachedByWhoSubmitsWithoutEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Mallory's job fills the disk of the work areas. New work is put off with the
+// reason and not lost, kills and lookups go on, and once there is space again so
+// does everything.
+func TestQuota_OfADiskThatIsFullPutsNewWorkOff(t *testing.T) {
+	disk, err := os.MkdirTemp("/var/tmp", "jjmd") // where all accounts can go
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(disk) })
+	needs.Tmpfs(t, disk, "size=64m,mode=755")
+	s := besiege(t, site.Settings{RunAs: "owner", Gate: "mode = \"0666\"", Top: fmt.Sprintf("work = %q", disk)})
+	waits := s.Submit(s.bob, site.Script("sleep 6000"))
+	filled := s.Submit(s.mallory, site.Script("cat /dev/zero > fill; sleep 6000"))
+	s.Until("the disk is seen to be full", func() bool {
+		out, err := s.JJM(s.bob, "clusters")
+		return err == nil && strings.Contains(out, "engine.min_free_bytes")
+	})
+	job := filepath.Join(s.Home(s.bob), "job.toml")
+	if out, err := s.JJM(s.bob, "submit", job); err == nil || !strings.Contains(err.Error(), "engine.min_free_bytes") {
+		t.Errorf("submission to a full disk: %q, %v", out, err)
+	}
+	for p, id := range map[site.Person]string{s.bob: waits, s.mallory: filled} {
+		if out, err := s.JJM(p, "kill", id); err != nil {
+			t.Errorf("kill on a full disk: %q, %v", out, err)
+		}
+	}
+	s.Until("what runs is killed", func() bool { return len(s.bob.Processes("sleep"))+len(s.mallory.Processes("sleep")) == 0 })
+	s.Must(filepath.WalkDir(disk, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Name() == "fill" {
+			_ = os.Remove(path)
+		}
+		return nil // others may be removed meanwhile
+	}))
+	s.Until("new work is taken again", func() bool {
+		out, err := s.JJM(s.bob, "clusters")
+		return err == nil && !strings.Contains(out, "engine.min_free_bytes")
+	})
+	s.echo(time.Now())
 }
