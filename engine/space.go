@@ -42,7 +42,7 @@ func (e *Engine) measure() string {
 		block := uint64(fs.Bsize)
 		s := plan.Space{Bytes: fs.Blocks * block, FreeBytes: fs.Bavail * block, Files: fs.Files, FreeFiles: fs.Ffree}
 		if low := plan.Low(s, floor); low != "" {
-			return fmt.Sprintf("the file system of %s is full: %s", dir, low)
+			return fmt.Sprintf("the disk is full: in %s %s", dir, low)
 		}
 	}
 	return ""
