@@ -44,6 +44,9 @@ func (s service) Advertised(ctx context.Context, c gate.Caller, now bool) (wire.
 // Notes implements gate.Service.
 func (s service) Notes() []string {
 	var out []string
+	if low := s.Low(); low != "" {
+		out = append(out, "no new work is taken: "+low)
+	}
 	for _, trouble := range s.publisher.Trouble() {
 		out = append(out, "advertising: "+trouble)
 	}

@@ -49,6 +49,12 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 		if err == nil {
 			err = e.admits(spec, caller.User, fit.clusters, jjm.At(e.now()))
 		}
+		if err == nil {
+			err = e.allows(owner.UID)
+		}
+		if err == nil {
+			err = e.hasSpace()
+		}
 		e.mem.RUnlock()
 		if err != nil {
 			return wire.Submitted{}, err
@@ -102,6 +108,12 @@ func (e *Engine) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, 
 			return err
 		}
 		if err := e.admits(&spec, caller.User, fit.clusters, c.now); err != nil {
+			return err
+		}
+		if err := e.allows(owner.UID); err != nil {
+			return err
+		}
+		if err := e.hasSpace(); err != nil {
 			return err
 		}
 		job := jjm.GridJob{

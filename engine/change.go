@@ -287,8 +287,7 @@ func (c *change) apply() {
 		}
 	}
 	for _, id := range c.drop {
-		delete(e.grids, id)
-		e.accounts.drop(id)
+		e.untrack(id)
 	}
 	for id, spots := range c.refused {
 		if g := e.grids[id]; g != nil {

@@ -346,8 +346,7 @@ func (e *Engine) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	}
 	e.write.Lock()
 	e.mem.Lock()
-	delete(e.grids, id)
-	e.accounts.drop(id)
+	e.untrack(id)
 	e.mem.Unlock()
 	e.write.Unlock()
 	return 0

@@ -52,6 +52,17 @@ type Config struct {
 	Backoff jjm.Duration `toml:"backoff"`
 	// MaxLocalJobs caps the local jobs of one grid job.
 	MaxLocalJobs int `toml:"max_local_jobs"`
+	// MaxGridJobsPerUser caps the live grid jobs of one account: further ones are
+	// refused. A grid job is live until its output is packed and its last record is
+	// written. MaxLocalJobsPerUser refuses further grid jobs while so many local jobs
+	// of the account are live. 0 = no bound.
+	MaxGridJobsPerUser  int `toml:"max_grid_jobs_per_user"`
+	MaxLocalJobsPerUser int `toml:"max_local_jobs_per_user"`
+	// MinFreeBytes and MinFreeFiles are what is kept free of the file systems of the
+	// work areas and of the records, at most a hundredth of each: with less no new
+	// work is taken. 0 = nothing.
+	MinFreeBytes int64 `toml:"min_free_bytes"`
+	MinFreeFiles int64 `toml:"min_free_files"`
 	// MaxFiles caps the files of one dataset: a step sorts all that it can cut in
 	// memory, some 500 bytes for each.
 	MaxFiles int `toml:"max_files"`
@@ -87,33 +98,36 @@ type Config struct {
 // Defaults are the settings of a site that sets nothing.
 func Defaults() Config {
 	return Config{
-		Poll:           jjm.Duration(10 * time.Second),
-		PollMax:        jjm.Duration(5 * time.Minute),
-		UnknownWarn:    jjm.Duration(15 * time.Minute),
-		Harvest:        jjm.Duration(time.Second),
-		ResultSettle:   jjm.Duration(30 * time.Second),
-		BatchSettle:    jjm.Duration(2 * time.Second),
-		Command:        jjm.Duration(30 * time.Second),
-		CancelAgain:    jjm.Duration(30 * time.Second),
-		AbsentListings: 3,
-		AbsentFor:      jjm.Duration(10 * time.Minute),
-		HoldMaxAge:     jjm.Duration(24 * time.Hour),
-		HoldMaxAgeGLF:  jjm.Duration(30 * 24 * time.Hour),
-		HeartbeatStale: jjm.Duration(2 * time.Hour),
-		Heartbeat:      jjm.Duration(30 * time.Second),
-		Grace:          jjm.Duration(20 * time.Second),
-		Backoff:        jjm.Duration(time.Minute),
-		MaxLocalJobs:   100_000,
-		MaxFiles:       2_000_000,
-		DatasetPoll:    jjm.Duration(time.Minute),
-		MaxAttempts:    3, // maxAttempt of JEDI
-		MaxPending:     100_000,
-		MaxInputBytes:  16 << 30,
-		MaxTarBytes:    64 << 30,
-		MaxOutputBytes: 4 << 30,
-		Retry:          jjm.DefaultLimits(),
-		PublishEvery:   jjm.Duration(time.Second),
-		Workers:        4,
+		Poll:               jjm.Duration(10 * time.Second),
+		PollMax:            jjm.Duration(5 * time.Minute),
+		UnknownWarn:        jjm.Duration(15 * time.Minute),
+		Harvest:            jjm.Duration(time.Second),
+		ResultSettle:       jjm.Duration(30 * time.Second),
+		BatchSettle:        jjm.Duration(2 * time.Second),
+		Command:            jjm.Duration(30 * time.Second),
+		CancelAgain:        jjm.Duration(30 * time.Second),
+		AbsentListings:     3,
+		AbsentFor:          jjm.Duration(10 * time.Minute),
+		HoldMaxAge:         jjm.Duration(24 * time.Hour),
+		HoldMaxAgeGLF:      jjm.Duration(30 * 24 * time.Hour),
+		HeartbeatStale:     jjm.Duration(2 * time.Hour),
+		Heartbeat:          jjm.Duration(30 * time.Second),
+		Grace:              jjm.Duration(20 * time.Second),
+		Backoff:            jjm.Duration(time.Minute),
+		MaxLocalJobs:       100_000,
+		MaxFiles:           2_000_000,
+		MinFreeBytes:       64 << 20,
+		MinFreeFiles:       1000,
+		MaxGridJobsPerUser: 50_000,
+		DatasetPoll:        jjm.Duration(time.Minute),
+		MaxAttempts:        3, // maxAttempt of JEDI
+		MaxPending:         100_000,
+		MaxInputBytes:      16 << 30,
+		MaxTarBytes:        64 << 30,
+		MaxOutputBytes:     4 << 30,
+		Retry:              jjm.DefaultLimits(),
+		PublishEvery:       jjm.Duration(time.Second),
+		Workers:            4,
 	}
 }
 
@@ -144,6 +158,10 @@ func (c Config) Check() jjm.Problems {
 	}
 	atLeast("absent_listings", c.AbsentListings, 1)
 	atLeast("max_local_jobs", c.MaxLocalJobs, 1)
+	atLeast("max_grid_jobs_per_user", c.MaxGridJobsPerUser, 0)
+	atLeast("max_local_jobs_per_user", c.MaxLocalJobsPerUser, 0)
+	atLeast("min_free_bytes", int(c.MinFreeBytes), 0)
+	atLeast("min_free_files", int(c.MinFreeFiles), 0)
 	atLeast("max_files", c.MaxFiles, 1)
 	atLeast("max_attempts", c.MaxAttempts, 1)
 	atLeast("max_pending", c.MaxPending, 1)

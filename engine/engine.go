@@ -27,6 +27,7 @@
 //	intake      take in what gatekeepers left while the daemon was away
 //	orders      end what administrators ordered for a time
 //	holds       end what applications hold for too long
+//	space       watch how full the disks are
 package engine
 
 import (
@@ -41,6 +42,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/handlers"
+	"jjm/plan"
 	"jjm/store"
 	"jjm/wire"
 	"jjm/xmldb"
@@ -119,12 +121,14 @@ type Engine struct {
 	orders    []jjm.Order
 	bans      []jjm.Ban
 	uses      map[jjm.Tag]int
+	live      map[int]*plan.PerUser     // by account
 	bulksOf   map[int]map[jjm.Tag]*bulk // by account
 	forming   map[jjm.Tag]*jjm.Bulk     // taken from what is ready and not stored yet
 	unused    map[int][]unusedBulk      // whose folders are to be removed, by account
 	unswept   map[int][]jjm.Owner       // whose areas were not swept since the start, by account
 
-	partials  atomic.Uint64 // tars made of unfinished grid jobs, for their names
+	low       atomic.Pointer[string] // see Low
+	partials  atomic.Uint64          // tars made of unfinished grid jobs, for their names
 	accounts  accounts
 	work      *keyed[jjm.GridID]
 	sources   *keyed[source]
@@ -156,6 +160,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 		grids:     map[jjm.GridID]*grid{},
 		bulks:     map[jjm.Tag]*bulk{},
 		uses:      map[jjm.Tag]int{},
+		live:      map[int]*plan.PerUser{},
 		bulksOf:   map[int]map[jjm.Tag]*bulk{},
 		forming:   map[jjm.Tag]*jjm.Bulk{},
 		unused:    map[int][]unusedBulk{},
@@ -224,6 +229,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	start(e.ordersLoop)
 	start(e.intakeLoop)
 	start(e.holdLoop)
+	start(e.spaceLoop)
 	start(e.work.run)
 	start(e.sources.run)
 	wg.Wait()

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"jjm"
+	"jjm/plan"
 )
 
 // grid is a live grid job in memory. It changes only under both locks of the
@@ -24,6 +25,9 @@ type grid struct {
 	bySteps [jjm.StepMerge + 1]tallied
 	// on counts by cluster those that are or were in a bulk.
 	on map[string]*tally
+	// mine is the engine's count of its account, counted its share of the local jobs.
+	mine    *plan.PerUser
+	counted int
 	// refused are clusters that will never take its local jobs of a place, and
 	// why; after a restart they are asked once more.
 	refused map[spot]string
@@ -109,6 +113,8 @@ func newGrid(job jjm.GridJob) *grid {
 func (e *Engine) track(job jjm.GridJob) *grid {
 	g := newGrid(job)
 	g.uses = e.uses
+	g.mine = e.account(job.Owner.UID)
+	g.mine.GridJobs++
 	e.accounts.put(job.ID, job.Owner.UID)
 	return g
 }
@@ -125,6 +131,7 @@ func (e *Engine) adjust(do func()) {
 
 // put stores a row and keeps the aggregates in step.
 func (g *grid) put(l jjm.LocalJob) {
+	defer g.recount()
 	n := int(l.ID.N)
 	switch {
 	case n < len(g.locals):

@@ -118,6 +118,9 @@ func (e *Engine) waits(g *grid, now jjm.Time) (why []string, some bool) {
 	if o, halted := e.halted(g, now); halted {
 		return []string{o.String()}, false
 	}
+	if low := e.Low(); low != "" {
+		return []string{low}, false
+	}
 	if len(g.job.Step.Clusters) == 0 {
 		return nil, true
 	}
