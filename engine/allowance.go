@@ -45,6 +45,9 @@ func (g *grid) recount() {
 // lock of the engine is held: while it is the one of changes, no two submissions
 // can both be the last one that is allowed.
 func (e *Engine) allows(uid int) error {
+	if why := e.workUses.over(uid); why != "" {
+		return jjm.Errorf(jjm.Denied, "no grid job is taken: %s", why)
+	}
 	have := e.live[uid]
 	if have == nil {
 		return nil

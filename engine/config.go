@@ -77,6 +77,10 @@ type Config struct {
 	MaxCPU         float64 `toml:"max_cpu"`
 	// MaxPending is how many local jobs may wait inside one cluster.
 	MaxPending int `toml:"max_pending"`
+	// MaxWorkBytesPerUser and MaxWorkFilesPerUser are how much may lie in the work area
+	// of one account before nothing new of it is taken or submitted; 0 = no bound.
+	MaxWorkBytesPerUser int64 `toml:"max_work_bytes_per_user"`
+	MaxWorkFilesPerUser int64 `toml:"max_work_files_per_user"`
 	// MaxInputBytes caps the inputs of one grid job in all, which the daemon copies
 	// into the work area; 0 = no cap.
 	MaxInputBytes int64 `toml:"max_input_bytes"`

@@ -133,6 +133,8 @@ type Engine struct {
 	work      *keyed[jjm.GridID]
 	sources   *keyed[source]
 	harvests  *keyed[int]
+	workUses  workUses
+	counts    *keyed[int] // of work areas
 	told      tidings
 	troubles  troubles
 	box       intake
@@ -175,6 +177,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	e.work = newKeyed(cfg.Workers, stepPatience, e.accounts.of, e.stepGrid)
 	e.sources = newKeyed(cfg.Workers, stepPatience, func(s source) int { return e.accounts.of(s.grid) }, e.lookAt)
 	e.harvests = byAccount(harvestsAtOnce, harvestPatience, e.harvestOf)
+	e.workUses.of = map[int]*workUse{}
+	e.counts = byAccount(usesAtOnce, usePatience, e.countWork)
 	e.endings = newEndings(e.accounts.of)
 	for _, c := range deps.Clusters {
 		name := c.Adapter.Name()
@@ -224,6 +228,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	start(e.harvestLoop)
 	start(e.harvests.run)
+	start(e.useLoop)
+	start(e.counts.run)
 	start(e.publishLoop)
 	start(e.dropLoop)
 	start(e.ordersLoop)

@@ -121,6 +121,9 @@ func (e *Engine) waits(g *grid, now jjm.Time) (why []string, some bool) {
 	if low := e.Low(); low != "" {
 		return []string{low}, false
 	}
+	if why := e.workUses.over(g.job.Owner.UID); why != "" {
+		return []string{why}, false
+	}
 	if len(g.job.Step.Clusters) == 0 {
 		return nil, true
 	}

@@ -75,7 +75,7 @@ func (g *grid) clusterJobs() []jjm.ClusterJob {
 // serves reports whether local jobs of a grid job may be submitted here, as far as
 // their place lets them.
 func (c *cluster) serves(g *grid, now jjm.Time) bool {
-	if c.e.Low() != "" || g.job.Kill || g.job.Status == jjm.Paused || !slices.Contains(g.job.Step.Clusters, c.name) {
+	if c.e.Low() != "" || c.e.workUses.over(g.job.Owner.UID) != "" || g.job.Kill || g.job.Status == jjm.Paused || !slices.Contains(g.job.Step.Clusters, c.name) {
 		return false
 	}
 	_, halted := c.e.halted(g, now)

@@ -21,6 +21,22 @@ func Excess(have, most PerUser) string {
 	return ""
 }
 
+// ExcessOfWork says what lies in an account's work area beyond what may, "" if nothing.
+// A bound of 0 is none.
+func ExcessOfWork(bytes, mostBytes, files, mostFiles int64) string {
+	over := func(setting, what string, n, limit int64) string {
+		return fmt.Sprintf("the account's work area has %d %s or more, and engine.%s allows %d: wait until grid jobs end, kill some, "+
+			"or remove what their jobs made", n, what, setting, limit)
+	}
+	switch {
+	case mostBytes > 0 && bytes > mostBytes:
+		return over("max_work_bytes_per_user", "bytes", bytes, mostBytes)
+	case mostFiles > 0 && files > mostFiles:
+		return over("max_work_files_per_user", "files", files, mostFiles)
+	}
+	return ""
+}
+
 // Space is what a file system has: in all and free for ordinary accounts. Files
 // are inodes; a file system that does not count them has 0 in all.
 type Space struct{ Bytes, FreeBytes, Files, FreeFiles uint64 }

@@ -16,6 +16,7 @@ import (
 
 	"jjm"
 	"jjm/internal/acl"
+	"jjm/internal/diskuse"
 	"jjm/internal/rights"
 	"jjm/run"
 )
@@ -137,6 +138,9 @@ func (h *helper) do(req request, files []*os.File) {
 		h.run(req, files)
 	case "stream":
 		h.stream(req, files)
+	case "usage":
+		use, err := h.usage(req)
+		h.reply(reply{ID: req.ID, Err: failureOf(err), Use: &use})
 	default:
 		f, info, err := h.act(req)
 		r := reply{ID: req.ID, Err: failureOf(err), Info: info}
@@ -190,6 +194,15 @@ func (h *helper) stream(req request, files []*os.File) {
 	h.reply(reply{ID: req.ID, Begun: true, Bytes: size})
 	n, err := io.CopyBuffer(struct{ io.Writer }{files[0]}, struct{ io.Reader }{f}, make([]byte, 256<<10))
 	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n}) // before the end of the stream is seen
+}
+
+// usage counts what lies in an area.
+func (h *helper) usage(req request) (diskuse.Use, error) {
+	r, err := h.root(req.Root)
+	if err != nil {
+		return diskuse.Use{}, err
+	}
+	return diskuse.Count(r, diskuse.Most{Bytes: req.MaxBytes, Files: req.MaxFiles, Time: req.Limit})
 }
 
 // root opens the area of a request once.

@@ -15,6 +15,7 @@ import (
 
 	"jjm"
 	"jjm/internal/acl"
+	"jjm/internal/diskuse"
 )
 
 // One packet of a sequenced-packet socket (unix(7)) is one message. A request
@@ -46,6 +47,9 @@ type request struct {
 	Folder bool     `json:"folder,omitempty"`
 	Access acl.Perm `json:"access,omitempty"`
 	UIDs   []int    `json:"uids,omitempty"`
+	// MaxBytes and MaxFiles are of usage, and Limit.
+	MaxBytes int64 `json:"max_bytes,omitempty"`
+	MaxFiles int64 `json:"max_files,omitempty"`
 	// Argv, Dir, Env and Limit are of run.
 	Argv  []string      `json:"argv,omitempty"`
 	Dir   string        `json:"dir,omitempty"`
@@ -65,6 +69,7 @@ type reply struct {
 	Signal int           `json:"signal,omitempty"`
 	Wall   time.Duration `json:"wall,omitempty"`
 	Bytes  int64         `json:"bytes,omitempty"`
+	Use    *diskuse.Use  `json:"use,omitempty"`
 	Info   *fileInfo     `json:"info,omitempty"`
 }
 

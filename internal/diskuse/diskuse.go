@@ -1,0 +1,105 @@
+// Package diskuse counts what lies below a folder, within bounds: in files, in bytes and
+// in time.
+package diskuse
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+	"time"
+)
+
+// Use is what was counted.
+type Use struct {
+	// Bytes are those on the disk: holes of sparse files are none. Files counts
+	// everything that has a name, folders too.
+	Bytes, Files int64
+	// Partial is set where the count ended early: it is at least that much.
+	Partial bool
+}
+
+// Most bounds a count: it ends once there is more than that, or the time is over. 0 is
+// no bound.
+type Most struct {
+	Bytes, Files int64
+	Time         time.Duration
+}
+
+// namesAtOnce is how many names of a folder are in memory at once.
+const namesAtOnce = 1024
+
+// blockBytes is the unit of st_blocks (stat(2)).
+const blockBytes = 512
+
+// Count counts what lies below root. Links are not followed; what cannot be read, or
+// is removed meanwhile, is not counted.
+func Count(root *os.Root, most Most) (Use, error) {
+	c := &counter{root: root, most: most}
+	if most.Time > 0 {
+		c.until = time.Now().Add(most.Time)
+	}
+	folders := []string{"."}
+	for len(folders) > 0 && !c.Partial {
+		last := len(folders) - 1
+		dir := folders[last]
+		more, err := c.folder(dir)
+		if err != nil && dir == "." {
+			return c.Use, err
+		}
+		folders = append(folders[:last], more...)
+	}
+	return c.Use, nil
+}
+
+type counter struct {
+	Use
+	root  *os.Root
+	most  Most
+	until time.Time
+}
+
+// folder counts the files of one folder and gives the folders in it.
+func (c *counter) folder(dir string) (folders []string, err error) {
+	f, err := c.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for !c.Partial {
+		names, err := f.Readdirnames(namesAtOnce)
+		for _, name := range names {
+			if file := path.Join(dir, name); c.file(file) {
+				folders = append(folders, file)
+			}
+		}
+		c.Partial = c.over()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return folders, err
+		}
+		if err != nil || len(names) == 0 {
+			break
+		}
+	}
+	return folders, nil
+}
+
+// file counts one file, and reports whether it is a folder.
+func (c *counter) file(name string) bool {
+	info, err := c.root.Lstat(name)
+	if err != nil {
+		return false
+	}
+	c.Files++
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		c.Bytes += st.Blocks * blockBytes
+	}
+	return info.Mode()&fs.ModeDir != 0
+}
+
+func (c *counter) over() bool {
+	return c.most.Bytes > 0 && c.Bytes > c.most.Bytes || c.most.Files > 0 && c.Files > c.most.Files ||
+		!c.until.IsZero() && time.Now().After(c.until)
+}
