@@ -22,7 +22,7 @@ type CLI struct {
 	Bin string `toml:"bin"`
 	// Env is added to the environment of every command, which is else only
 	// PATH, HOME, USER, LOGNAME and LC_ALL=C: what a command prints must not
-	// depend on who started the daemon.
+	// depend on who started the daemon. A HOME here holds for commands as owners too.
 	Env map[string]string `toml:"env"`
 }
 
@@ -53,7 +53,7 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 	if err := Turn(ctx); err != nil {
 		return run.Output{}, err
 	}
-	cmd := run.Cmd{Argv: argv, Env: c.environ(), Stdin: stdin, MaxOutput: maxListing}
+	cmd := run.Cmd{Argv: argv, Env: c.environ(), Home: c.Env["HOME"], Stdin: stdin, MaxOutput: maxListing}
 	if end, ok := ctx.Deadline(); ok {
 		cmd.Deadline = time.Until(end)
 	}

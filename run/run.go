@@ -55,6 +55,9 @@ type Cmd struct {
 	Dir string
 	// Env is the whole environment, "NAME=value" each; nothing is inherited.
 	Env []string
+	// Home is the HOME that the command has whoever a Runner runs it as; "" for that of
+	// Env, or the Runner's account.
+	Home string
 	// Stdin is what the command reads.
 	Stdin []byte
 	// Deadline bounds the run; 0 means DefaultDeadline.

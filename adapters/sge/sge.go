@@ -16,6 +16,7 @@ package sge
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -144,6 +145,13 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	}
 	if err := cfg.check(name); err != nil {
 		return nil, err
+	}
+	if _, set := cfg.Env["HOME"]; !set { // where qsub and qstat would read .sge_request and the like
+		cfg.Env = maps.Clone(cfg.Env)
+		if cfg.Env == nil {
+			cfg.Env = map[string]string{}
+		}
+		cfg.Env["HOME"] = "/"
 	}
 	if env.Now == nil {
 		env.Now = time.Now

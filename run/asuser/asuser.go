@@ -34,6 +34,7 @@
 package asuser
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/user"
@@ -155,9 +156,11 @@ func (a account) environ() []string {
 	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "HOME=" + a.home, "USER=" + a.name, "LOGNAME=" + a.name}
 }
 
-// mine gives a command the account's names in place of the daemon's.
-func (a account) mine(env []string) []string {
-	out := []string{"HOME=" + a.home, "USER=" + a.name, "LOGNAME=" + a.name}
+// mine gives a command the account's names in place of the daemon's, and its home
+// unless the site has one for the command: what the account put there is not to
+// configure it.
+func (a account) mine(env []string, home string) []string {
+	out := []string{"HOME=" + cmp.Or(home, a.home), "USER=" + a.name, "LOGNAME=" + a.name}
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")
 		if name != "HOME" && name != "USER" && name != "LOGNAME" {

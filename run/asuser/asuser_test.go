@@ -323,3 +323,14 @@ func TestOpen_GivesAllOrAnError(t *testing.T) {
 		t.Errorf("kind of %v", err)
 	}
 }
+
+// A site's HOME for a command outranks the account's: what the account keeps at home
+// does not configure it.
+func TestRun_HasTheSitesHomeIfThereIsOne(t *testing.T) {
+	p := pool(t, Limits{})
+	u := p.For(somebody(t, "daemon"))
+	out, err := run.Run(run.Through(context.Background(), u), run.Cmd{Argv: []string{"/bin/sh", "-c", "echo $HOME"}, Env: []string{"PATH=/bin", "HOME=/root"}, Home: "/site"})
+	if err != nil || string(out.Stdout) != "/site\n" {
+		t.Errorf("HOME is %q, %v", out.Stdout, err)
+	}
+}

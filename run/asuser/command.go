@@ -49,7 +49,7 @@ func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	}
 	defer l.close(id, call)
 	start := time.Now()
-	req := request{ID: id, Op: "run", Argv: c.Argv, Dir: c.Dir, Env: l.who.mine(c.Env), Limit: limit}
+	req := request{ID: id, Op: "run", Argv: c.Argv, Dir: c.Dir, Env: l.who.mine(c.Env, c.Home), Limit: limit}
 	if req.Dir == "" {
 		req.Dir = "/"
 	}
