@@ -268,6 +268,15 @@ func (t *turn) entry(ctx context.Context, name spool.Name) error {
 	return t.e.crash("spool.removed")
 }
 
+// recorded reports whether a grid job can be found by its handle while the daemon is
+// away: what a gatekeeper left about it must not go before.
+func (e *Engine) recorded(id jjm.GridID) bool {
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	g := e.grids[id]
+	return g == nil || g.pointed
+}
+
 // act does what an entry says. An error means that it could not be done just
 // now; what is refused for good is done.
 func (e *Engine) act(ctx context.Context, caller wire.Caller, n spool.Note) error {
@@ -276,6 +285,8 @@ func (e *Engine) act(ctx context.Context, caller wire.Caller, n spool.Note) erro
 	}
 	got, err := e.Submit(ctx, caller, *n.Submit)
 	switch {
+	case err == nil && got.Existed && !e.recorded(got.ID):
+		return jjm.Errorf(jjm.Busy, "the record of grid job %s is not written yet", got.ID)
 	case err == nil:
 		e.log.Info("taken in from the spool", "job", got.ID, "handle", n.Handle, "user", caller.User, "existed", got.Existed)
 		return nil
