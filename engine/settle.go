@@ -391,7 +391,7 @@ func (e *Engine) decide(c *change, j judgement) {
 	l.Counters, l.RetryArgs, l.Message = out.Verdict.Counters, out.Verdict.RetryArgs, out.Verdict.Text
 	l.Started, l.Ended, l.Host, l.Exit = out.Started, out.Ended, out.Host, out.Exit
 	l.Attempt, l.NotBefore = out.Attempt, out.NotBefore
-	if r := j.evidence.Result; r != nil && r.Claim.Batch != "" {
+	if r := j.evidence.Result; r != nil && l.BatchID == "" { // of what nobody else knows the job's word is taken
 		l.BatchID = r.Claim.Batch
 	}
 	l.Holding = plan.HoldAfter(l.Holding, out.State, out.Phase, out.Verdict.Text, c.now)

@@ -1,0 +1,309 @@
+package hostile_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm"
+	"jjm/test/site"
+	"jjm/wire"
+)
+
+// books is a siege whose site keeps BLAH's accounting log, and a folder that
+// everybody reads, by which the test and mallory's jobs tell each other how far
+// they are.
+type books struct {
+	*siege
+	blah, signs string
+	began       time.Time
+}
+
+func keepBooks(t *testing.T, mode string) *books {
+	t.Helper()
+	with := site.Settings{RunAs: mode, Gate: `mode = "0666"`}
+	if mode == "service" {
+		with.As = site.Account(t)
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "jjmbooks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	b := &books{blah: filepath.Join(dir, "log", "blah.log"), signs: filepath.Join(dir, "signs"), began: time.Now()}
+	for _, folder := range []string{filepath.Dir(b.blah), b.signs} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chown(filepath.Dir(b.blah), with.As.UID, with.As.GID); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	with.Clusters = site.Local + fmt.Sprintf("[accounting]\nblah = %q\nce = \"ce.site.org:9619/ce.site.org\"\n", b.blah)
+	b.siege = besiege(t, with)
+	return b
+}
+
+// blahField is NAME=VALUE of a line.
+var blahField = regexp.MustCompile(`"([a-zA-Z]+)=([^"]*)"`)
+
+// lines are the lines of the log by the names of their fields.
+func (b *books) lines() (all []map[string]string) {
+	b.t.Helper()
+	names, err := filepath.Glob(b.blah + "-*")
+	b.Must(err)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		b.Must(err)
+		for line := range strings.Lines(string(text)) {
+			fields := map[string]string{}
+			for _, f := range blahField.FindAllStringSubmatch(line, -1) {
+				fields[f[1]] = f[2]
+			}
+			all = append(all, fields)
+		}
+	}
+	return all
+}
+
+// of are the lines of one grid job's attempts; it waits for the first.
+func (b *books) of(job string) (mine []map[string]string) {
+	b.t.Helper()
+	b.Until("the accounting log has grid job "+job, func() bool {
+		mine = slices.DeleteFunc(b.lines(), func(l map[string]string) bool { return l["jobID"] != job })
+		return len(mine) > 0
+	})
+	return mine
+}
+
+// runs is the only local job of a grid job, once it runs.
+func (b *books) runs(id string) (l jjm.LocalJob) {
+	b.t.Helper()
+	b.Until("grid job "+id+" runs", func() bool {
+		out, err := b.JJM(site.Root(), "status", "--json", id+".0")
+		if err != nil {
+			return false // it is not made yet
+		}
+		var st wire.Status
+		b.Must(json.Unmarshal([]byte(out), &st))
+		if len(st.Locals) == 1 {
+			l = st.Locals[0]
+		}
+		return l.State == jjm.Running && l.BatchID != ""
+	})
+	return l
+}
+
+// sign makes a file for mallory's jobs, complete or not at all.
+func (b *books) sign(name string, text []byte) {
+	b.t.Helper()
+	file := filepath.Join(b.signs, name)
+	b.Must(os.WriteFile(file+".new", text, 0o644))
+	b.Must(os.Rename(file+".new", file))
+}
+
+// want compares a line with what the batch system and jjm know.
+func (b *books) want(id string, who site.Person, l jjm.LocalJob) {
+	b.t.Helper()
+	all := b.of(id)
+	if len(all) != 1 {
+		b.t.Errorf("grid job %s has %d lines of accounting, want one: %v", id, len(all), all)
+	}
+	got := maps.Clone(all[0])
+	at, err := time.Parse(time.DateTime, got["timestamp"])
+	if err != nil || at.Before(b.began.Add(-time.Minute)) || at.After(time.Now().Add(time.Minute)) {
+		b.t.Errorf("grid job %s: timestamp=%s (%v): want one since %s", id, got["timestamp"], err, b.began.UTC())
+	}
+	if end := fmt.Sprintf(".%d", l.Attempt); !strings.HasSuffix(got["clientID"], end) {
+		b.t.Errorf("grid job %s: clientID=%s: want one that ends with %s", id, got["clientID"], end)
+	}
+	delete(got, "timestamp")
+	delete(got, "clientID")
+	want := map[string]string{"userDN": "", "userFQAN": "", "ceID": "ce.site.org:9619/ce.site.org-local-default",
+		"jobID": id, "lrmsID": l.BatchID, "localUser": who.Name, "originBy": "account"}
+	if !maps.Equal(got, want) {
+		b.t.Errorf("grid job %s: the line says\n%v, want\n%v", id, got, want)
+	}
+}
+
+// lie is a result of a local job that nobody measured: the batch id is another's, and
+// so is the host; times and use are absurd.
+func lie(l jjm.LocalJob, anothers string) jjm.Result {
+	const absurd = 1 << 52
+	return jjm.Result{Version: 1, Tag: l.Tag, Pos: l.Pos, Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt,
+		Claim:   jjm.Claim{Holder: jjm.HolderWrapper, Batch: anothers, Host: "elsewhere", Nonce: "forged", PID: 1, Time: 1},
+		Started: 1, Ended: absurd, Exit: 0, WallMS: absurd, UserMS: absurd, SysMS: absurd, RSSKB: absurd}
+}
+
+// forger is the script of a job that waits for a sign, puts what it is given among
+// the results of a bulk, and says so. $bulk is the bulk, which is below the account's
+// area as the job's own folder is. A job file writes an opening brace twice.
+const forger = `cd %s; while [ ! -e go ]; do sleep 0.05; done
+done="${{OLDPWD%%%%/jobs/*}/bulks/$(cat tag)/done"
+%s
+for f in *.forged; do cp $f "$done/.tmp-$f" && mv "$done/.tmp-$f" "$done/${{f%%.forged}"; done
+`
+
+// Mallory's jobs write the results of her jobs themselves: before the wrapper does,
+// in its place, and over what it wrote. The batch system's id is bob's job's, a second
+// file is for bob's grid job, and one has the numbers of an attempt that never was.
+func TestAccounting_AForgedResultChangesNoOtherField(t *testing.T) {
+	for _, mode := range []string{"owner", "service"} {
+		for name, play := range map[string]func(*books, *forgery){
+			"before the wrapper": (*books).forgeBefore, "in the wrapper's place": (*books).forgeInstead,
+			"over the wrapper's": (*books).forgeAfter,
+		} {
+			t.Run(mode+"/"+name, func(t *testing.T) {
+				b := keepBooks(t, mode)
+				f := &forgery{bobs: b.Submit(b.bob, site.Script("sleep 3600"))}
+				f.bob = b.runs(f.bobs)
+				play(b, f)
+				b.want(f.id, b.mallory, f.local)
+				if u := b.Status(f.id).Lookup.Usage; u == nil || u.Batch != f.local.BatchID {
+					t.Errorf("grid job %s used %+v: want batch id %s", f.id, u, f.local.BatchID)
+				}
+				if l := b.runs(f.bobs); !cmp.Equal(l, f.bob) {
+					t.Errorf("bob's local job changes: %s", cmp.Diff(f.bob, l))
+				}
+				_, err := b.JJM(b.bob, "kill", f.bobs)
+				b.Must(err)
+				b.Final(f.bobs, "aborted")
+				b.want(f.bobs, b.bob, f.bob)
+				b.echo(time.Now())
+			})
+		}
+	}
+}
+
+// forgery is a grid job of mallory's whose result is forged, and one of bob's that it
+// points at.
+type forgery struct {
+	id, bobs   string
+	local, bob jjm.LocalJob
+}
+
+// lies gives mallory's job the files that it is to write.
+func (b *books) lies(f *forgery) {
+	b.t.Helper()
+	anothers, bobs := lie(f.local, f.bob.BatchID), lie(f.local, f.bob.BatchID)
+	anothers.Pos, anothers.Attempt = 1, f.local.Attempt+7
+	bobs.Pos, bobs.Grid, bobs.Local, bobs.Attempt = 2, f.bob.ID.Grid, f.bob.ID.N, f.bob.Attempt
+	for _, r := range []jjm.Result{lie(f.local, f.bob.BatchID), anothers, bobs} {
+		text, err := json.Marshal(r)
+		b.Must(err)
+		b.sign(fmt.Sprintf("%d.json.forged", r.Pos), text)
+	}
+	b.sign("tag", []byte(f.local.Tag))
+	b.sign("go", nil)
+}
+
+func (b *books) submitForged(f *forgery, script string) {
+	b.t.Helper()
+	f.id = b.Submit(b.mallory, site.Script(script))
+	f.local = b.runs(f.id)
+}
+
+// forgeBefore: the job writes its result and goes on.
+func (b *books) forgeBefore(f *forgery) {
+	b.submitForged(f, fmt.Sprintf(forger, b.signs, "")+"while [ ! -e end ]; do sleep 0.05; done; exit 3")
+	b.lies(f)
+	b.Final(f.id, "done") // it is her word, and her job's
+	b.sign("end", nil)
+}
+
+// forgeInstead: the job kills its wrapper, which says nothing any more.
+func (b *books) forgeInstead(f *forgery) {
+	b.submitForged(f, fmt.Sprintf(forger, b.signs, "kill -STOP $PPID")+"kill -KILL $PPID")
+	b.lies(f)
+	b.Final(f.id, "done")
+}
+
+// forgeAfter: another job of hers replaces what the wrapper wrote, before the daemon
+// has looked: it is held up meanwhile.
+func (b *books) forgeAfter(f *forgery) {
+	b.submitForged(f, "cd "+b.signs+"; while [ ! -e end ]; do sleep 0.05; done; exit 3")
+	wait := `while [ ! -e "$done/0.json" ]; do sleep 0.05; done`
+	second := b.Submit(b.mallory, site.Script(fmt.Sprintf(forger, b.signs, wait)))
+	b.runs(second)
+	done := b.doneOf(f.local.Tag)
+	b.Must(b.Daemon.Process.Signal(syscall.SIGSTOP))
+	defer func() { _ = b.Daemon.Process.Signal(syscall.SIGCONT) }() // else nothing can be cleaned up
+	b.lies(f)
+	b.sign("end", nil)
+	b.Until("the wrapper's result is replaced", func() bool {
+		text, err := os.ReadFile(filepath.Join(done, "0.json"))
+		return err == nil && strings.Contains(string(text), `"forged"`)
+	})
+	b.Must(b.Daemon.Process.Signal(syscall.SIGCONT))
+	b.Final(f.id, "done")
+	b.Final(second, "done")
+}
+
+// doneOf is the folder of a bulk's results.
+func (b *books) doneOf(tag jjm.Tag) string {
+	b.t.Helper()
+	folders, err := filepath.Glob(filepath.Join(b.Dir, "s", "work", "*", "bulks", string(tag), "done"))
+	b.Must(err)
+	if len(folders) != 1 {
+		b.t.Fatalf("bulk %s has folders %v: want one", tag, folders)
+	}
+	return folders[0]
+}
+
+// Mallory says that her grid jobs come from bob's person, his organisation and a
+// gatekeeper of the site. The log has it as what it is: her word. An administrator's
+// is marked as one.
+func TestAccounting_AForgedOriginIsTheAccountsWord(t *testing.T) {
+	const subject, vo = "/DC=org/DC=site/CN=Bob", "/atlas/Role=production"
+	for _, mode := range []string{"owner", "service"} {
+		t.Run(mode, func(t *testing.T) {
+			b := keepBooks(t, mode)
+			for _, c := range []struct {
+				who site.Person
+				by  string
+			}{{b.mallory, "account"}, {site.Root(), "administrator"}} {
+				if c.who.UID == 0 && mode == "owner" {
+					continue // no job runs as root
+				}
+				job := "https://ce.site.org/jobs/" + c.by
+				b.submitFrom(c.who, "--key", c.by, "--gatekeeper", "arc", "--gatekeeper-job", job, "--subject", subject, "--vo", vo)
+				all := b.of(job)
+				said := map[string]string{"originBy": c.by, "localUser": c.who.Name, "userDN": subject, "userFQAN": vo}
+				for field, want := range said {
+					if all[0][field] != want {
+						t.Errorf("%s said so: the line has %s=%q, want %q", c.who.Name, field, all[0][field], want)
+					}
+				}
+				if len(all) != 1 {
+					t.Errorf("%s said so: there are %d lines, want one", c.who.Name, len(all))
+				}
+			}
+		})
+	}
+}
+
+// submitFrom submits as a gatekeeper's user does.
+func (b *books) submitFrom(who site.Person, options ...string) {
+	b.t.Helper()
+	file := filepath.Join(b.signs, "from.toml")
+	b.Must(os.WriteFile(file, []byte(site.Script("true")), 0o644))
+	argv := slices.Concat([]string{bin.Path(b.t, "jjm-gatekeeper"), "core", "submit"}, options, []string{file})
+	cmd := who.As(argv...)
+	cmd.Env = append(cmd.Env, "JJM_STATE="+b.Dir+"/s")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.t.Fatalf("%s: submit: %v: %s", who.Name, err, out)
+	}
+}
