@@ -3,24 +3,13 @@ package hostile_test
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"jjm/adapters/testbed"
 	"jjm/test/site"
 )
-
-// bed is the section of a batch system of scripts/testbed.
-func bed(b *testbed.Bed, kind string) string {
-	env := []string{}
-	for _, name := range slices.Sorted(maps.Keys(b.Env)) {
-		env = append(env, fmt.Sprintf("%s = %q", name, b.Env[name]))
-	}
-	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n", kind, kind, b.Bin, strings.Join(env, ", "))
-}
 
 // Mallory ends or stops every command of the batch system that runs as her, the
 // moment it appears, while she has grid jobs to submit without end. The commands of
@@ -32,7 +21,7 @@ func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
 		for _, signal := range []string{"KILL", "STOP"} {
 			t.Run(kind+"/"+signal, func(t *testing.T) {
 				b := testbed.Start(t, kind)
-				s := besiege(t, site.Settings{RunAs: "owner", Clusters: bed(b, kind)})
+				s := besiege(t, site.Settings{RunAs: "owner", Clusters: site.OnBed(b, kind)})
 				if kind == "condor" { // its workers know accounts of their own
 					s.bob = site.Known(t, b.Owner.User)
 				}

@@ -1,26 +1,12 @@
 package identity_test
 
 import (
-	"fmt"
-	"maps"
 	"os"
-	"slices"
-	"strings"
 	"testing"
 
 	"jjm/adapters/testbed"
-
 	"jjm/test/site"
 )
-
-// cluster is the section of a batch system of scripts/testbed.
-func cluster(b *testbed.Bed, kind string) string {
-	env := []string{}
-	for _, name := range slices.Sorted(maps.Keys(b.Env)) {
-		env = append(env, fmt.Sprintf("%s = %q", name, b.Env[name]))
-	}
-	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n", kind, kind, b.Bin, strings.Join(env, ", "))
-}
 
 // TestBeds_OwnersRunAsThemselves submits and kills through each real batch system
 // as two owners of one root daemon, where the system knows two.
@@ -33,7 +19,7 @@ func TestBeds_OwnersRunAsThemselves(t *testing.T) {
 			if kind != "condor" { // its workers see accounts of their own
 				owners = append(owners, site.Account(t))
 			}
-			s := newHouse(t, asOwner, cluster(b, kind))
+			s := newHouse(t, asOwner, site.OnBed(b, kind))
 			ids := make([]string, len(owners))
 			for i, p := range owners {
 				ids[i] = s.Submit(p, job(s, p))
