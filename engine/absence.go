@@ -137,7 +137,7 @@ func (c *cluster) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 		}
 	}
 	if found {
-		kick(c.e.harvKick)
+		c.e.endings.wake()
 	}
 }
 

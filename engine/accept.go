@@ -2,15 +2,12 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"jjm"
-	"jjm/adapters"
 	"jjm/handlers"
 	"jjm/jobfile"
-	"jjm/plan"
-	"jjm/split"
+	"jjm/store"
 	"jjm/wire"
 )
 
@@ -173,84 +170,6 @@ func (e *Engine) holder(c *change, uid int, spec jjm.Spec) (jjm.GridID, bool, er
 	return 0, false, c.tx.ReleaseKey(id)
 }
 
-// choice is where the local jobs of a grid job may go.
-type choice struct {
-	// clusters meet the request, best first.
-	clusters []string
-	// notes tell what people should know of it: why a candidate is not among them,
-	// and what the chosen ones cannot do.
-	notes []string
-}
-
-// choose gives the candidate clusters that meet the request. It is a problem if
-// none does, or if one is not known.
-func (e *Engine) choose(spec *jjm.Spec) (choice, jjm.Problems) {
-	candidates, unknown := plan.Candidates(spec.Clusters, e.names)
-	var fit choice
-	var unmet jjm.Problems
-	for _, name := range candidates {
-		c := e.clusters[name]
-		bad := c.unmet(spec.Request)
-		if spec.Merge != nil && !c.adapter.Capabilities().SharedFS {
-			bad = append(bad, jjm.Problem{Field: "merge", Text: "workers of cluster " + name + " do not see the work area, where what is to be merged is"})
-		}
-		if len(bad) == 0 {
-			fit.clusters = append(fit.clusters, name)
-			fit.notes = append(fit.notes, c.frozen(spec.Credentials)...)
-			continue
-		}
-		fit.notes = append(fit.notes, fmt.Sprintf("not on %s: %s", name, bad[0]))
-		unmet = append(unmet, bad...)
-	}
-	if len(fit.clusters) > 0 {
-		return fit, unknown
-	}
-	return fit, append(unknown, unmet...)
-}
-
-// unmet says what of a request this cluster cannot give.
-func (c *cluster) unmet(r jjm.Request) jjm.Problems {
-	ps := unmet(c.name, r, c.caps())
-	var err error
-	if checker, ok := c.adapter.(adapters.Checker); ok {
-		err = checker.Check(r)
-	} else {
-		err = adapters.PlainOnly(c.name, r)
-	}
-	var more jjm.Problems
-	switch {
-	case err == nil:
-	case errors.As(err, &more):
-		ps = append(ps, more...)
-	default:
-		ps = append(ps, jjm.Problem{Field: "request", Text: err.Error()})
-	}
-	return ps
-}
-
-// unmet says what of a request a cluster cannot give.
-func unmet(name string, r jjm.Request, caps adapters.Capabilities) jjm.Problems {
-	var ps jjm.Problems
-	bad := func(field, format string, args ...any) {
-		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
-	}
-	if caps.MaxCores > 0 && r.Cores > caps.MaxCores {
-		bad("cores", "%d is more than cluster %s gives one job: at most %d", r.Cores, name, caps.MaxCores)
-	}
-	if caps.MaxMemoryMB > 0 && r.MemoryMB > caps.MaxMemoryMB {
-		bad("memory_mb", "%d is more than cluster %s gives one job: at most %d", r.MemoryMB, name, caps.MaxMemoryMB)
-	}
-	if caps.MaxWalltime > 0 && r.Walltime.D() > caps.MaxWalltime {
-		bad("walltime", "%s is more than cluster %s gives one job: at most %s", r.Walltime, name, caps.MaxWalltime)
-	}
-	return ps
-}
-
-// firstCarry begins the cutting.
-func firstCarry(spec *jjm.Spec) split.Carry {
-	return split.Carry{Serial: max(spec.FirstSerial-1, 0)}
-}
-
 // trimField drops a leading "field: " that the problem itself will carry.
 func trimField(err error, field string) string {
 	text := err.Error()
@@ -258,4 +177,21 @@ func trimField(err error, field string) string {
 		return text[len(p):]
 	}
 	return text
+}
+
+// keyed lets the handle of a request key mean a grid job.
+func (c *change) keyed(uid int, key string, id jjm.GridID) error {
+	if key == "" {
+		return nil
+	}
+	return c.tx.PutHandle(jjm.HandleOf(uid, key), store.Handle{UID: uid, Grid: id, Time: c.now})
+}
+
+// nameAgain does so for a grid job that was there already: one that was
+// accepted before jjm knew handles has none.
+func (e *Engine) nameAgain(ctx context.Context, c *change, uid int, key string, id jjm.GridID) error {
+	if h, err := e.store.Handle(ctx, jjm.HandleOf(uid, key)); err == nil && h.Grid == id && h.Refused == "" {
+		return nil
+	}
+	return c.keyed(uid, key, id)
 }

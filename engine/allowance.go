@@ -40,22 +40,3 @@ func (g *grid) recount() {
 	g.mine.LocalJobs += n - g.counted
 	g.counted = n
 }
-
-// allows refuses a new grid job of an account that has as much as one may have. A
-// lock of the engine is held: while it is the one of changes, no two submissions
-// can both be the last one that is allowed.
-func (e *Engine) allows(uid int) error {
-	if why := e.workUses.over(uid); why != "" {
-		return jjm.Errorf(jjm.Denied, "no grid job is taken: %s", why)
-	}
-	have := e.live[uid]
-	if have == nil {
-		return nil
-	}
-	cfg := e.conf()
-	most := plan.PerUser{GridJobs: cfg.MaxGridJobsPerUser, LocalJobs: cfg.MaxLocalJobsPerUser}
-	if why := plan.Excess(*have, most); why != "" {
-		return jjm.Errorf(jjm.Denied, "no grid job is taken: %s", why)
-	}
-	return nil
-}

@@ -1,14 +1,11 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"sync"
 
 	"jjm"
-	"jjm/internal/acl"
 	"jjm/sandbox"
 )
 
@@ -86,17 +83,4 @@ func folderName(o jjm.Owner) string {
 		return o.User
 	}
 	return "uid" + strconv.Itoa(o.UID)
-}
-
-// shareTar lets the owner and the administrators read a tar where they see the
-// work area, the daemon up or down. Without access lists they get it from the
-// daemon alone.
-func (e *Engine) shareTar(ar *area, job *jjm.GridJob, path string) {
-	err := ar.Share(path, append([]int{job.Owner.UID}, e.deps.Readers...)...)
-	switch {
-	case errors.Is(err, acl.ErrUnsupported): // once, not for each grid job
-		e.complain(slog.LevelWarn, "share", "output tars can be read through the daemon only", "work", e.deps.Work, "error", acl.ErrUnsupported)
-	case err != nil:
-		e.log.Warn("an output tar can be read through the daemon only", "job", job.ID, "error", err)
-	}
 }

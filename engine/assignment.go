@@ -3,9 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
-
 	"jjm"
+	"jjm/handlers"
 	"jjm/sandbox"
+	"path/filepath"
 )
 
 // maxAssigned is how many bytes the assignments of one bulk have in all, about: they
@@ -60,25 +61,23 @@ func (e *Engine) assignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assignme
 	}, nil
 }
 
-// readInputs fills in what the parts of local jobs read, which is not kept in
-// memory.
-func (e *Engine) readInputs(ctx context.Context, ls []jjm.LocalJob) error {
-	wanted := map[jjm.GridID][]int32{}
-	for i := range ls {
-		if unit := ls[i].Part.Unit; unit != jjm.UnitEvent && unit != jjm.UnitRow {
-			wanted[ls[i].ID.Grid] = append(wanted[ls[i].ID.Grid], ls[i].ID.N)
-		}
+// mergeAssignment is what the wrapper is told of a local job of the merge step.
+func (e *Engine) mergeAssignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assignment, error) {
+	ar, err := e.areas.of(job.Owner)
+	if err != nil {
+		return sandbox.Assignment{}, err
 	}
-	for id, numbers := range wanted {
-		inputs, err := e.store.PartInputs(ctx, id, numbers)
-		if err != nil {
-			return err
-		}
-		for i := range ls {
-			if in, ok := inputs[ls[i].ID.N]; ok && ls[i].ID.Grid == id {
-				ls[i].Part.Input, ls[i].Origin = in.Input, in.Origin
-			}
-		}
+	part := l.Part
+	in := *part.Input
+	in.Files = make([]string, len(part.Input.Files))
+	for i, lfn := range part.Input.Files {
+		in.Files[i] = filepath.Join(ar.Root(), lfn)
 	}
-	return nil
+	in.Place, part.Input = nil, &in
+	cmd, err := handlers.MergeCommand(job.Spec.Merge, &jjm.LocalJob{ID: l.ID, Part: part})
+	if err != nil {
+		return sandbox.Assignment{}, fmt.Errorf("merge command of %s: %w", l.ID, err)
+	}
+	return sandbox.Assignment{Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt, Argv: cmd.Argv, Outputs: cmd.Outputs,
+		RetryArgs: l.RetryArgs, Part: part, Merge: true}, nil
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"jjm"
-	"jjm/sandbox"
 	"jjm/store"
 	"jjm/wire"
 )
@@ -143,12 +142,6 @@ func (e *Engine) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
 	return out, nil
 }
 
-// without gives the bans but those of the same person, in a list of its own:
-// the old one may be in use.
-func without(bans []jjm.Ban, b jjm.Ban) []jjm.Ban {
-	return slices.DeleteFunc(slices.Clone(bans), b.Same)
-}
-
 // banEntry journals a ban; it belongs to no grid job.
 func banEntry(b jjm.Ban, became, by string, uid int, reason string, now jjm.Time) jjm.JournalEntry {
 	text := b.Whom()
@@ -156,32 +149,4 @@ func banEntry(b jjm.Ban, became, by string, uid int, reason string, now jjm.Time
 		text += ": " + reason
 	}
 	return jjm.JournalEntry{Time: now, First: -1, Last: -1, To: became, Cause: text, Source: "ban", Actor: jjm.ActorOf(by, uid)}
-}
-
-// whomOf is whose a grid job is.
-func whomOf(job *jjm.GridJob) jjm.Whom { return whom(job.Owner, job.Origin, nil) }
-
-// whom joins a local account with who its gatekeeper, and the credentials that were
-// handed over, say it stands for.
-func whom(owner jjm.Owner, origin *jjm.Origin, given []jjm.Credential) jjm.Whom {
-	w := jjm.Whom{User: owner.User, UID: owner.UID}
-	if origin != nil && origin.Subject != "" {
-		w.DNs = append(w.DNs, origin.Subject)
-	}
-	for _, c := range given {
-		if subject, _, _ := sandbox.Whose(c); subject != "" {
-			w.DNs = append(w.DNs, subject)
-		}
-	}
-	return w
-}
-
-// admitted refuses who is banned. A lock of the engine is held.
-func (e *Engine) admitted(w jjm.Whom) error {
-	for _, b := range e.bans {
-		if b.Concerns(w) {
-			return jjm.Errorf(jjm.Denied, "no grid jobs are taken: %s", b)
-		}
-	}
-	return nil
 }

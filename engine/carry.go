@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -64,55 +62,4 @@ func (c *cluster) proxy(b *jjm.Bulk, box sandbox.Box) string {
 		return ""
 	}
 	return p.File
-}
-
-// frozen says of each kind of credential that a grid job asks for and that does
-// not follow a renewal on this cluster what people should know.
-func (c *cluster) frozen(kinds []string) (notes []string) {
-	caps := c.adapter.Capabilities()
-	for _, kind := range kinds {
-		if !caps.SharedFS && !(kind == jjm.ProxyKind && caps.RenewsProxies) {
-			notes = append(notes, fmt.Sprintf("on %s jobs keep the %s that they were submitted with: workers do not see the work area, where newer ones are put", c.name, kind))
-		}
-	}
-	return notes
-}
-
-// fetch unpacks the parcel of an attempt that is over in a batch system which
-// carries files. One that is damaged counts as none: the batch system's word
-// decides then. It reports whether the attempt's result is known now.
-func (e *Engine) fetch(ar *area, l *jjm.LocalJob, id jjm.AttemptID, en *ending) (bool, error) {
-	if en.result != nil || !en.report.State.Ended() || !e.carries(l.Tag) {
-		return false, nil
-	}
-	r, err := ar.TakeParcel(l.Tag, l.Pos, id, e.conf().MaxOutputBytes)
-	if err != nil && jjm.KindOf(err) != jjm.Invalid {
-		return false, err
-	}
-	if err != nil {
-		var large *sandbox.TooLarge
-		if errors.As(err, &large) {
-			e.endings.with(id, func(en *ending) { en.spoiled = err.Error() })
-			en.spoiled = err.Error()
-		}
-		e.complain(slog.LevelWarn, "parcel/"+id.LocalID.String(), "what a job brought back is not usable", "local", id.LocalID, "tag", l.Tag, "error", err)
-	}
-	if r == nil {
-		return false, nil
-	}
-	e.endings.result(r, jjm.At(e.now()))
-	return true, nil
-}
-
-// carries reports whether the workers of a bulk's cluster do not see the work
-// area.
-func (e *Engine) carries(tag jjm.Tag) bool {
-	e.mem.RLock()
-	defer e.mem.RUnlock()
-	b := e.bulks[tag]
-	if b == nil {
-		return false
-	}
-	c := e.clusters[b.Cluster]
-	return c != nil && !c.adapter.Capabilities().SharedFS
 }

@@ -2,10 +2,9 @@ package engine
 
 import (
 	"context"
-	"maps"
-
 	"jjm"
 	"jjm/store"
+	"maps"
 )
 
 // change is one transaction in the making: copies of the rows it touches,
@@ -40,9 +39,11 @@ type change struct {
 	retracted []*jjm.LocalJob
 	// unmergedKills are to be killed and wait for their merging.
 	unmergedKills []*jjm.LocalJob
-	then          []func() error    // further changes of the store, after the local jobs'
-	news          []store.DatasetID // datasets with new files, or closed
-	marked        []store.DatasetID // those of them whose files were marked
+	// over are local jobs that read files and end in this change.
+	over   []*jjm.LocalJob
+	then   []func() error    // further changes of the store, after the local jobs'
+	news   []store.DatasetID // datasets with new files, or closed
+	marked []store.DatasetID // those of them whose files were marked
 }
 
 // change runs decide, which reads memory and fills the change, commits what it
@@ -166,49 +167,72 @@ func (c *change) note(id jjm.GridID, from, to, cause, actor string) {
 	})
 }
 
-// flush writes everything inside the transaction.
+// participant takes part in every change: it looks at what was decided, adds what
+// follows from it and stores its own share. A participant sees what those before it
+// added.
+type participant struct {
+	name string
+	// why it stands where it does in the order.
+	why string
+	do  func(*change) error
+}
+
+// flush has every participant store its share inside the transaction.
 func (c *change) flush() error {
-	if err := c.killUnmerged(); err != nil {
-		return err
+	for _, p := range c.e.participants {
+		if err := p.do(c); err != nil {
+			return err
+		}
 	}
-	ended, err := c.justEnded()
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// putBulks stores the bulks that the change makes.
+func (c *change) putBulks() error {
 	for _, b := range c.created {
 		if err := c.tx.InsertBulk(b); err != nil {
 			return err
 		}
 	}
-	if len(c.ends) > 0 {
-		if err := c.tx.EndAttempts(c.ends); err != nil {
-			return err
-		}
+	return nil
+}
+
+// putEnds stores how attempts ended.
+func (c *change) putEnds() error {
+	if len(c.ends) == 0 {
+		return nil
 	}
-	if len(c.order) > 0 {
-		if err := c.tx.SaveLocals(c.order); err != nil {
-			return err
-		}
+	return c.tx.EndAttempts(c.ends)
+}
+
+// putLocals stores the local jobs that the change touches.
+func (c *change) putLocals() error {
+	if len(c.order) == 0 {
+		return nil
 	}
-	if err := c.endInputs(ended); err != nil { // first what was owned goes back, then it is owned anew
-		return err
+	return c.tx.SaveLocals(c.order)
+}
+
+// putNew stores the local jobs that the change makes.
+func (c *change) putNew() error {
+	if len(c.inserted) == 0 {
+		return nil
 	}
-	if err := c.mergesOver(ended); err != nil {
-		return err
-	}
-	if len(c.inserted) > 0 {
-		if err := c.tx.InsertLocals(c.inserted); err != nil {
-			return err
-		}
-	}
-	if err := c.addOutputs(); err != nil {
-		return err
-	}
+	return c.tx.InsertLocals(c.inserted)
+}
+
+// putThen stores what rooms left to be done after the local jobs.
+func (c *change) putThen() error {
 	for _, do := range c.then {
 		if err := do(); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// putRows stores the bulks and grid jobs that the change touches.
+func (c *change) putRows() error {
 	for _, b := range c.bulks {
 		if err := c.tx.SaveBulk(b); err != nil {
 			return err
@@ -219,8 +243,11 @@ func (c *change) flush() error {
 			return err
 		}
 	}
-	return c.tx.Journal(coalesce(c.journal)...)
+	return nil
 }
+
+// putJournal stores the lines of the journal.
+func (c *change) putJournal() error { return c.tx.Journal(coalesce(c.journal)...) }
 
 // coalesce joins entries about neighbouring local jobs that changed alike, so
 // that a bulk of a thousand is one line of history.
@@ -300,7 +327,9 @@ func (c *change) apply() {
 	if c.orders != nil {
 		c.orders()
 	}
-	e.tellReaders(c.news, c.marked)
+	for _, show := range e.shown {
+		show(c)
+	}
 }
 
 // adopt takes a bulk into memory.
@@ -340,23 +369,20 @@ func (c *change) wake() {
 		}
 	}
 	for id := range kicks {
-		c.e.work.kick(id)
+		c.e.wakeGrid(id)
 	}
 	if len(c.inserted) > 0 || len(c.order) > 0 {
-		for _, cl := range c.e.clusters {
-			kick(cl.submitKick)
-		}
+		c.e.wakeSubmit()
 	}
-	for _, id := range c.kills {
-		c.e.endings.kill(id)
-	}
-	if len(c.kills) > 0 {
-		kick(c.e.harvKick)
-	}
-	for _, id := range c.frees {
-		if cl := c.e.clusters[c.locals[id.LocalID].Cluster]; cl != nil {
-			cl.askRelease(id)
-		}
+	for _, tell := range c.e.committed {
+		tell(c)
 	}
 	kick(c.e.pubKick)
+}
+
+// aside journals something about a local job that does not change its state.
+func (c *change) aside(l *jjm.LocalJob, cause, actor string) {
+	at := jjm.StateWord(l.State, l.Phase)
+	c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
+		From: at, To: at, Cause: cause, Source: c.name, Actor: actor})
 }

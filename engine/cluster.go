@@ -107,12 +107,10 @@ func (c *cluster) kickGrids() {
 	defer c.e.mem.RUnlock()
 	for id, g := range c.e.grids {
 		if slices.Contains(g.job.Step.Clusters, c.name) {
-			c.e.work.kick(id)
+			c.e.wakeGrid(id)
 		}
 	}
-	for _, other := range c.e.clusters { // what waits may go elsewhere now, or come here
-		kick(other.submitKick)
-	}
+	c.e.wakeSubmit() // what waits may go elsewhere now, or come here
 }
 
 // patience is how many times the deadline of a command a call may take: it waits
@@ -122,7 +120,7 @@ const patience = 3
 // command bounds one call of the adapter for an account, which itself keeps each
 // of its commands to the deadline.
 func (c *cluster) command(ctx context.Context, account jjm.Owner) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.e.as(ctx, account), patience*c.deadline())
+	return context.WithTimeout(c.e.areas.as(ctx, account), patience*c.deadline())
 }
 
 // deadline is that of one command.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"path"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"jjm"
+	"jjm/internal/acl"
 	"jjm/plan"
 	"jjm/sandbox"
 )
@@ -105,23 +107,6 @@ func (e *Engine) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
 	job.Exit = plan.ExitCode(exit)
 	return job
 }
-
-// stem is the first part of the names of all collected files.
-func stem(job *jjm.GridJob) string {
-	name := job.Spec.Name
-	if name == "" {
-		name = job.Spec.Type
-	}
-	plain := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			return r
-		}
-		return '_'
-	}, name)
-	return plain[:min(len(plain), 64)]
-}
-
-func tarName(job *jjm.GridJob) string { return stem(job) + "." + job.ID.String() + ".tar" }
 
 // tarPath is the absolute path of the complete tar, or "".
 func (e *Engine) tarPath(job *jjm.GridJob) string {
@@ -244,16 +229,6 @@ func plainEntries(stem string, id jjm.AttemptID) []sandbox.TarEntry {
 	return entries
 }
 
-// lastAttempt names the attempt that ended last: a local job that was killed
-// while it waited for its next attempt has already got the next number.
-func lastAttempt(l *jjm.LocalJob) jjm.AttemptID {
-	id := l.AttemptID()
-	if l.NotBefore != 0 && l.Attempt > 0 && l.State == jjm.Killed {
-		id.Attempt--
-	}
-	return id
-}
-
 // ownEntries are jjm's log and the record, as it will be published.
 func (e *Engine) ownEntries(ctx context.Context, job *jjm.GridJob, yield func(sandbox.TarEntry, error) bool) error {
 	lines, err := e.logLines(ctx, job.ID)
@@ -352,12 +327,6 @@ func (e *Engine) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	return 0
 }
 
-// unusedBulk is a bulk that is over and that no live local job was last in.
-type unusedBulk struct {
-	owner jjm.Owner
-	tag   jjm.Tag
-}
-
 // sweep removes the folders of the bulks of a grid job that is over, but those
 // that other live grid jobs were in. It comes before the move to the history:
 // after a crash in between the next start finds the rest by the grid job's
@@ -381,25 +350,15 @@ func (e *Engine) sweep(ctx context.Context, id jjm.GridID) {
 	e.sweepUnused(ctx, uid)
 }
 
-// unuse has the folder of a bulk removed. The memory lock is held.
-func (e *Engine) unuse(owner jjm.Owner, tag jjm.Tag) {
-	e.unused[owner.UID] = append(e.unused[owner.UID], unusedBulk{owner, tag})
-}
-
-// sweepUnused removes the folders of an account's bulks that are not needed any
-// more. What cannot be removed is found again by the next start.
-func (e *Engine) sweepUnused(ctx context.Context, uid int) {
-	e.mem.Lock()
-	unused := e.unused[uid]
-	delete(e.unused, uid)
-	e.mem.Unlock()
-	for _, u := range unused {
-		ar, err := e.areas.of(u.owner)
-		if err == nil {
-			err = ar.RemoveBulk(ctx, u.tag)
-		}
-		if err != nil {
-			e.log.Warn("folder of a closed bulk stays", "tag", u.tag, "error", err)
-		}
+// shareTar lets the owner and the administrators read a tar where they see the
+// work area, the daemon up or down. Without access lists they get it from the
+// daemon alone.
+func (e *Engine) shareTar(ar *area, job *jjm.GridJob, path string) {
+	err := ar.Share(path, append([]int{job.Owner.UID}, e.deps.Readers...)...)
+	switch {
+	case errors.Is(err, acl.ErrUnsupported): // once, not for each grid job
+		e.complain(slog.LevelWarn, "share", "output tars can be read through the daemon only", "work", e.deps.Work, "error", acl.ErrUnsupported)
+	case err != nil:
+		e.log.Warn("an output tar can be read through the daemon only", "job", job.ID, "error", err)
 	}
 }

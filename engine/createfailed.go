@@ -3,26 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"jjm"
 	"jjm/sandbox"
 )
-
-// bar ends those of new local jobs whose parts must not be submitted: they own their
-// work, which so is missing, and is in the recovery (decision R27).
-func (c *change) bar(ls []jjm.LocalJob) {
-	for i := range ls {
-		why := ls[i].Part.Failure()
-		if why == nil {
-			continue
-		}
-		l := &ls[i]
-		l.Exit, l.Ended = why.Code, c.now
-		l.Message = fmt.Sprintf("never submitted: %s (code %d)", why.Reason, why.Code)
-		c.move(l, jjm.Failed, jjm.CreateFailed, l.Message)
-	}
-}
 
 // creationReport tells of a local job that was never submitted, in place of what an
 // attempt would have left.

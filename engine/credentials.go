@@ -119,29 +119,6 @@ func (e *Engine) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, g
 	return wire.Renewal{Kinds: kinds, NotReached: e.notReached(id, kinds)}, err
 }
 
-// notReached tells of the jobs that are in a batch system now and that newer
-// credentials do not reach.
-func (e *Engine) notReached(id jjm.GridID, kinds []string) (notes []string) {
-	e.mem.RLock()
-	defer e.mem.RUnlock()
-	g := e.grids[id]
-	if g == nil || len(kinds) == 0 {
-		return nil
-	}
-	there := map[string]bool{}
-	for i := range g.locals {
-		if s := g.locals[i].State; s == jjm.Submitting || s == jjm.Submitted || s == jjm.Running {
-			there[g.locals[i].Cluster] = true
-		}
-	}
-	for _, name := range e.names {
-		if there[name] {
-			notes = append(notes, e.clusters[name].frozen(kinds)...)
-		}
-	}
-	return notes
-}
-
 // renewable says why a caller may not give a grid job credentials.
 func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) error {
 	switch {

@@ -113,19 +113,6 @@ func (e *Engine) readersOf(ctx context.Context, id store.DatasetID) ([]wire.Data
 	return out, nil
 }
 
-// inputsOf gives what a grid job reads, for people.
-func (e *Engine) inputsOf(ctx context.Context, job *jjm.GridJob) ([]wire.Input, error) {
-	if len(job.Spec.Datasets) == 0 && job.Merging == nil {
-		return nil, nil
-	}
-	inputs, err := e.store.Inputs(ctx, job.ID)
-	var out []wire.Input
-	for _, in := range inputs {
-		out = append(out, wire.Input{Dataset: in.Name, Master: in.Master, Open: !in.Closed, Counts: in.Counts})
-	}
-	return out, err
-}
-
 // closeDataset says that no more files will come; changed is false if that was
 // known. The grid jobs that read it remember why.
 func (e *Engine) closeDataset(ctx context.Context, uid int, name, why string) (changed bool, err error) {

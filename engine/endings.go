@@ -15,6 +15,7 @@ import (
 // it all again.
 type endings struct {
 	whose func(jjm.GridID) int // the account of a grid job
+	look  chan struct{}        // wakes who looks at what may be over
 	mu    sync.Mutex
 	m     map[int]map[jjm.AttemptID]*ending // by account
 	held  map[int]int64                     // memory of results, by account, in bytes
@@ -49,8 +50,11 @@ func (en *ending) setBack(now jjm.Time) {
 }
 
 func newEndings(whose func(jjm.GridID) int) *endings {
-	return &endings{whose: whose, m: map[int]map[jjm.AttemptID]*ending{}, held: map[int]int64{}}
+	return &endings{whose: whose, look: make(chan struct{}, 1), m: map[int]map[jjm.AttemptID]*ending{}, held: map[int]int64{}}
 }
+
+// wake has what may be over looked at.
+func (es *endings) wake() { kick(es.look) }
 
 // get gives the entry of an attempt, or nil. The lock is held.
 func (es *endings) get(id jjm.AttemptID) *ending { return es.m[es.whose(id.Grid)][id] }

@@ -41,63 +41,9 @@ import (
 
 	"jjm"
 	"jjm/adapters"
-	"jjm/handlers"
 	"jjm/plan"
 	"jjm/store"
-	"jjm/wire"
-	"jjm/xmldb"
 )
-
-// Deps are what the engine works with.
-type Deps struct {
-	Store   *store.Store
-	Records *xmldb.DB
-	Types   handlers.Registry
-	// Clusters in the order of the configuration; the first is the default.
-	Clusters []Cluster
-	// Work is the absolute folder of the work areas, seen by the workers.
-	Work string
-	// Records' folder, for the paths that people are told.
-	RecordDir string
-	// DropDir is where outside programs leave fragments of records; "" = none.
-	DropDir string
-	// SpoolDir is where gatekeepers leave word while the daemon is away; "" =
-	// none. Caller tells who an account is that left some.
-	SpoolDir string
-	Caller   func(uid, gid int) wire.Caller
-	// Find gives an account by a name of it or by its number: Invalid if the machine
-	// knows none, Busy if that cannot be told now.
-	Find func(ctx context.Context, name string) (jjm.Owner, error)
-	// Account is the one account that all jobs run as; nil means each owner's
-	// own.
-	Account *jjm.Owner
-	// Readers are the accounts that may read every output tar, besides root and
-	// the daemon's own: the administrators.
-	Readers []int
-	// Users do everything below work areas and all commands as the owners; then
-	// Account is nil. Nil: the daemon's account does it.
-	Users Users
-	// Wrapper is the path of the jjm-wrapper program.
-	Wrapper string
-	Now     func() time.Time
-	Log     *slog.Logger
-	// Crash is called at every named failpoint; an error stops the engine
-	// there and then, as a kill would. Nil in production.
-	Crash func(point string) error
-	// Notify uses the kernel's file notification beside the rescans.
-	Notify bool
-	// Chunk is how many local jobs are made, or files added, in one transaction.
-	// 0 means the usual number; tests of what happens between two of them take fewer.
-	Chunk int
-}
-
-// Cluster is one batch system and its settings.
-type Cluster struct {
-	Kind    string
-	Adapter adapters.Adapter
-	// Config are the settings of this cluster.
-	Config ClusterConfig
-}
 
 // Engine is the running heart of the daemon. Its exported methods may be
 // called from many goroutines.
@@ -132,6 +78,7 @@ type Engine struct {
 	accounts  accounts
 	work      *keyed[jjm.GridID]
 	sources   *keyed[source]
+	feeds     feeds
 	harvests  *keyed[int]
 	workUses  workUses
 	counts    *keyed[int] // of work areas
@@ -140,13 +87,16 @@ type Engine struct {
 	box       intake
 	endings   *endings
 	pubKick   chan struct{}
-	harvKick  chan struct{}
 	orderKick chan struct{}
-	stop      context.CancelCauseFunc // set by Run, under mem
+	// wakeGrid has a grid job looked at, wakeSubmit what is to be submitted. Neither waits.
+	wakeGrid   func(jjm.GridID)
+	wakeSubmit func()
+	// participants store a change, in this order; shown let its news be seen, under both
+	// locks, and committed tell others of it, under the lock of changes alone.
+	participants     []participant
+	shown, committed []func(*change)
+	stop             context.CancelCauseFunc // set by Run, under mem
 }
-
-// errCrashed is what a failpoint leaves behind in tests.
-var errCrashed = errors.New("stopped at a failpoint")
 
 // New loads the live state. It starts nothing: Run does.
 func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
@@ -169,12 +119,20 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 		unswept:   map[int][]jjm.Owner{},
 		clusters:  map[string]*cluster{},
 		pubKick:   make(chan struct{}, 1),
-		harvKick:  make(chan struct{}, 1),
 		orderKick: make(chan struct{}, 1),
 		positions: map[string]int{},
 	}
 	e.cfg.Store(&cfg)
 	e.work = newKeyed(cfg.Workers, stepPatience, e.accounts.of, e.stepGrid)
+	e.wakeGrid = e.work.kick
+	e.wakeSubmit = func() {
+		for _, c := range e.clusters {
+			kick(c.submitKick)
+		}
+	}
+	e.participants = e.transaction()
+	e.shown = []func(*change){e.tellReaders}
+	e.committed = []func(*change){e.wakeEndings, e.wakeReleases}
 	e.sources = newKeyed(cfg.Workers, stepPatience, func(s source) int { return e.accounts.of(s.grid) }, e.lookAt)
 	e.harvests = byAccount(harvestsAtOnce, harvestPatience, e.harvestOf)
 	e.workUses.of = map[int]*workUse{}
@@ -189,13 +147,18 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	if err := e.load(ctx); err != nil {
 		return nil, err
 	}
+	if err := e.loadBans(ctx); err != nil {
+		return nil, err
+	}
+	e.resumeKills()
+	e.recallAccounts()
+	e.resumeRecords()
+	for id, g := range e.grids {
+		e.wakeGrid(id)
+		e.kickSources(&g.job)
+	}
 	return e, nil
 }
-
-// Reconfigure takes over new settings; all but Workers apply at once.
-func (e *Engine) Reconfigure(cfg Config) { e.cfg.Store(&cfg) }
-
-func (e *Engine) conf() *Config { return e.cfg.Load() }
 
 // Run drives all loops until ctx ends, then waits for them. Local jobs go on
 // without it. The error is nil, or what stopped the engine.
@@ -254,53 +217,5 @@ func (e *Engine) runAdapter(ctx context.Context, c *cluster, r adapters.Runner) 
 			e.log.Error("batch system stopped, starting it again", "cluster", c.name, "error", err)
 		}
 		pause(ctx, time.Second)
-	}
-}
-
-// crash is a named failpoint.
-func (e *Engine) crash(point string) error {
-	if e.deps.Crash == nil {
-		return nil
-	}
-	err := e.deps.Crash(point)
-	if err == nil {
-		return nil
-	}
-	e.mem.RLock()
-	stop := e.stop
-	e.mem.RUnlock()
-	err = errors.Join(errCrashed, err)
-	if stop != nil {
-		stop(err)
-	}
-	return err
-}
-
-// pause waits for d or the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-}
-
-// kick wakes a loop that may be waiting; it never blocks.
-func kick(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
-}
-
-// waitKick waits for a kick, for d, or for the end of ctx.
-func waitKick(ctx context.Context, ch <-chan struct{}, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-ch:
-	case <-t.C:
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"jjm"
@@ -14,30 +16,30 @@ import (
 	"jjm/store"
 )
 
-// reads is how far a grid job is with the datasets that it reads.
-type reads struct {
-	// datasets are those of its step, once it is known that it was prepared.
-	datasets []store.DatasetID
-	// news counts what came to be known that may let more be cut. It and idle are
-	// guarded by the engine's memory lock.
-	news uint64
-	// marked counts the news by which files may not be cut any more, or again;
-	// guarded as news.
-	marked uint64
-	// withdrawn is marked when local jobs that wait to be submitted last gave back
-	// what they own of marked files, plus 1; 0 = not since the start.
-	withdrawn uint64
-	// idle says why nothing can be cut now, "" if it was not found out yet, or
-	// something new is known.
-	idle string
-	// due is when to look again although nothing is known, where time alone may
-	// let more be cut; 0 = not set.
-	due jjm.Time
-	// trouble is why files of datasets that come from outside do not come, by
-	// their place in the job file.
-	trouble map[int]string
-	// feed is the cutting under way; only the worker of the grid job touches it.
-	feed *feed
+// feeds are the cuttings under way, by grid job. One is taken by the worker of its
+// grid job and kept again if all went well: a cutting goes on only from what was stored.
+type feeds struct {
+	mu sync.Mutex
+	of map[jjm.GridID]*feed
+}
+
+func (fs *feeds) take(id jjm.GridID) *feed {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.of[id]
+	delete(fs.of, id)
+	return f
+}
+
+// keep also forgets those of grid jobs that are over.
+func (fs *feeds) keep(id jjm.GridID, f *feed, whose func(jjm.GridID) int) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.of == nil {
+		fs.of = map[jjm.GridID]*feed{}
+	}
+	maps.DeleteFunc(fs.of, func(id jjm.GridID, _ *feed) bool { return whose(id) == nobody })
+	fs.of[id] = f
 }
 
 // feed is the files that a step can cut, sorted once, while they are cut chunk by
@@ -55,18 +57,6 @@ type feed struct {
 	complete bool
 	news     uint64 // reads.news when it began
 	marked   uint64 // reads.marked then
-}
-
-// idle says why nothing can be cut now, "" if something can. The memory lock is
-// held.
-func (g *grid) idle() string {
-	if g.merge != nil && g.job.Merging != nil && !g.job.Merging.Closed && !g.cutsWork() {
-		return g.merge.idle
-	}
-	if g.reads == nil {
-		return ""
-	}
-	return g.reads.idle
 }
 
 // lookAgain says when a grid job that waits for input is to be looked at by
@@ -113,14 +103,6 @@ func (e *Engine) nextLook(id jjm.GridID) time.Duration {
 	return time.Millisecond
 }
 
-// wakeMerge notes that there may be something to merge. The memory lock is held.
-func (g *grid) wakeMerge() {
-	if g.merge != nil {
-		g.merge.news++
-		g.merge.idle = ""
-	}
-}
-
 // timed reports whether what a splitter cuts depends on more than its files.
 func timed(splitter string) bool {
 	switch splitter {
@@ -130,18 +112,18 @@ func timed(splitter string) bool {
 	return false
 }
 
-// tellReaders wakes the grid jobs that read datasets of which there is news. The
+// tellReaders wakes the grid jobs that read datasets of which a change has news. The
 // memory lock is held.
-func (e *Engine) tellReaders(news, marked []store.DatasetID) {
-	for _, id := range news {
+func (e *Engine) tellReaders(c *change) {
+	for _, id := range c.news {
 		for gid, g := range e.grids {
 			if g.reads != nil && (g.reads.datasets == nil || slices.Contains(g.reads.datasets, id)) {
 				g.reads.news++
-				if slices.Contains(marked, id) {
+				if slices.Contains(c.marked, id) {
 					g.reads.marked++
 				}
 				g.reads.idle = ""
-				e.work.kick(gid)
+				e.wakeGrid(gid)
 			}
 		}
 	}
@@ -155,14 +137,13 @@ func (e *Engine) feed(ctx context.Context, job *jjm.GridJob, cut *cutting) error
 	r := e.grids[job.ID].reads
 	marked := r.marked
 	e.mem.RUnlock()
-	f := r.feed
+	f := e.feeds.take(job.ID)
 	if f == nil || f.marked != marked || f.made != job.Step.Made || !bytes.Equal(f.carry, job.Step.Carry) {
 		var err error
 		if f, err = e.startFeed(ctx, job, cut); err != nil {
 			return fmt.Errorf("generate grid job %s: %w", job.ID, err)
 		}
 	}
-	r.feed = nil // unless all goes well: the cutting goes on only from what was stored
 	parts, left, next := f.cutting.Next(split.Limits{MaxParts: e.chunk()})
 	text, err := json.Marshal(next)
 	if err != nil {
@@ -201,7 +182,7 @@ func (e *Engine) feed(ctx context.Context, job *jjm.GridJob, cut *cutting) error
 	case err != nil || over || !stored:
 		return err
 	case left.More:
-		r.feed = f
+		e.feeds.keep(job.ID, f, e.accounts.of)
 	default:
 		e.rest(job.ID, f.news, left)
 	}

@@ -11,28 +11,24 @@ import (
 	"jjm/split/jedi"
 )
 
-// justEnded lists the local jobs that end in this change and read files. Those whose
+// justEnded notes the local jobs that end in this change and read files. Those whose
 // files are to be processed once more get a successor: a new local job with the
 // same part, new names and new numbers (decision R17).
-func (c *change) justEnded() ([]*jjm.LocalJob, error) {
-	var ended []*jjm.LocalJob
+func (c *change) justEnded() error {
 	for _, l := range c.order {
 		was := c.e.local(l.ID)
 		if g := c.e.grids[l.ID.Grid]; !g.readsFiles(l) || !l.State.Final() || was.State.Final() {
 			continue
 		}
-		ended = append(ended, l)
+		c.over = append(c.over, l)
 		if l.State != jjm.Completed {
 			if err := c.succeed(l); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return ended, nil
+	return nil
 }
-
-// readsFiles reports whether a local job owns files of a dataset.
-func (g *grid) readsFiles(l *jjm.LocalJob) bool { return g.reads != nil || l.Step == jjm.StepMerge }
 
 // succeed makes the successor of a local job that failed, if it is to have one.
 func (c *change) succeed(l *jjm.LocalJob) error {
@@ -167,6 +163,9 @@ func seedOffset(spec *jjm.Spec) int64 {
 	}
 	return 0
 }
+
+// inputsOver does so for those that end in this change.
+func (c *change) inputsOver() error { return c.endInputs(c.over) }
 
 // endInputs stores what has become of the files of local jobs that are over.
 func (c *change) endInputs(ended []*jjm.LocalJob) error {

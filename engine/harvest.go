@@ -82,7 +82,7 @@ func (e *Engine) awaitRescan(ctx context.Context, events <-chan fsnotify.Event) 
 			return
 		case <-timer.C:
 			return
-		case <-e.harvKick:
+		case <-e.endings.look:
 			return
 		case ev := <-events:
 			tag, ok := tells(ev)

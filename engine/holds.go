@@ -144,13 +144,6 @@ func (c *change) keepHolding(n *holdNews) {
 	}
 }
 
-// aside journals something about a local job that does not change its state.
-func (c *change) aside(l *jjm.LocalJob, cause, actor string) {
-	at := jjm.StateWord(l.State, l.Phase)
-	c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
-		From: at, To: at, Cause: cause, Source: c.name, Actor: actor})
-}
-
 // holdTick is how often holds by applications grow older. While the daemon is
 // down nobody can release them, and they do not.
 const holdTick = time.Minute

@@ -12,9 +12,9 @@ import (
 // with everything merged are completed; a merge that failed for good fails them, and
 // where they read files, and nothing else that they made is in a merge, their work
 // is done again (JEDI: unmerged cancelled, inputs retried).
-func (c *change) mergesOver(ended []*jjm.LocalJob) error {
+func (c *change) mergesOver() error {
 	settled := map[jjm.LocalID]*jjm.LocalJob{}
-	for _, l := range ended {
+	for _, l := range c.over {
 		if l.Step != jjm.StepMerge || l.Phase == jjm.GivenBack {
 			continue
 		}

@@ -2,20 +2,15 @@ package engine
 
 import (
 	"container/heap"
-	"strconv"
-	"sync"
-
 	"jjm"
 	"jjm/plan"
-)
-
-// grid is a live grid job in memory. It changes only under both locks of the
+	"sync"
+) // grid is a live grid job in memory. It changes only under both locks of the
 // engine (Engine.change, Engine.adjust), so that holding either is enough to read
 // it. What only tells publishers and watchers that there is something new - dirty,
 // headDirty, pointed, version - is the memory lock's alone, for reading too.
 type grid struct {
-	job jjm.GridJob
-	// uses is the engine's: local jobs of live grid jobs by their last bulk.
+	job    jjm.GridJob // uses is the engine's: local jobs of live grid jobs by their last bulk.
 	uses   map[jjm.Tag]int
 	locals []jjm.LocalJob     // index = number
 	counts [jjm.NumStates]int // of those whose work was not given back
@@ -309,4 +304,23 @@ func (e *Engine) current(id jjm.AttemptID) *jjm.LocalJob {
 	return l
 }
 
-func itoa[T int | int32 | int64](n T) string { return strconv.FormatInt(int64(n), 10) }
+// jobOf copies a live grid job's row.
+func (e *Engine) jobOf(id jjm.GridID) jjm.GridJob {
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	if g := e.grids[id]; g != nil {
+		return g.job
+	}
+	return jjm.GridJob{}
+}
+
+// attemptRow copies the row of an attempt that is current.
+func (e *Engine) attemptRow(id jjm.AttemptID) (jjm.LocalJob, jjm.Owner, bool) {
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	l := e.current(id)
+	if l == nil {
+		return jjm.LocalJob{}, jjm.Owner{}, false
+	}
+	return *l, e.grids[id.Grid].job.Owner, true
+}

@@ -143,13 +143,11 @@ func (e *Engine) orderChanged(orders []jjm.Order) {
 		if slices.ContainsFunc(orders, func(o jjm.Order) bool { return concerns(o, g) }) {
 			g.headDirty = true
 			g.version++
-			e.work.kick(id)
+			e.wakeGrid(id)
 		}
 	}
 	e.mem.Unlock()
-	for _, c := range e.clusters {
-		kick(c.submitKick)
-	}
+	e.wakeSubmit()
 	kick(e.pubKick)
 	kick(e.orderKick)
 }
@@ -163,67 +161,6 @@ func concerns(o jjm.Order, g *grid) bool {
 		return o.Name == g.job.Spec.Type
 	}
 	return o.Name == g.job.Owner.User
-}
-
-// inForce gives the orders that hold now. The memory lock is held.
-func (e *Engine) inForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
-	var out []jjm.Order
-	for _, o := range e.orders {
-		if o.InForce(now) && which(o) {
-			out = append(out, o)
-		}
-	}
-	slices.SortFunc(out, func(a, b jjm.Order) int {
-		return strings.Compare(a.Kind+" "+a.Name+" "+a.Verb, b.Kind+" "+b.Name+" "+b.Verb)
-	})
-	return out
-}
-
-// ordered gives an order in force about a target. A lock of the engine is held.
-func (e *Engine) ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool) {
-	for _, o := range e.orders {
-		if o.Verb == verb && o.Kind == kind && o.Name == name && o.InForce(now) {
-			return o, true
-		}
-	}
-	return jjm.Order{}, false
-}
-
-// halted gives the order that keeps the local jobs of a type or a user waiting.
-// A lock of the engine is held.
-func (e *Engine) halted(g *grid, now jjm.Time) (jjm.Order, bool) {
-	if o, yes := e.ordered(jjm.OrderPause, jjm.OrderType, g.job.Spec.Type, now); yes {
-		return o, true
-	}
-	return e.ordered(jjm.OrderPause, jjm.OrderUser, g.job.Owner.User, now)
-}
-
-// admits refuses a new grid job that may go nowhere: its type, its user or all
-// its clusters are drained. A lock of the engine is held.
-func (e *Engine) admits(spec *jjm.Spec, user string, clusters []string, now jjm.Time) error {
-	refuse := func(o jjm.Order) error {
-		return jjm.Errorf(jjm.Denied, "no new grid jobs are taken: %s", o)
-	}
-	if o, yes := e.ordered(jjm.OrderDrain, jjm.OrderType, spec.Type, now); yes {
-		return refuse(o)
-	}
-	if o, yes := e.ordered(jjm.OrderDrain, jjm.OrderUser, user, now); yes {
-		return refuse(o)
-	}
-	var first jjm.Order
-	for _, name := range clusters {
-		o, yes := e.ordered(jjm.OrderDrain, jjm.OrderCluster, name, now)
-		if !yes {
-			return nil
-		}
-		if first.Name == "" {
-			first = o
-		}
-	}
-	if first.Name != "" {
-		return refuse(first)
-	}
-	return nil
 }
 
 // ordersLoop ends orders when their time is over.

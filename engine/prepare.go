@@ -1,12 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -95,52 +92,11 @@ func (e *Engine) pack(ctx context.Context, job *jjm.GridJob, h handlers.Handler,
 	})
 }
 
-// inputs are the job file's, the list of ranges that it names, and those that the
-// type adds.
-func (e *Engine) inputs(job *jjm.GridJob, h handlers.Handler, site handlers.Site) ([]jjm.Input, error) {
-	inputs := job.Spec.Inputs
-	if from := job.Spec.OnlyFrom; from != "" && !slices.ContainsFunc(inputs, func(in jjm.Input) bool { return in.Path == from }) {
-		inputs = append(inputs[:len(inputs):len(inputs)], jjm.Input{Path: from, Name: filepath.Base(from)})
-	}
-	p, ok := h.(handlers.Preparer)
-	if !ok {
-		return inputs, nil
-	}
-	more, err := p.Prepare(&job.Spec, site)
-	if err != nil {
-		return nil, err
-	}
-	return append(inputs[:len(inputs):len(inputs)], more...), nil
-}
-
 func mode(s jjm.Spec) string {
 	if s.Mode == "" {
 		return "Production"
 	}
 	return s.Mode
-}
-
-// jobOf copies a live grid job's row.
-func (e *Engine) jobOf(id jjm.GridID) jjm.GridJob {
-	e.mem.RLock()
-	defer e.mem.RUnlock()
-	if g := e.grids[id]; g != nil {
-		return g.job
-	}
-	return jjm.GridJob{}
-}
-
-// chunk is how many parts one cut makes, and how many files are added to a dataset
-// in one transaction: large enough for speed, small enough that others get their
-// turn in between.
-const chunk = 5000
-
-func (e *Engine) chunk() int { return cmp.Or(e.deps.Chunk, chunk) }
-
-// cutting remembers a handler's decision between the cuts of one grid job.
-type cutting struct {
-	handlers.Cutting
-	splitter split.Splitter
 }
 
 // generate cuts the next chunk: parts, local jobs and cover entries are one
@@ -188,83 +144,4 @@ func (e *Engine) generate(ctx context.Context, id jjm.GridID) error {
 		}
 		return nil
 	})
-}
-
-// insert makes local jobs of parts.
-func (c *change) insert(g *jjm.GridJob, parts []jjm.Part) {
-	if len(parts) == 0 {
-		return
-	}
-	first := int32(g.Step.Made)
-	c.inserted = make([]jjm.LocalJob, len(parts))
-	for i, p := range parts {
-		c.inserted[i] = jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: first + int32(i)}, Part: p, Exit: -1}
-	}
-	bind(g, c.inserted)
-	c.journal = append(c.journal, jjm.JournalEntry{Time: c.now, Grid: g.ID,
-		First: first, Last: first + int32(len(parts)) - 1, To: jjm.New.String(), Source: c.name,
-		Cause: fmt.Sprintf("cut by %s: %ss %d to %d", g.Step.Splitter, parts[0].Unit, parts[0].First, parts[len(parts)-1].Last())})
-	c.bar(c.inserted)
-}
-
-// packedSite opens inputs as they were packed: the job file's folder may have
-// changed since.
-func (e *Engine) packedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site, error) {
-	site := e.site(job.Owner, job.BaseDir)
-	ar, err := e.areas.of(job.Owner)
-	if err != nil {
-		return site, err
-	}
-	packed, err := ar.ReadJob(job.ID)
-	if err != nil {
-		return site, err
-	}
-	inputs, err := e.inputs(job, h, site)
-	if err != nil {
-		return site, err
-	}
-	names := map[string]string{}
-	for _, in := range inputs {
-		names[in.Path] = in.Name
-		if in.Name == "" {
-			names[in.Path] = filepath.Base(in.Path)
-		}
-	}
-	site.Open = func(path string) (io.ReadCloser, error) {
-		if name, ok := names[path]; ok {
-			return ar.OpenPacked(packed.Package, name)
-		}
-		return e.openInput(job.Owner, job.BaseDir, path)
-	}
-	return site, nil
-}
-
-// cuttingOf asks the handler again after a restart; the answer is the same,
-// because it depends on the stored spec and the packed inputs alone.
-func (e *Engine) cuttingOf(job *jjm.GridJob) (*cutting, error) {
-	e.mem.RLock()
-	known := e.grids[job.ID].cutting
-	e.mem.RUnlock()
-	if known != nil {
-		return known, nil
-	}
-	h, err := e.deps.Types.Get(job.Spec.Type)
-	if err != nil {
-		return nil, err
-	}
-	site, err := e.packedSite(job, h)
-	if err != nil {
-		return nil, err
-	}
-	cut, err := handlers.SplitBy(h, &job.Spec, site)
-	if err != nil {
-		return nil, err
-	}
-	sp, err := split.Get(cut.Splitter)
-	if err != nil {
-		return nil, err
-	}
-	c := &cutting{Cutting: cut, splitter: sp}
-	e.adjust(func() { e.grids[job.ID].cutting = c })
-	return c, nil
 }

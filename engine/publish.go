@@ -10,6 +10,7 @@ import (
 	"jjm"
 	"jjm/plan"
 	"jjm/xmldb"
+	"jjm/xmldb/head"
 )
 
 // publishShare is the part of the time that publishing may take: a fortieth.
@@ -254,4 +255,54 @@ func phases(g *grid) []jjm.Progress {
 		out[n].Total += l.Progress.Total
 	}
 	return out
+}
+
+// resumeRecords finds the records that are behind, after a start.
+func (e *Engine) resumeRecords() {
+	for _, g := range e.grids {
+		e.loadPending(g)
+		e.loadHandle(g)
+	}
+}
+
+// pointHandle lets clients find the record of a grid job by its handle while
+// the daemon is down. It reports whether that is done.
+func (e *Engine) pointHandle(g *grid) bool {
+	e.mem.RLock()
+	done, key, owner, id := g.pointed, g.job.Spec.Key, g.job.Owner.UID, g.job.ID
+	e.mem.RUnlock()
+	if done || key == "" {
+		return true
+	}
+	if err := head.Point(e.deps.RecordDir, jjm.HandleOf(owner, key), id); err != nil {
+		e.complain(slog.LevelError, "handle/"+id.String(), "handle could not be written down, trying again", "job", id, "error", err)
+		return false
+	}
+	e.mem.Lock()
+	g.pointed = true
+	e.mem.Unlock()
+	return true
+}
+
+// loadHandle marks a grid job whose handle does not lead to it yet.
+func (e *Engine) loadHandle(g *grid) {
+	if g.job.Spec.Key == "" {
+		return
+	}
+	id, err := head.ByHandle(e.deps.RecordDir, jjm.HandleOf(g.job.Owner.UID, g.job.Spec.Key))
+	g.pointed = err == nil && id >= g.job.ID
+	g.headDirty = g.headDirty || !g.pointed
+}
+
+// loadPending marks the shards for which fragments of a record still wait.
+func (e *Engine) loadPending(g *grid) {
+	shards, own, err := e.deps.Records.Pending(g.job.ID)
+	if err != nil {
+		e.log.Warn("waiting fragments cannot be listed", "job", g.job.ID, "error", err)
+		return
+	}
+	g.headDirty = g.headDirty || own
+	for _, n := range shards {
+		g.dirty[n] = true
+	}
 }

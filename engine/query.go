@@ -16,27 +16,6 @@ import (
 	"jjm/xmldb/head"
 )
 
-// find gives a grid job that the caller may see, live or finished.
-func (e *Engine) find(ctx context.Context, caller wire.Caller, id jjm.GridID) (jjm.GridJob, error) {
-	e.mem.RLock()
-	g := e.grids[id]
-	var job jjm.GridJob
-	if g != nil {
-		job = g.job
-	}
-	e.mem.RUnlock()
-	if g == nil {
-		var err error
-		if job, err = e.store.Grid(ctx, id); err != nil {
-			return jjm.GridJob{}, err
-		}
-	}
-	if !caller.May(job.Owner.UID) {
-		return jjm.GridJob{}, jjm.Errorf(jjm.Denied, "grid job %s belongs to %s", id, job.Owner.User)
-	}
-	return job, nil
-}
-
 // Lookup answers from memory for live grid jobs, from the store for finished
 // ones.
 func (e *Engine) Lookup(ctx context.Context, caller wire.Caller, ids []jjm.GridID) []wire.Lookup {
@@ -425,4 +404,22 @@ func (e *Engine) Clusters(context.Context) []wire.Cluster {
 		out = append(out, w)
 	}
 	return out
+}
+
+// Resolve gives the grid job that a handle names, of the caller's own or to an
+// administrator.
+func (e *Engine) Resolve(ctx context.Context, caller wire.Caller, h jjm.Handle) (jjm.GridID, error) {
+	if err := e.settle(ctx, caller, h); err != nil { // what was left a moment ago may be about another grid job
+		return 0, err
+	}
+	named, err := e.store.Handle(ctx, h)
+	switch {
+	case err != nil:
+		return 0, err
+	case !caller.May(named.UID):
+		return 0, jjm.Errorf(jjm.Denied, "%s belongs to another account", h)
+	case named.Refused != "":
+		return 0, &wire.Refused{Reason: named.Refused}
+	}
+	return named.Grid, nil
 }

@@ -137,16 +137,6 @@ func (e *Engine) endRules(l *jjm.LocalJob) plan.EndRules {
 	return rules
 }
 
-// clusterOf gives the cluster of an open bulk, or nil.
-func (e *Engine) clusterOf(tag jjm.Tag) *cluster {
-	e.mem.RLock()
-	defer e.mem.RUnlock()
-	if b := e.bulks[tag]; b != nil {
-		return e.clusters[b.Cluster]
-	}
-	return nil
-}
-
 // lastLook reads the attempt's result itself before it is judged without one:
 // the time stamp of the folder may have hidden it, for it is the file server's
 // clock. It reports whether there is one.
@@ -398,37 +388,51 @@ func (e *Engine) decide(c *change, j judgement) {
 	c.move(l, out.State, out.Phase, out.Verdict.Text)
 }
 
-// askCancel hands an attempt to its cluster's control loop.
-func (e *Engine) askCancel(l *jjm.LocalJob) {
-	e.mem.RLock()
-	b := e.bulks[l.Tag]
-	var c *cluster
-	if b != nil {
-		c = e.clusters[b.Cluster]
+// wakeEndings has the attempts looked at that a change wishes ended.
+func (e *Engine) wakeEndings(c *change) {
+	for _, id := range c.kills {
+		e.endings.kill(id)
 	}
-	e.mem.RUnlock()
-	if c == nil {
-		return
+	if len(c.kills) > 0 {
+		e.endings.wake()
 	}
-	c.mu.Lock()
-	if _, known := c.cancels[l.AttemptID()]; !known {
-		c.cancels[l.AttemptID()] = c.e.now().Add(-c.e.conf().CancelAgain.D())
-	}
-	c.mu.Unlock()
-	kick(c.controlKick)
 }
 
-// refOf names the batch job of an attempt; ok is false while its id is not
-// known.
-func (e *Engine) refOf(l *jjm.LocalJob) (adapters.Ref, jjm.Owner, bool) {
-	e.mem.RLock()
-	defer e.mem.RUnlock()
-	b := e.bulks[l.Tag]
-	if b == nil {
-		return adapters.Ref{}, jjm.Owner{}, false
+// fetch unpacks the parcel of an attempt that is over in a batch system which
+// carries files. One that is damaged counts as none: the batch system's word
+// decides then. It reports whether the attempt's result is known now.
+func (e *Engine) fetch(ar *area, l *jjm.LocalJob, id jjm.AttemptID, en *ending) (bool, error) {
+	if en.result != nil || !en.report.State.Ended() || !e.carries(l.Tag) {
+		return false, nil
 	}
-	if l.BatchID != "" && !partOf(l.BatchID, b.ID) { // pointed to a double, or the bulk's own id was never learnt
-		return adapters.Ref{Tag: l.Tag, ID: l.BatchID, Index: -1}, b.Owner, true
+	r, err := ar.TakeParcel(l.Tag, l.Pos, id, e.conf().MaxOutputBytes)
+	if err != nil && jjm.KindOf(err) != jjm.Invalid {
+		return false, err
 	}
-	return adapters.Ref{Tag: l.Tag, ID: b.ID, Index: l.Pos}, b.Owner, b.ID != ""
+	if err != nil {
+		var large *sandbox.TooLarge
+		if errors.As(err, &large) {
+			e.endings.with(id, func(en *ending) { en.spoiled = err.Error() })
+			en.spoiled = err.Error()
+		}
+		e.complain(slog.LevelWarn, "parcel/"+id.LocalID.String(), "what a job brought back is not usable", "local", id.LocalID, "tag", l.Tag, "error", err)
+	}
+	if r == nil {
+		return false, nil
+	}
+	e.endings.result(r, jjm.At(e.now()))
+	return true, nil
+}
+
+// resumeKills takes up the kills whose local jobs are not over yet, and the
+// attempts that were given up for a hold: no report need ever come of an attempt
+// that goes on.
+func (e *Engine) resumeKills() {
+	for _, g := range e.grids {
+		for i := range g.locals {
+			if l := &g.locals[i]; (l.Kill || l.Holding.GivenUp()) && e.current(l.AttemptID()) != nil {
+				e.endings.kill(l.AttemptID())
+			}
+		}
+	}
 }

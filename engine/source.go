@@ -135,7 +135,7 @@ func (e *Engine) takeFrom(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetI
 	if err := e.mayLook(job.Owner); err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(e.as(ctx, job.Owner), sourceDeadline)
+	ctx, cancel := context.WithTimeout(e.areas.as(ctx, job.Owner), sourceDeadline)
 	defer cancel()
 	if d.Watch != "" {
 		return e.takeFolder(ctx, job, d)

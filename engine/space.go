@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm"
 	"jjm/plan"
 )
 
@@ -60,23 +59,5 @@ func (e *Engine) noteLow(low string) {
 	default:
 		e.log.Info("new work is taken again")
 	}
-	for _, c := range e.clusters {
-		kick(c.submitKick)
-	}
-}
-
-// Low says why no new work is taken for want of space, "" if it is.
-func (e *Engine) Low() string {
-	if low := e.low.Load(); low != nil {
-		return *low
-	}
-	return ""
-}
-
-// hasSpace refuses new grid jobs while a file system is full.
-func (e *Engine) hasSpace() error {
-	if low := e.Low(); low != "" {
-		return jjm.Errorf(jjm.Busy, "no grid job is taken now: %s: free some and try again", low)
-	}
-	return nil
+	e.wakeSubmit()
 }

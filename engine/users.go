@@ -10,7 +10,6 @@ import (
 	"jjm/internal/rights"
 	"jjm/run"
 	"jjm/sandbox"
-	"jjm/wire"
 )
 
 // Users do what belongs to owners as the owners themselves. Trouble of one is an
@@ -39,10 +38,10 @@ func (as *areas) openArea(o jjm.Owner, name string) (*sandbox.Area, error) {
 }
 
 // openAs opens a file with the owner's rights and no others.
-func (e *Engine) openAs(owner jjm.Owner, path string) (io.ReadCloser, error) {
+func (as *areas) openAs(owner jjm.Owner, path string) (io.ReadCloser, error) {
 	switch {
-	case e.deps.Users != nil:
-		return e.deps.Users.Open(owner, path)
+	case as.users != nil:
+		return as.users.Open(owner, path)
 	case owner.UID == 0 || owner.UID == os.Geteuid():
 		return rights.Regular(path)
 	}
@@ -50,23 +49,9 @@ func (e *Engine) openAs(owner jjm.Owner, path string) (io.ReadCloser, error) {
 }
 
 // as gives a context under which commands run as an account.
-func (e *Engine) as(ctx context.Context, account jjm.Owner) context.Context {
-	if e.deps.Users == nil {
+func (as *areas) as(ctx context.Context, account jjm.Owner) context.Context {
+	if as.users == nil {
 		return ctx
 	}
-	return run.Through(ctx, e.deps.Users.Runner(account))
-}
-
-// mayRun refuses callers whose jobs would run as root though they are not - a
-// service account must be an ordinary one - and root where everybody's jobs run
-// as themselves.
-func (e *Engine) mayRun(caller wire.Caller) error {
-	a := e.deps.Account
-	switch {
-	case e.deps.Users != nil && caller.UID == 0:
-		return jjm.Errorf(jjm.Denied, "grid jobs run as their owners here, and never as root: submit them as an ordinary account")
-	case a == nil || a.UID != 0 || caller.UID == 0:
-		return nil
-	}
-	return jjm.Errorf(jjm.Denied, "this daemon runs all jobs as root, so it takes them from root only: run it as an ordinary account, or set run_as = \"owner\"")
+	return run.Through(ctx, as.users.Runner(account))
 }

@@ -141,7 +141,7 @@ func (c *cluster) applyListing(ctx context.Context, listing adapters.Listing, as
 	}
 	c.absent(ctx, account, missing)
 	if len(ended) > 0 || len(missing) > 0 {
-		kick(c.e.harvKick)
+		c.e.endings.wake()
 	}
 	return nil
 }
@@ -248,18 +248,7 @@ func (c *cluster) live(ch *change, r jjm.Report) {
 func (c *cluster) stranger(id jjm.AttemptID, r jjm.Report) {
 	c.e.log.Error("two batch jobs for one attempt", "cluster", c.name, "local", id.LocalID, "tag", r.Tag, "batch", r.ID)
 	c.e.endings.suspect(id, r)
-	kick(c.e.harvKick)
-}
-
-// attemptRow copies the row of an attempt that is current.
-func (e *Engine) attemptRow(id jjm.AttemptID) (jjm.LocalJob, jjm.Owner, bool) {
-	e.mem.RLock()
-	defer e.mem.RUnlock()
-	l := e.current(id)
-	if l == nil {
-		return jjm.LocalJob{}, jjm.Owner{}, false
-	}
-	return *l, e.grids[id.Grid].job.Owner, true
+	c.e.endings.wake()
 }
 
 // heartbeatFresh reports whether a missing attempt's wrapper shows signs of life,

@@ -2,13 +2,7 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"log/slog"
-	"maps"
-	"time"
-
 	"jjm"
-	"jjm/adapters"
 	"jjm/plan"
 	"jjm/wire"
 )
@@ -142,107 +136,4 @@ func (e *Engine) killLocals(ctx context.Context, id jjm.GridID) error {
 		}
 		return nil
 	})
-}
-
-// controlLoop sends cancels and releases of held jobs, and sends them again until
-// the end is confirmed.
-func (c *cluster) controlLoop(ctx context.Context) {
-	defer c.controls.all.Wait()
-	for ctx.Err() == nil {
-		cancels, releases := c.cancelsDue(), c.releasesDue()
-		for owner := range owners(cancels, releases) {
-			c.controls.do(c.account(owner), func() {
-				if refs := cancels[owner]; len(refs) > 0 {
-					c.cancel(ctx, owner, refs)
-				}
-				c.releaseHeld(ctx, owner, releases[owner])
-			}, func() { kick(c.controlKick) })
-		}
-		waitKick(ctx, c.controlKick, c.e.conf().CancelAgain.D()/4)
-	}
-}
-
-// owners are those of cancels and releases.
-func owners(cancels map[jjm.Owner][]adapters.Ref, releases map[jjm.Owner][]absentee) map[jjm.Owner]bool {
-	all := map[jjm.Owner]bool{}
-	for o := range cancels {
-		all[o] = true
-	}
-	for o := range releases {
-		all[o] = true
-	}
-	return all
-}
-
-// cancelsDue lists the batch jobs to cancel now, strangers among them, and forgets
-// those that are over. What is of an account as which something is being done waits.
-func (c *cluster) cancelsDue() (due map[jjm.Owner][]adapters.Ref) {
-	due = map[jjm.Owner][]adapters.Ref{}
-	now := c.e.now()
-	c.mu.Lock()
-	cancels := maps.Clone(c.cancels)
-	for owner, refs := range c.strangers {
-		if !c.controls.taken(c.account(owner)) {
-			due[owner] = refs
-			delete(c.strangers, owner)
-		}
-	}
-	c.mu.Unlock()
-	var over, sent []jjm.AttemptID
-	for id, last := range cancels { // without c.mu: it comes after the memory lock
-		l, _, ok := c.e.attemptRow(id)
-		if !ok {
-			over = append(over, id)
-			continue
-		}
-		ref, owner, known := c.e.refOf(&l)
-		gone := now.Sub(last)
-		if known && !c.controls.taken(c.account(owner)) && (gone >= c.e.conf().CancelAgain.D() || gone < 0) { // < 0: the clock was set back
-			due[owner] = append(due[owner], ref)
-			sent = append(sent, id)
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, id := range over {
-		delete(c.cancels, id)
-	}
-	for _, id := range sent {
-		c.cancels[id] = now
-	}
-	return due
-}
-
-// cancel runs one command; its failure only delays, for the cancel is repeated.
-func (c *cluster) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
-	cmd, done := c.command(ctx, c.account(owner))
-	defer done()
-	results, err := c.adapter.Control(cmd, c.account(owner), adapters.Cancel, refs)
-	if err == nil {
-		err = errors.Join(results...)
-	}
-	if err != nil && ctx.Err() == nil {
-		c.e.complain(slog.LevelWarn, "cancel/"+c.name+"/"+owner.User, "cancel, to be repeated", "cluster", c.name, "jobs", len(refs), "error", err)
-	}
-	c.e.log.Debug("cancelled", "cluster", c.name, "jobs", len(refs))
-	kick(c.watchKick)
-	pause(ctx, 10*time.Millisecond)
-}
-
-// cancelStranger hands a second batch job of one attempt to the control loop.
-func (e *Engine) cancelStranger(l *jjm.LocalJob, owner jjm.Owner, ref adapters.Ref) {
-	e.mem.RLock()
-	b := e.bulks[l.Tag]
-	e.mem.RUnlock()
-	if b == nil || e.clusters[b.Cluster] == nil {
-		return
-	}
-	c := e.clusters[b.Cluster]
-	c.mu.Lock()
-	if c.strangers == nil {
-		c.strangers = map[jjm.Owner][]adapters.Ref{}
-	}
-	c.strangers[owner] = append(c.strangers[owner], ref)
-	c.mu.Unlock()
-	kick(c.controlKick)
 }

@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"context"
+	"jjm"
+)
+
+// readInputs fills in what the parts of local jobs read, which is not kept in
+// memory.
+func (e *Engine) readInputs(ctx context.Context, ls []jjm.LocalJob) error {
+	wanted := map[jjm.GridID][]int32{}
+	for i := range ls {
+		if unit := ls[i].Part.Unit; unit != jjm.UnitEvent && unit != jjm.UnitRow {
+			wanted[ls[i].ID.Grid] = append(wanted[ls[i].ID.Grid], ls[i].ID.N)
+		}
+	}
+	for id, numbers := range wanted {
+		inputs, err := e.store.PartInputs(ctx, id, numbers)
+		if err != nil {
+			return err
+		}
+		for i := range ls {
+			if in, ok := inputs[ls[i].ID.N]; ok && ls[i].ID.Grid == id {
+				ls[i].Part.Input, ls[i].Origin = in.Input, in.Origin
+			}
+		}
+	}
+	return nil
+}
