@@ -46,15 +46,21 @@
 //	4  adapters/all, handlers/all   one line per built-in
 //	4  store                   the authoritative state (SQLite)
 //	4  plan                    all policy (pure)
-//	5  engine                  carries plans out: intent before effect
-//	6  gate, gate/client       the socket gatekeepers and people talk to; their end of it
-//	6  gate/gatetest           a service for tests of both ends
-//	7  gatekeeper              the door of gatekeepers: answers within a second, whatever happens
-//	7  app                     read config, wire, start, reload, stop
-//	8  cmd/jjm                 the command line
-//	7  gatekeeper/...          a plain job as a job file; one gatekeeper's language each
-//	8  cmd/jjm-gatekeeper      what the scripts of gatekeepers run
-//	8  cmd/jjm-daemon          the daemon
-//	8  cmd/jjm-wrapper         what runs on the worker
-//	9  test/...                campaigns and benchmarks that run the real programs
+//	5  engine/fair, engine/areas, engine/outputs  by account; work areas; names of outputs
+//	6  engine/base, engine/endings  what every room works with; what may be over
+//	7  engine/state            what is true now, and the changes that make it so
+//	8  engine/lineage, engine/jobtype, engine/sweep  who made what; job types; old folders
+//	9  engine/gridjob, engine/dataset, engine/feed, engine/cluster, engine/verdict
+//	9  engine/proof, engine/record, engine/wish, engine/site, engine/intake, engine/answer
+//	10  engine                 wires the rooms and runs their loops
+//	11  gate, gate/client      the socket gatekeepers and people talk to; their end of it
+//	11  gate/gatetest          a service for tests of both ends
+//	12  gatekeeper             the door of gatekeepers: answers within a second, whatever happens
+//	12  app                    read config, wire, start, reload, stop
+//	12  gatekeeper/...         a plain job as a job file; one gatekeeper's language each
+//	13  cmd/jjm                the command line
+//	13  cmd/jjm-gatekeeper     what the scripts of gatekeepers run
+//	13  cmd/jjm-daemon         the daemon
+//	13  cmd/jjm-wrapper        what runs on the worker
+//	14  test/...               campaigns and benchmarks that run the real programs
 package jjm

@@ -44,12 +44,22 @@ var layers = map[string]int{
 	"jjm/handlers/all":         4,
 	"jjm/store":                4,
 	"jjm/plan":                 4,
-	"jjm/engine":               5,
-	"jjm/gate":                 6,
-	"jjm/gatekeeper":           7,
-	"jjm/app":                  7,
-	"jjm/cmd":                  8,
-	"jjm/test":                 9,
+	"jjm/engine/fair":          5,
+	"jjm/engine/areas":         5,
+	"jjm/engine/outputs":       5,
+	"jjm/engine/base":          6,
+	"jjm/engine/endings":       6,
+	"jjm/engine/state":         7,
+	"jjm/engine/lineage":       8,
+	"jjm/engine/jobtype":       8,
+	"jjm/engine/sweep":         8,
+	"jjm/engine/":              9, // the rooms
+	"jjm/engine":               10,
+	"jjm/gate":                 11,
+	"jjm/gatekeeper":           12,
+	"jjm/app":                  12,
+	"jjm/cmd":                  13,
+	"jjm/test":                 14,
 }
 
 // sameLayer are the imports within one layer that are meant.

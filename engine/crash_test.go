@@ -425,7 +425,7 @@ func (s *stage) check(sc scenario) {
 // failpoints reads the names of all failpoints out of the source.
 func failpoints(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("*/*.go") // the rooms
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +454,7 @@ func failpoints(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// failpointsOf gives the failpoints of a call of crash or change.
+// failpointsOf gives the failpoints of a call of Crash or Change.
 func failpointsOf(call *ast.CallExpr) []string {
 	fn, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -471,10 +471,10 @@ func failpointsOf(call *ast.CallExpr) []string {
 		s, _ := strconv.Unquote(lit.Value)
 		return s
 	}
-	if name := literal(0); fn.Sel.Name == "crash" && name != "" {
+	if name := literal(0); fn.Sel.Name == "Crash" && name != "" {
 		return []string{name}
 	}
-	if name := literal(1); fn.Sel.Name == "change" && name != "" {
+	if name := literal(1); fn.Sel.Name == "Change" && name != "" {
 		return []string{name + ".before-commit", name + ".after-commit"}
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 )
 
 // failpoints finds the names of all failpoints in the source: the arguments of
-// x.crash("name"), of x.point("name") in the embedded batch system, and of
-// x.change(ctx, "name", ...), which has one point for each x.crash(name +
+// x.Crash("name"), of x.point("name") in the embedded batch system, and of
+// x.Change(ctx, "name", ...), which has one point for each x.Crash(name +
 // ".suffix") in it.
 func failpoints(t *testing.T) []string {
 	t.Helper()
@@ -76,7 +76,7 @@ func (f *finder) file(path string) error {
 			err = fmt.Errorf("%s: the name of this failpoint is not a plain string", set.Position(call.Pos()))
 		}
 		switch {
-		case sel.Sel.Name == "crash" && len(call.Args) == 1, sel.Sel.Name == "point" && local && len(call.Args) == 1:
+		case sel.Sel.Name == "Crash" && len(call.Args) == 1, sel.Sel.Name == "point" && local && len(call.Args) == 1:
 			if sum, ok := call.Args[0].(*ast.BinaryExpr); ok {
 				if !text(sum.Y, f.suffixes) {
 					bad()
@@ -84,7 +84,7 @@ func (f *finder) file(path string) error {
 			} else if !text(call.Args[0], f.names) {
 				bad()
 			}
-		case sel.Sel.Name == "change" && len(call.Args) == 3:
+		case sel.Sel.Name == "Change" && len(call.Args) == 3:
 			if !text(call.Args[1], f.changes) {
 				bad()
 			}

@@ -1,0 +1,39 @@
+package answer
+
+import (
+	"cmp"
+	"slices"
+
+	"jjm/engine/state"
+	"jjm/wire"
+)
+
+// mostHolds is how many kinds of holds people are shown of a grid job.
+const mostHolds = 10
+
+// holds tells what of a grid job is held, by whom and why. The memory lock is
+// held, or g is our own.
+func holds(g *state.Grid) []wire.Hold {
+	if g.Held == 0 {
+		return nil
+	}
+	type kind struct{ by, code, text string }
+	at := map[kind]int{}
+	var out []wire.Hold
+	for i := range g.Locals {
+		l := &g.Locals[i]
+		if !l.IsHeld() {
+			continue
+		}
+		k := kind{l.Holding.By, l.Holding.Code, l.Holding.Text}
+		n, known := at[k]
+		if !known {
+			n = len(out)
+			at[k] = n
+			out = append(out, wire.Hold{By: k.by, Code: k.code, Text: k.text, First: l.ID.String()})
+		}
+		out[n].Jobs++
+	}
+	slices.SortStableFunc(out, func(a, b wire.Hold) int { return cmp.Compare(b.Jobs, a.Jobs) })
+	return out[:min(len(out), mostHolds)]
+}

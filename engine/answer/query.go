@@ -1,0 +1,426 @@
+package answer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"jjm"
+	"jjm/engine/outputs"
+	"jjm/engine/state"
+	"jjm/plan"
+	"jjm/sandbox"
+	"jjm/store"
+	"jjm/wire"
+	"jjm/xmldb/head"
+)
+
+// Lookup answers from memory for live grid jobs, from the store for finished
+// ones.
+func (an *Answers) Lookup(ctx context.Context, caller wire.Caller, ids []jjm.GridID) []wire.Lookup {
+	out := make([]wire.Lookup, len(ids))
+	for i, id := range ids {
+		l, err := an.lookup(ctx, caller, id)
+		if err != nil {
+			l = wire.Lookup{ID: id, Error: wire.ErrorOf(err)}
+		}
+		out[i] = l
+	}
+	return out
+}
+
+func (an *Answers) lookup(ctx context.Context, caller wire.Caller, id jjm.GridID) (wire.Lookup, error) {
+	an.s.Mem.RLock()
+	if g := an.s.Grids[id]; g != nil {
+		defer an.s.Mem.RUnlock()
+		if !caller.May(g.Job.Owner.UID) {
+			return wire.Lookup{}, jjm.Errorf(jjm.Denied, "grid job %s belongs to %s", id, g.Job.Owner.User)
+		}
+		return an.answer(g), nil
+	}
+	an.s.Mem.RUnlock()
+	job, err := an.s.Find(ctx, caller, id)
+	if err != nil {
+		return wire.Lookup{}, err
+	}
+	return an.answer(state.NewGrid(job)), nil
+}
+
+// answer is the one honest status. The memory lock is held, or g is our own.
+func (an *Answers) answer(g *state.Grid) wire.Lookup {
+	v := an.rooms.Records.Outside(g)
+	return wire.Lookup{
+		ID: g.Job.ID, Status: g.Job.Status.String(), GRAM: v.Gram, Code: v.Code,
+		Message: v.Message, Master: v.Master, Exit: v.Exit,
+		Counts: counts(v.Counts, v.Total, &g.Job), Tar: an.areas.TarPath(&g.Job),
+		Usage: g.Usage(), Memo: g.Memo(),
+	}
+}
+
+func counts(n [jjm.NumStates]int, total int, job *jjm.GridJob) wire.Counts {
+	sum := 0
+	for _, k := range n {
+		sum += k
+	}
+	return wire.Counts{
+		Expected: job.Step.Expected, Total: total, GivenBack: total - sum,
+		New: n[jjm.New], Submitting: n[jjm.Submitting], Submitted: n[jjm.Submitted],
+		Running: n[jjm.Running], Completing: n[jjm.Completing], Completed: n[jjm.Completed],
+		Failed: n[jjm.Failed], Killed: n[jjm.Killed], Held: n[jjm.Held],
+	}
+}
+
+// maxLocals bounds the local jobs in one answer.
+const maxLocals = 100_000
+
+// Status gives the detail of grid jobs and of the local jobs asked for; what is
+// wrong with one is in its answer.
+func (an *Answers) Status(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Status, error) {
+	out := make([]wire.Status, 0, len(refs))
+	for _, ref := range refs {
+		s, err := an.status(ctx, caller, ref)
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		if err != nil {
+			s = wire.Status{Lookup: wire.Lookup{ID: ref.Grid, Error: wire.ErrorOf(err)}}
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// firstError gives the first of the errors in answers.
+func firstError(answers []wire.Status) error {
+	for i := range answers {
+		if err := answers[i].Lookup.Error; err != nil {
+			return err.Err()
+		}
+	}
+	return nil
+}
+
+func (an *Answers) status(ctx context.Context, caller wire.Caller, ref jjm.Ref) (wire.Status, error) {
+	job, err := an.s.Find(ctx, caller, ref.Grid)
+	if err != nil {
+		return wire.Status{}, err
+	}
+	an.s.Mem.RLock()
+	g := an.s.Grids[ref.Grid]
+	live := g != nil && (len(g.Locals) > 0 || !job.Status.Final())
+	if !live {
+		g = state.NewGrid(job)
+	}
+	s := an.statusOf(g)
+	if live && ref.Locals {
+		s.Locals = pick(g.Locals, ref)
+		state.ShowPlaces(g, s.Locals, jjm.At(an.b.Now()))
+	}
+	an.s.Mem.RUnlock()
+	if s.Inputs, err = an.rooms.Records.InputsOf(ctx, &job); err != nil {
+		return wire.Status{}, err
+	}
+	if err := an.showSteps(ctx, &job, &s); err != nil {
+		return wire.Status{}, err
+	}
+	if len(s.ClusterJobs) == 0 && job.Status.Final() {
+		jobs, err := an.b.Store.ClusterJobs(ctx, ref.Grid)
+		if err != nil {
+			return wire.Status{}, err
+		}
+		s.ClusterJobs = clusterJobs(&job, jobs)
+	}
+	if !live && ref.Locals {
+		if s.Locals, err = an.b.Store.Locals(ctx, ref.Grid, ref.First, ref.Last); err != nil {
+			return wire.Status{}, err
+		}
+	}
+	if ref.Locals && ref.Last >= 0 && len(s.Locals) == 0 {
+		return wire.Status{}, noLocal(ref, s.Lookup)
+	}
+	return s, nil
+}
+
+// noLocal says why there is no such local job, and whether there may be yet.
+func noLocal(ref jjm.Ref, l wire.Lookup) error {
+	c := l.Counts
+	switch {
+	case c.Total == 0 && c.Expected == 0:
+		return jjm.Errorf(jjm.Gone, "%s: grid job %s is %s and has no local jobs so far", ref, ref.Grid, l.Status)
+	case c.Total < c.Expected:
+		return jjm.Errorf(jjm.Gone, "%s: grid job %s is %s and has the first %d of its %d local jobs so far", ref, ref.Grid, l.Status, c.Total, c.Expected)
+	}
+	return jjm.Errorf(jjm.Gone, "%s: grid job %s has %d local jobs, numbered from 0", ref, ref.Grid, c.Total)
+}
+
+// pick copies the rows that a reference means.
+func pick(locals []jjm.LocalJob, ref jjm.Ref) []jjm.LocalJob {
+	from := min(int(ref.First), len(locals))
+	to := len(locals)
+	if ref.Last >= 0 {
+		to = min(int(ref.Last)+1, to)
+	}
+	return slices.Clone(locals[from:min(to, from+maxLocals)])
+}
+
+// statusOf is all but the local jobs. The memory lock is held, or g is our own.
+func (an *Answers) statusOf(g *state.Grid) wire.Status {
+	s := wire.Status{
+		Lookup: an.answer(g), Name: g.Job.Spec.Name, Type: g.Job.Spec.Type,
+		Owner: g.Job.Owner.User, Key: g.Job.Spec.Key, Origin: g.Job.Origin, Cluster: g.Job.Step.Cluster,
+		Clusters: g.Job.Step.Clusters, ClusterJobs: clusterJobs(&g.Job, g.ClusterJobs()), Accepted: g.Job.Accepted, Ended: g.Job.Ended, Why: g.Job.Step.Why,
+		Record: an.recordPath(g.Job.ID), Trouble: an.rooms.Clusters.TroubleOf(g), Holds: holds(g), Steps: wireSteps(&g.Job, g.Steps()),
+	}
+	if g.Job.Spec.Key != "" {
+		s.Handle = jjm.HandleOf(g.Job.Owner.UID, g.Job.Spec.Key)
+	}
+	if !g.Job.Status.Final() {
+		s.Phases = g.Phases()
+	}
+	return s
+}
+
+// clusterJobs is how people see the cluster jobs of a grid job.
+func clusterJobs(job *jjm.GridJob, all []jjm.ClusterJob) []wire.ClusterJob {
+	var out []wire.ClusterJob
+	for _, j := range all {
+		c := counts(j.Counts, j.Jobs(), job)
+		c.Expected = 0
+		out = append(out, wire.ClusterJob{ID: j.ID(job.ID), Cluster: j.Cluster, Counts: c})
+	}
+	return out
+}
+
+// recordPath is where people find the head of the record.
+func (an *Answers) recordPath(id jjm.GridID) string {
+	return filepath.Join(an.b.Deps.RecordDir, id.String(), head.File)
+}
+
+// defaultList is how many grid jobs a list shows unless asked.
+const defaultList = 50
+
+// List gives grid jobs that the caller may see, newest first.
+func (an *Answers) List(ctx context.Context, caller wire.Caller, l wire.List) ([]wire.Status, error) {
+	f := store.Filter{Status: l.Status, Type: l.Type, Owner: l.Owner, All: l.All, Limit: l.Limit, Before: jjm.GridID(l.Before)}
+	if !caller.Admin {
+		f.Owner = caller.User
+	}
+	if f.Limit <= 0 {
+		f.Limit = defaultList
+	}
+	jobs, err := an.b.Store.Grids(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]wire.Status, 0, len(jobs))
+	for _, job := range jobs {
+		if !caller.May(job.Owner.UID) {
+			continue
+		}
+		an.s.Mem.RLock()
+		g := an.s.Grids[job.ID]
+		if g == nil {
+			g = state.NewGrid(job)
+		}
+		s := an.statusOf(g)
+		an.s.Mem.RUnlock()
+		if err := an.showSteps(ctx, &job, &s); err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// watchEvery is how often a watcher's grid jobs are compared.
+const watchEvery = 250 * time.Millisecond
+
+// Watch sends the state of the grid jobs at once and after every change until
+// all are final.
+func (an *Answers) Watch(ctx context.Context, caller wire.Caller, refs []jjm.Ref, send func([]wire.Status) error) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	var last []uint64
+	for {
+		versions := an.versions(refs)
+		if last == nil || !slices.Equal(versions, last) {
+			last = versions
+			states, err := an.Status(ctx, caller, refs)
+			if err == nil {
+				err = firstError(states)
+			}
+			if err != nil {
+				return err
+			}
+			if err := send(states); err != nil {
+				return err
+			}
+			if allFinal(states) {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func allFinal(states []wire.Status) bool {
+	return !slices.ContainsFunc(states, func(s wire.Status) bool {
+		var st jjm.GridStatus
+		return st.UnmarshalText([]byte(s.Lookup.Status)) != nil || !st.Final()
+	})
+}
+
+func (an *Answers) versions(refs []jjm.Ref) []uint64 {
+	an.s.Mem.RLock()
+	defer an.s.Mem.RUnlock()
+	out := make([]uint64, len(refs))
+	for i, ref := range refs {
+		if g := an.s.Grids[ref.Grid]; g != nil {
+			out[i] = g.Version + 1
+		}
+	}
+	return out
+}
+
+// Record queries the XML record; path "" gives the whole.
+func (an *Answers) Record(ctx context.Context, caller wire.Caller, id jjm.GridID, path string) ([]string, error) {
+	if _, err := an.s.Find(ctx, caller, id); err != nil {
+		return nil, err
+	}
+	an.rooms.Records.PublishNow(ctx, id)
+	return an.b.Deps.Records.Query(id, path)
+}
+
+// Output opens the tar. With partial, an unfinished grid job gives a tar of
+// what there is so far.
+func (an *Answers) Output(ctx context.Context, caller wire.Caller, id jjm.GridID, partial bool) (io.ReadCloser, int64, wire.Output, error) {
+	job, err := an.s.Find(ctx, caller, id)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	if job.Tar == "" {
+		if !partial {
+			return nil, 0, wire.Output{}, jjm.Errorf(jjm.Conflict,
+				"grid job %s is %s: its output tar is not complete (--partial gives what there is)", id, job.Status)
+		}
+		return an.partial(ctx, &job)
+	}
+	ar, err := an.areas.Of(job.Owner)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	f, err := ar.OpenTar(sandbox.TarDir(id) + "/" + job.Tar)
+	if err != nil {
+		return nil, 0, wire.Output{}, jjm.Errorf(jjm.Gone, "output tar of grid job %s: %w", id, err)
+	}
+	return f, job.TarBytes, wire.Output{Name: job.Tar, SHA256: job.TarSHA256, Path: an.areas.TarPath(&job)}, nil
+}
+
+// partial makes a tar of what has ended so far; it is removed when read.
+func (an *Answers) partial(ctx context.Context, job *jjm.GridJob) (io.ReadCloser, int64, wire.Output, error) {
+	ar, err := an.areas.Of(job.Owner)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	name := fmt.Sprintf("%s/partial.%d.%s", sandbox.TarDir(job.ID), an.partials.Add(1), outputs.TarName(job))
+	entries := an.rooms.Jobs.TarEntries(ctx, job, &plan.GridFacts{}, func() {})
+	info, err := ar.WriteTar(ctx, name, outputs.Stem(job), entries, an.b.Conf().MaxTarBytes)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	f, err := ar.OpenTar(name)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	_ = ar.RemoveTar(name) // its readers keep it by their handle
+	return f, info.Bytes, wire.Output{Name: outputs.TarName(job), SHA256: info.SHA256, Partial: true}, nil
+}
+
+// History reads the journal; with the zero reference that of orders, which is
+// nobody's own.
+func (an *Answers) History(ctx context.Context, caller wire.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
+	if ref == (jjm.Ref{}) {
+		return an.b.Store.History(ctx, ref, limit)
+	}
+	if ref.Locals && ref.Last >= 0 { // a local job that never was has no history
+		if _, err := an.status(ctx, caller, jjm.Ref{Grid: ref.Grid, Locals: true, First: ref.First, Last: ref.First}); err != nil {
+			return nil, err
+		}
+	} else if _, err := an.s.Find(ctx, caller, ref.Grid); err != nil {
+		return nil, err
+	}
+	return an.b.Store.History(ctx, ref, limit)
+}
+
+// Log is jjm's own log of a grid job, as it goes into the tar.
+func (an *Answers) Log(ctx context.Context, caller wire.Caller, id jjm.GridID) ([]string, error) {
+	if _, err := an.s.Find(ctx, caller, id); err != nil {
+		return nil, err
+	}
+	return an.rooms.Jobs.LogLines(ctx, id)
+}
+
+// JobTypes documents the job types.
+func (an *Answers) JobTypes() []wire.JobType {
+	var out []wire.JobType
+	for _, name := range an.b.Deps.Types.Types() {
+		d := an.b.Deps.Types[name].Describe()
+		t := wire.JobType{Type: name, Summary: d.Summary, Result: d.Result, Example: d.Example}
+		for _, p := range d.Params {
+			t.Params = append(t.Params, wire.JobParam{Name: p.Name, Type: p.Type, Unit: p.Unit,
+				Default: p.Default, Required: p.Required, Help: p.Help})
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// Clusters gives the state of the batch systems.
+func (an *Answers) Clusters(context.Context) []wire.Cluster {
+	an.s.Mem.RLock()
+	defer an.s.Mem.RUnlock()
+	now := jjm.At(an.b.Now())
+	out := make([]wire.Cluster, 0, len(an.s.Names))
+	for _, name := range an.s.Names {
+		w := an.rooms.Clusters.View(name)
+		w.Orders = an.s.InForce(now, func(o jjm.Order) bool { return o.Kind == jjm.OrderCluster && o.Name == name })
+		for _, g := range an.s.Grids {
+			if g.Job.Status.Final() {
+				continue
+			}
+			w.Waiting += g.UnsentFor(name)
+			if t := g.On[name]; t != nil {
+				w.Waiting += t.Counts[jjm.Submitting] - t.Retrying
+				w.Queued += t.Counts[jjm.Submitted]
+				w.Running += t.Counts[jjm.Running]
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// Resolve gives the grid job that a handle names, of the caller's own or to an
+// administrator.
+func (an *Answers) Resolve(ctx context.Context, caller wire.Caller, h jjm.Handle) (jjm.GridID, error) {
+	if err := an.rooms.Settle(ctx, caller, h); err != nil { // what was left a moment ago may be about another grid job
+		return 0, err
+	}
+	named, err := an.b.Store.Handle(ctx, h)
+	switch {
+	case err != nil:
+		return 0, err
+	case !caller.May(named.UID):
+		return 0, jjm.Errorf(jjm.Denied, "%s belongs to another account", h)
+	case named.Refused != "":
+		return 0, &wire.Refused{Reason: named.Refused}
+	}
+	return named.Grid, nil
+}

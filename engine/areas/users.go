@@ -1,0 +1,57 @@
+package areas
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"jjm"
+	"jjm/internal/rights"
+	"jjm/run"
+	"jjm/sandbox"
+)
+
+// Users do what belongs to owners as the owners themselves. Trouble of one is an
+// error of kind Busy, within seconds, and nobody else's.
+type Users interface {
+	// Area gives the file system of an owner's work area at an absolute path,
+	// and makes its folder if it is missing.
+	Area(o jjm.Owner, root string) (sandbox.FS, error)
+	// Open opens a regular file that the owner may read.
+	Open(o jjm.Owner, path string) (io.ReadCloser, error)
+	// Runner runs commands as the owner.
+	Runner(o jjm.Owner) run.Runner
+}
+
+// openArea opens a work area as its owner, or as the service account.
+func (as *Areas) openArea(o jjm.Owner, name string) (*sandbox.Area, error) {
+	root := filepath.Join(as.work, name)
+	if as.users == nil {
+		return sandbox.OpenArea(root)
+	}
+	fs, err := as.users.Area(o, root)
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.NewArea(root, fs), nil
+}
+
+// OpenAs opens a file with the owner's rights and no others.
+func (as *Areas) OpenAs(owner jjm.Owner, path string) (io.ReadCloser, error) {
+	switch {
+	case as.users != nil:
+		return as.users.Open(owner, path)
+	case owner.UID == 0 || owner.UID == os.Geteuid():
+		return rights.Regular(path)
+	}
+	return rights.Open(path, rights.Of(owner.UID, owner.GID))
+}
+
+// As gives a context under which commands run as an account.
+func (as *Areas) As(ctx context.Context, account jjm.Owner) context.Context {
+	if as.users == nil {
+		return ctx
+	}
+	return run.Through(ctx, as.users.Runner(account))
+}

@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/engine/state"
+	"jjm/plan"
+)
+
+// Choose gives the candidate clusters that meet the request. It is a problem if
+// none does, or if one is not known.
+func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
+	candidates, unknown := plan.Candidates(spec.Clusters, cs.s.Names)
+	var fit state.Choice
+	var unmet jjm.Problems
+	for _, name := range candidates {
+		c := cs.all[name]
+		bad := c.unmet(spec.Request)
+		if spec.Merge != nil && !c.adapter.Capabilities().SharedFS {
+			bad = append(bad, jjm.Problem{Field: "merge", Text: "workers of cluster " + name + " do not see the work area, where what is to be merged is"})
+		}
+		if len(bad) == 0 {
+			fit.Clusters = append(fit.Clusters, name)
+			fit.Notes = append(fit.Notes, c.frozen(spec.Credentials)...)
+			continue
+		}
+		fit.Notes = append(fit.Notes, fmt.Sprintf("not on %s: %s", name, bad[0]))
+		unmet = append(unmet, bad...)
+	}
+	if len(fit.Clusters) > 0 {
+		return fit, unknown
+	}
+	return fit, append(unknown, unmet...)
+}
+
+// unmet says what of a request this cluster cannot give.
+func (c *Cluster) unmet(r jjm.Request) jjm.Problems {
+	ps := unmet(c.name, r, c.caps())
+	var err error
+	if checker, ok := c.adapter.(adapters.Checker); ok {
+		err = checker.Check(r)
+	} else {
+		err = adapters.PlainOnly(c.name, r)
+	}
+	var more jjm.Problems
+	switch {
+	case err == nil:
+	case errors.As(err, &more):
+		ps = append(ps, more...)
+	default:
+		ps = append(ps, jjm.Problem{Field: "request", Text: err.Error()})
+	}
+	return ps
+}
+
+// unmet says what of a request a cluster cannot give.
+func unmet(name string, r jjm.Request, caps adapters.Capabilities) jjm.Problems {
+	var ps jjm.Problems
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
+	}
+	if caps.MaxCores > 0 && r.Cores > caps.MaxCores {
+		bad("cores", "%d is more than cluster %s gives one job: at most %d", r.Cores, name, caps.MaxCores)
+	}
+	if caps.MaxMemoryMB > 0 && r.MemoryMB > caps.MaxMemoryMB {
+		bad("memory_mb", "%d is more than cluster %s gives one job: at most %d", r.MemoryMB, name, caps.MaxMemoryMB)
+	}
+	if caps.MaxWalltime > 0 && r.Walltime.D() > caps.MaxWalltime {
+		bad("walltime", "%s is more than cluster %s gives one job: at most %s", r.Walltime, name, caps.MaxWalltime)
+	}
+	return ps
+}
+
+// frozen says of each kind of credential that a grid job asks for and that does
+// not follow a renewal on this cluster what people should know.
+func (c *Cluster) frozen(kinds []string) (notes []string) {
+	caps := c.adapter.Capabilities()
+	for _, kind := range kinds {
+		if !caps.SharedFS && !(kind == jjm.ProxyKind && caps.RenewsProxies) {
+			notes = append(notes, fmt.Sprintf("on %s jobs keep the %s that they were submitted with: workers do not see the work area, where newer ones are put", c.name, kind))
+		}
+	}
+	return notes
+}
+
+// NotReached tells of the jobs that are in a batch system now and that newer
+// credentials do not reach.
+func (cs *Clusters) NotReached(id jjm.GridID, kinds []string) (notes []string) {
+	cs.s.Mem.RLock()
+	defer cs.s.Mem.RUnlock()
+	g := cs.s.Grids[id]
+	if g == nil || len(kinds) == 0 {
+		return nil
+	}
+	there := map[string]bool{}
+	for i := range g.Locals {
+		if s := g.Locals[i].State; s == jjm.Submitting || s == jjm.Submitted || s == jjm.Running {
+			there[g.Locals[i].Cluster] = true
+		}
+	}
+	for _, name := range cs.s.Names {
+		if there[name] {
+			notes = append(notes, cs.all[name].frozen(kinds)...)
+		}
+	}
+	return notes
+}

@@ -1,0 +1,154 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+
+	"jjm"
+	"jjm/plan"
+)
+
+// choose takes the members of the next bulk out of what is ready: of one owner and
+// one shape, shared fairly among the grid jobs.
+func (c *Cluster) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
+	e := c.cs
+	e.s.Write.Lock()
+	defer e.s.Write.Unlock()
+	e.s.Mem.Lock() // the queues of what is ready change
+	defer e.s.Mem.Unlock()
+	now := jjm.At(e.b.Now())
+	shares := c.shares(now)
+	if len(shares) == 0 {
+		return nil, nil, nil
+	}
+	lead := e.s.Grids[shares[0].Grid]
+	tag, err := jjm.NewTag(e.b.Store.Nonce())
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &jjm.Bulk{Tag: tag, Cluster: c.name, Owner: lead.Job.Owner, Request: lead.Job.Spec.Request, Created: now}
+	members := c.fill(b, shares, now)
+	e.s.Forming[tag] = b
+	return b, members, nil
+}
+
+// placed is what a grid job has of one place.
+type placed struct {
+	grid  jjm.GridID
+	place int32
+}
+
+// demand lists the grid jobs with something ready that may come here, by place,
+// oldest first.
+func (c *Cluster) demand(now jjm.Time) []placed {
+	var all []placed
+	for _, id := range slices.Sorted(maps.Keys(c.s.Grids)) {
+		g := c.s.Grids[id]
+		if !c.serves(g, now) || c.waits(g.Job.Owner) > 0 || c.submits.Slow(c.account(g.Job.Owner)) {
+			continue
+		}
+		g.Due(now)
+		for place := range int32(len(g.Ready)) {
+			if g.Trim(place, now) > 0 && slices.Contains(c.s.Candidates(g, place), c.name) {
+				all = append(all, placed{id, place})
+			}
+		}
+	}
+	return all
+}
+
+// shape is what the members of a bulk have in common.
+type shape struct {
+	owner   jjm.Owner
+	request jjm.Request
+	// proxy is the grid job whose proxy the batch system takes along.
+	proxy jjm.GridID
+}
+
+// shapeOf gives the shape of a grid job's members here.
+func (c *Cluster) shapeOf(job *jjm.GridJob) shape {
+	s := shape{owner: job.Owner, request: job.Spec.Request}
+	if caps := c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies && slices.Contains(job.Spec.Credentials, jjm.ProxyKind) {
+		s.proxy = job.ID
+	}
+	return s
+}
+
+// shares says how many members of which grid jobs the next bulk has: what falls
+// to this cluster is shared among all that have something ready, and of their
+// shares those of the one shape with most come first, as far as a bulk goes.
+// None while the cluster has no room.
+func (c *Cluster) shares(now jjm.Time) []plan.Budget {
+	e := c.cs
+	here := e.s.Positions[c.name]
+	all := c.demand(now) // first: it also takes note of what has become due
+	site, roomOf := e.standing(now)
+	if len(all) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
+		return nil
+	}
+	var wants []plan.Want
+	for _, p := range all {
+		g := e.s.Grids[p.grid]
+		wants = append(wants, e.want(g, p.place, here, roomOf(g.Job.Owner)))
+	}
+	demands := plan.Share(here, site, wants)
+	return c.alike(demands, plan.Site(demands, site[here].Room))
+}
+
+// alike gives of the budgets those of the shape that has most, cut to one bulk.
+func (c *Cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
+	shapeOf := func(id jjm.GridID) shape { return c.shapeOf(&c.s.Grids[id].Job) }
+	held := map[placed]plan.Demand{}
+	for _, d := range demands {
+		held[placed{d.Grid, d.Place}] = d
+	}
+	sums := map[shape]int{}
+	var most shape
+	for _, b := range budgets {
+		s := shapeOf(b.Grid)
+		if c.submits.Taken(c.account(s.owner)) {
+			continue
+		}
+		if sums[s] += b.Jobs; sums[s] > sums[most] {
+			most = s
+		}
+	}
+	var alike []plan.Demand
+	for _, b := range budgets {
+		if shapeOf(b.Grid) == most {
+			d := held[placed{b.Grid, b.Place}]
+			d.Ready = b.Jobs
+			alike = append(alike, d)
+		}
+	}
+	return plan.Site(alike, max(c.caps().MaxBulk, 1))
+}
+
+// fill takes the members of b and gives copies of their rows.
+func (c *Cluster) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
+	var members []jjm.LocalJob
+	for _, budget := range shares {
+		g := c.s.Grids[budget.Grid]
+		for n := 0; n < budget.Jobs && g.Trim(budget.Place, now) > 0; n++ {
+			q := g.Ready.Of(budget.Place)
+			l := g.Locals[q[0]]
+			g.Ready.Set(budget.Place, q[1:])
+			b.Members = append(b.Members, l.AttemptID())
+			members = append(members, l)
+		}
+	}
+	return members
+}
+
+// giveBack returns members that were taken for a bulk that was not stored.
+func (c *Cluster) giveBack(b *jjm.Bulk) {
+	c.s.Write.Lock()
+	defer c.s.Write.Unlock()
+	c.s.Mem.Lock()
+	defer c.s.Mem.Unlock()
+	for _, m := range b.Members {
+		if g := c.s.Grids[m.Grid]; g != nil {
+			g.Ready.Push(g.Locals[m.N].Place, m.N)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"jjm"
+	"jjm/engine/fair"
+	"jjm/engine/state"
+	"jjm/plan"
+)
+
+// holdNews is what a look at a held local job made of its holding.
+type holdNews struct {
+	id  jjm.AttemptID
+	old *jjm.Holding // as it was when it was looked at
+	now jjm.Holding
+}
+
+// decided reports whether the look decided something.
+func (n *holdNews) decided() bool {
+	return n.now.Deed != "" && (n.old == nil || n.old.Deed == "")
+}
+
+// maxHoldAge is the longest that a hold may last, by how the job reports.
+func (cs *Clusters) maxHoldAge(result string) time.Duration {
+	if result == jjm.ResultGLF {
+		return cs.b.Conf().HoldMaxAgeGLF.D()
+	}
+	return cs.b.Conf().HoldMaxAge.D()
+}
+
+// holdRules are the cluster's, then the site's.
+func (c *Cluster) holdRules() []plan.HoldRule {
+	own, site := c.config.Hold, c.b.Conf().Hold
+	return append(own[:len(own):len(own)], site...)
+}
+
+// noteHolds takes note of what a listing says of holds, decides about them, and
+// sees to it that what was decided is done, now or after a restart.
+func (c *Cluster) noteHolds(ctx context.Context, reports []jjm.Report, account jjm.Owner) error {
+	news, releases := c.lookAtHolds(reports, account)
+	if err := c.cs.keepHoldings(ctx, news); err != nil {
+		return err
+	}
+	for i := range news {
+		if news[i].now.Deed == jjm.HoldRelease {
+			releases = append(releases, news[i].id)
+		}
+	}
+	c.askRelease(releases...)
+	return nil
+}
+
+// lookAtHolds gives what is new, by some age at least, and the releases that are
+// decided and not done.
+func (c *Cluster) lookAtHolds(reports []jjm.Report, account jjm.Owner) (news []holdNews, releases []jjm.AttemptID) {
+	e := c.cs
+	e.s.Mem.RLock()
+	defer e.s.Mem.RUnlock()
+	rules, now, added := c.holdRules(), jjm.At(e.b.Now()), c.vigils[account].added
+	for i := range reports {
+		r := &reports[i]
+		l := c.pointsTo(r)
+		switch {
+		case l == nil || !r.State.Alive():
+		case r.State == jjm.BatchHold && l.Phase == jjm.BatchHeld:
+			h := plan.HoldSeen(l.Holding, *r, plan.HeldBy(c.kind, r.Hold), now, added)
+			if !l.Kill {
+				age := e.maxHoldAge(e.s.Grids[l.ID.Grid].Job.Spec.Result)
+				h = plan.Decided(h, plan.Hold(plan.HoldFacts{Kind: c.kind, Hold: h, Rules: rules, MaxAge: age}), "")
+			}
+			if l.Holding == nil || h != *l.Holding {
+				news = append(news, holdNews{l.AttemptID(), l.Holding, h})
+			} else if h.Deed == jjm.HoldRelease {
+				releases = append(releases, l.AttemptID())
+			}
+		case r.State != jjm.BatchHold && l.Holding.Now():
+			news = append(news, holdNews{l.AttemptID(), l.Holding, plan.HoldOver(*l.Holding)})
+		}
+	}
+	return news, releases
+}
+
+// pointsTo gives the local job whose current attempt is the batch job of a
+// report, or nil. The memory lock is held.
+func (c *Cluster) pointsTo(r *jjm.Report) *jjm.LocalJob {
+	b := c.s.Bulks[r.Tag]
+	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != c.name {
+		return nil
+	}
+	l := c.s.Current(b.Members[r.Index])
+	if l == nil || l.Tag != r.Tag || !owns(b, l, r.ID) {
+		return nil
+	}
+	return l
+}
+
+// keepHoldings stores what must not be forgotten, and shows the rest in memory:
+// a quiet listing of held jobs writes nothing. A holding that was changed since
+// it was looked at is left for the next look.
+func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
+	var store []holdNews
+	cs.s.Write.Lock()
+	cs.s.Mem.Lock()
+	for _, n := range news {
+		if plan.HoldNews(n.old, n.now) {
+			store = append(store, n)
+		} else if l := cs.s.Local(n.id.LocalID); l != nil && l.Attempt == n.id.Attempt && l.Holding == n.old {
+			l.Holding = &n.now
+		}
+	}
+	cs.s.Mem.Unlock()
+	cs.s.Write.Unlock()
+	if len(store) == 0 {
+		return nil
+	}
+	return cs.s.Change(ctx, "hold", func(c *state.Change) error {
+		for i := range store {
+			keepHolding(c, &store[i])
+		}
+		return nil
+	})
+}
+
+// keepHolding is keepHoldings for one. A hold by the application has no attempt
+// that must end first: it fails at once.
+func keepHolding(c *state.Change, n *holdNews) {
+	live := c.S.Local(n.id.LocalID)
+	if live == nil || live.Attempt != n.id.Attempt || live.State.Final() || live.Holding != n.old {
+		return
+	}
+	l := c.Local(n.id.LocalID)
+	l.Holding = &n.now
+	switch {
+	case !n.decided():
+	case l.State == jjm.Held:
+		l.Message, l.Holding = n.now.Why, plan.HoldNext(l.Holding)
+		c.Move(l, jjm.Failed, jjm.BySystem, n.now.Why)
+	default:
+		c.Aside(l, n.now.Why, "")
+		if n.now.GivenUp() {
+			c.Kills = append(c.Kills, n.id)
+		}
+	}
+}
+
+// holdTick is how often holds by applications grow older. While the daemon is
+// down nobody can release them, and they do not.
+const holdTick = time.Minute
+
+// holdLoop ends holds by applications at their maximum age.
+func (cs *Clusters) holdLoop(ctx context.Context) {
+	last := cs.b.Now()
+	for ctx.Err() == nil {
+		fair.Pause(ctx, holdTick)
+		now := cs.b.Now()
+		gone := min(max(now.Sub(last), 0), 2*holdTick) // more is a jump of the clock
+		last = now
+		if err := cs.keepHoldings(ctx, cs.heldByApplications(gone)); err != nil && ctx.Err() == nil {
+			cs.b.Complain(slog.LevelError, "holds", "holds could not be aged, trying again", "error", err)
+		}
+	}
+}
+
+// heldByApplications gives the local jobs in state held, older by some time.
+func (cs *Clusters) heldByApplications(older time.Duration) []holdNews {
+	cs.s.Mem.RLock()
+	defer cs.s.Mem.RUnlock()
+	var news []holdNews
+	for _, g := range cs.s.Grids {
+		if g.Counts[jjm.Held] == 0 || g.Job.Kill {
+			continue
+		}
+		age := cs.maxHoldAge(g.Job.Spec.Result)
+		for i := range g.Locals {
+			l := &g.Locals[i]
+			if l.State != jjm.Held {
+				continue
+			}
+			h := l.Holding
+			if !h.Now() { // held since before holds were remembered
+				h = plan.HoldAfter(h, l.State, l.Phase, l.Message, l.Ended)
+			}
+			aged := *h
+			aged.Age += jjm.Duration(older)
+			step := plan.Hold(plan.HoldFacts{Hold: aged, MaxAge: age})
+			news = append(news, holdNews{l.AttemptID(), l.Holding, plan.Decided(aged, step, "")})
+		}
+	}
+	return news
+}

@@ -1,0 +1,203 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/plan"
+	"jjm/run"
+)
+
+// straggle is how long a round waits for listings beyond what a round takes, if
+// there are several: those that come later are applied when they come. One account
+// may hold up its own commands; the others do not wait for it.
+const straggle = 2 * time.Second
+
+// listers is how many accounts are listed at once.
+const listers = 4
+
+// look is what one listing of one account came to.
+type look struct {
+	account jjm.Owner
+	began   time.Time
+	took    time.Duration
+	listing adapters.Listing
+	err     error
+	// then, if set, is all there is: something else for the watch loop to do.
+	then func()
+}
+
+// tell has the watch loop do something, at once where that is who calls.
+func (c *Cluster) tell(ctx context.Context, then func()) {
+	if c.absents.Alone {
+		then()
+		return
+	}
+	select {
+	case c.asking.looks <- look{then: then}:
+	case <-ctx.Done():
+	}
+}
+
+// asking are the listings under way, one of an account at most. Only the watch loop
+// uses it, but for what goes through its channels.
+type asking struct {
+	under map[jjm.Owner]bool
+	looks chan look
+	turns chan struct{}
+	all   sync.WaitGroup
+	// heard is the last answer of each account that is listed, nil for a listing.
+	heard map[jjm.Owner]error
+	// before is how long the last round took, took how long the one at hand does.
+	before, took time.Duration
+}
+
+func newAsking() asking {
+	return asking{under: map[jjm.Owner]bool{}, looks: make(chan look), turns: make(chan struct{}, listers), heard: map[jjm.Owner]error{}}
+}
+
+// ask begins a listing of an account.
+func (c *Cluster) ask(ctx context.Context, account jjm.Owner) {
+	a := &c.asking
+	a.under[account] = true
+	a.all.Go(func() {
+		select {
+		case a.turns <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		l := look{account: account, began: c.b.Now()}
+		cmd, cancel := c.command(ctx, account)
+		l.listing, l.err = c.adapter.List(cmd, account, c.since(account))
+		cancel()
+		l.took = max(c.b.Now().Sub(l.began), 0)
+		<-a.turns
+		select {
+		case a.looks <- l:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// watchOnce makes one listing per account and applies each as it comes. Trouble
+// changes nothing but the health of the cluster, or the account's own.
+func (c *Cluster) watchOnce(ctx context.Context) error {
+	c.cycle++
+	accounts := c.accounts()
+	c.unwatched(accounts)
+	c.asking.before, c.asking.took = c.lastTook, 0 // lastTook this loop alone sets
+	due := map[jjm.Owner]bool{}
+	for _, account := range accounts {
+		if !c.asking.under[account] {
+			due[account] = true
+			c.ask(ctx, account)
+		}
+	}
+	late := make(<-chan time.Time)
+	if len(accounts) > 1 {
+		t := time.NewTimer(straggle + 2*max(c.lastTook, 0))
+		defer t.Stop()
+		late = t.C
+	}
+	for len(due) > 0 {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-late:
+			return nil
+		case l := <-c.asking.looks:
+			if l.then == nil {
+				delete(due, l.account)
+			}
+			if err := c.take(ctx, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take applies what a listing came to.
+func (c *Cluster) take(ctx context.Context, l look) error {
+	if l.then != nil {
+		l.then()
+		return nil
+	}
+	a := &c.asking
+	delete(a.under, l.account)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if l.err != nil {
+		c.complainOfListing(l)
+	}
+	if run.IsRunners(l.err) { // it says nothing of the batch system
+		delete(a.heard, l.account)
+		return nil
+	}
+	a.heard[l.account] = l.err
+	if l.err == nil { // else it is a deadline's length, and says nothing of what a listing costs
+		a.took += l.took
+		c.listed(a.before, a.took)
+	}
+	c.judgeHealth(ctx, l.err)
+	if l.err != nil {
+		c.listedIll(l.account)
+		return nil
+	}
+	c.listedWell(l.account, l.began)
+	if err := c.b.Crash("watch.listed"); err != nil {
+		return err
+	}
+	c.asked = jjm.At(l.began)
+	return c.applyListing(ctx, l.listing, c.asked, l.account)
+}
+
+// complainOfListing tells of an account that gets no listing, where that is more
+// than the cluster's own trouble.
+func (c *Cluster) complainOfListing(l look) {
+	if c.b.Deps.Account != nil {
+		return
+	}
+	c.b.Complain(slog.LevelWarn, "listing/"+c.name+"/"+l.account.User, "the jobs of an account cannot be listed as that account",
+		"cluster", c.name, "account", l.account.User, "error", l.err)
+}
+
+// judgeHealth says whether the cluster is well, from the last answer of each
+// account; seen is that of the latest.
+func (c *Cluster) judgeHealth(ctx context.Context, latest error) {
+	h := plan.Heard{Own: c.b.Deps.Account != nil}
+	cause := latest
+	for _, err := range c.asking.heard {
+		if err == nil {
+			h.Answered++
+			continue
+		}
+		h.Silent++
+		if cause == nil {
+			cause = err
+		}
+	}
+	if h.OneWord() {
+		h.Pinged = c.pings(ctx)
+	}
+	if !h.Ill() {
+		cause = nil
+	}
+	c.health(cause, latest == nil)
+}
+
+// pings reports whether the batch system answers the daemon itself.
+func (c *Cluster) pings(ctx context.Context) bool {
+	p, ok := c.adapter.(adapters.Prober)
+	if !ok {
+		return false
+	}
+	cmd, cancel := context.WithTimeout(run.Through(ctx, nil), patience*c.deadline())
+	defer cancel()
+	return p.Probe(cmd) == nil
+}

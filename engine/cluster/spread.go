@@ -1,0 +1,222 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"jjm"
+	"jjm/engine/state"
+	"jjm/plan"
+)
+
+// serves reports whether local jobs of a grid job may be submitted here, as far as
+// their place lets them.
+func (c *Cluster) serves(g *state.Grid, now jjm.Time) bool {
+	if c.s.Low() != "" || c.s.WorkUses.Over(g.Job.Owner.UID) != "" || g.Job.Kill || g.Job.Status == jjm.Paused || !slices.Contains(g.Job.Step.Clusters, c.name) {
+		return false
+	}
+	_, halted := c.s.Halted(g, now)
+	return !halted
+}
+
+// rank is how much reason there is to send work here. A lock of the engine is
+// held.
+func (c *Cluster) rank(now jjm.Time) plan.Rank {
+	if _, yes := c.s.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
+		return plan.Barred
+	}
+	if !c.healthy() || c.wasBusy() {
+		return plan.Troubled
+	}
+	if _, yes := c.s.Ordered(jjm.OrderDrain, jjm.OrderCluster, c.name, now); yes {
+		return plan.Drained
+	}
+	return plan.Fit
+}
+
+// busyFirst and busyMost bound how long a cluster that said Busy to a submission
+// gets no work that can go elsewhere; each time in a row doubles it.
+const (
+	busyFirst = time.Minute
+	busyMost  = 16 * time.Minute
+)
+
+// saidBusy notes that the submission of a bulk was not taken.
+func (c *Cluster) saidBusy(tag jjm.Tag) {
+	account := c.accountOf(tag)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now, d := c.b.Now(), c.busy[account]; d.left(now) == 0 {
+		wait := min(max(2*d.wait, busyFirst), busyMost)
+		c.busy[account] = deadline{set: now, wait: wait}
+	}
+}
+
+// accountOf is the account of a live bulk.
+func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
+	c.s.Mem.RLock()
+	defer c.s.Mem.RUnlock()
+	if b := c.s.Bulks[tag]; b != nil {
+		return c.account(b.Owner)
+	}
+	return jjm.Owner{}
+}
+
+// wasBusy reports whether submissions were not taken lately: of one account, where
+// others have bulks here that were taken, that is the account's own trouble. A lock
+// of the engine is held.
+func (c *Cluster) wasBusy() bool {
+	h := plan.Heard{Own: c.b.Deps.Account != nil}
+	var busy jjm.Owner
+	c.mu.Lock()
+	for account, d := range c.busy {
+		if d.left(c.b.Now()) > 0 {
+			h.Silent++
+			busy = account
+		}
+	}
+	c.mu.Unlock()
+	if h.Silent != 1 || h.Own {
+		return h.Ill()
+	}
+	for _, b := range c.s.Bulks {
+		if b.Cluster == c.name && b.ID != "" && c.account(b.Owner) != busy {
+			h.Answered = 1
+			break
+		}
+	}
+	return h.Ill()
+}
+
+// loads are what each cluster of the site has, in all and of each owner.
+type loads struct {
+	all    []plan.Load
+	owners map[jjm.Owner][]plan.Load
+}
+
+// loads counts. A lock of the engine is held.
+func (cs *Clusters) loads() loads {
+	ls := loads{all: make([]plan.Load, len(cs.s.Names)), owners: map[jjm.Owner][]plan.Load{}}
+	for _, g := range cs.s.Grids {
+		of := ls.owners[g.Job.Owner]
+		if of == nil {
+			of = make([]plan.Load, len(cs.s.Names))
+			ls.owners[g.Job.Owner] = of
+		}
+		for name, t := range g.On {
+			if at, known := cs.s.Positions[name]; known {
+				l := t.Load()
+				ls.all[at], of[at] = ls.all[at].Plus(l), of[at].Plus(l)
+			}
+		}
+	}
+	for _, b := range cs.s.Forming {
+		if at, known := cs.s.Positions[b.Cluster]; known && cs.s.Bulks[b.Tag] == nil { // its members count nowhere yet
+			l := plan.Load{Pending: len(b.Members)}
+			ls.all[at] = ls.all[at].Plus(l)
+			if of := ls.owners[b.Owner]; of != nil {
+				of[at] = of[at].Plus(l)
+			}
+		}
+	}
+	return ls
+}
+
+// bounds are the limits of the cluster, and those of one owner there. The batch
+// system's own limit is for an account: the service's, if all jobs run as that.
+func (c *Cluster) bounds() (all, each plan.Bounds) {
+	all = plan.Bounds{Pending: c.maxPending(), Running: c.config.MaxRunning}
+	each = plan.Bounds{Pending: c.config.MaxPendingPerUser, Running: c.config.MaxRunningPerUser}
+	if c.b.Deps.Account != nil {
+		all.Queued = c.caps().MaxQueued
+	} else {
+		each.Queued = c.caps().MaxQueued
+	}
+	return all, each
+}
+
+// maxPending is how many local jobs may wait here.
+func (c *Cluster) maxPending() int {
+	if n := c.config.MaxPending; n > 0 {
+		return n
+	}
+	return c.b.Conf().MaxPending
+}
+
+// standing is what plan.Share is to know of all clusters, and the room of one
+// owner at each. A lock of the engine is held.
+func (cs *Clusters) standing(now jjm.Time) (site []plan.Candidate, roomOf func(jjm.Owner) []int) {
+	loads := cs.loads()
+	each := make([]plan.Bounds, len(cs.s.Names))
+	for i, name := range cs.s.Names {
+		c := cs.all[name]
+		all, own := c.bounds()
+		each[i] = own
+		site = append(site, plan.Candidate{Name: name, Rank: c.rank(now), Slots: c.caps().Slots,
+			Load: loads.all[i].Pending + loads.all[i].Running, Room: plan.Room(loads.all[i], all)})
+	}
+	rooms := map[jjm.Owner][]int{}
+	return site, func(o jjm.Owner) []int {
+		if r, known := rooms[o]; known {
+			return r
+		}
+		r := make([]int, len(each))
+		for i, b := range each {
+			var l plan.Load
+			if of := loads.owners[o]; of != nil {
+				l = of[i]
+			}
+			r[i] = plan.Room(l, b)
+		}
+		rooms[o] = r
+		return r
+	}
+}
+
+// want is what a grid job with something ready of a place wants of the cluster at
+// position here.
+func (cs *Clusters) want(g *state.Grid, place int32, here int, rooms []int) plan.Want {
+	have := g.On[cs.s.Names[here]]
+	w := plan.Want{
+		Demand: plan.Demand{Grid: g.Job.ID, Place: place, Ready: len(g.Ready.Of(place)), InBatch: have.Of(place), Others: state.Sum(have.Load()) - have.Of(place)},
+		Owner:  fmt.Sprint(g.Job.Owner.UID, " ", g.Job.Owner.User),
+	}
+	for _, name := range cs.s.Candidates(g, place) {
+		at := cs.s.Positions[name]
+		w.Among, w.Rooms = append(w.Among, at), append(w.Rooms, rooms[at])
+		w.At = append(w.At, g.On[name].Of(place))
+	}
+	return w
+}
+
+// halted reports whether somebody paused this cluster, or the type or the user of
+// a member of a bulk.
+func (c *Cluster) halted(b *jjm.Bulk) bool {
+	c.s.Mem.RLock()
+	defer c.s.Mem.RUnlock()
+	now := jjm.At(c.b.Now())
+	if _, yes := c.s.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
+		return true
+	}
+	return slices.ContainsFunc(b.Members, func(m jjm.AttemptID) bool {
+		g := c.s.Grids[m.Grid]
+		if g == nil || c.s.Current(m) == nil {
+			return false
+		}
+		_, yes := c.s.Halted(g, now)
+		return yes
+	})
+}
+
+// elsewhere reports whether a cluster better than this one, which is in trouble
+// or takes nothing now, would take the local jobs of g of a place. A lock of the
+// engine is held.
+func (c *Cluster) elsewhere(g *state.Grid, place int32, now jjm.Time) bool {
+	if _, halted := c.s.Halted(g, now); halted {
+		return false
+	}
+	return slices.ContainsFunc(c.s.Candidates(g, place), func(name string) bool {
+		return name != c.name && c.cs.all[name].rank(now) < plan.Troubled
+	})
+}

@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"strings"
+
+	"jjm"
+)
+
+// noteWaits lets people see why batch jobs wait and until when. It goes to
+// memory alone, and to a record when that is written for another reason: a
+// scheduler's estimates change with every listing.
+func (c *Cluster) noteWaits(reports []jjm.Report, at jjm.Time) {
+	type news struct {
+		id    jjm.AttemptID
+		waits *jjm.Waiting
+	}
+	var all []news
+	if at == 0 {
+		at = jjm.At(c.b.Now())
+	}
+	same := map[jjm.Waiting]*jjm.Waiting{} // what many say alike is kept once
+	e := c.cs
+	e.s.Mem.RLock()
+	for i := range reports {
+		r := &reports[i]
+		l := c.waiter(r)
+		if l == nil {
+			continue
+		}
+		if w := waitingOf(r, at); w != (jjm.Waiting{}) {
+			all = append(all, news{l.AttemptID(), shared(same, w)})
+		} else if l.Waits != nil {
+			all = append(all, news{l.AttemptID(), nil})
+		}
+	}
+	e.s.Mem.RUnlock()
+	if len(all) == 0 {
+		return
+	}
+	e.s.Write.Lock() // a change copies rows without the other lock
+	defer e.s.Write.Unlock()
+	e.s.Mem.Lock()
+	defer e.s.Mem.Unlock()
+	for _, n := range all {
+		if l := e.s.Current(n.id); l != nil && l.State == jjm.Submitted {
+			l.Waits = n.waits
+		}
+	}
+}
+
+// waiter is the local job that waits in the batch system as a report says, or
+// nil. The memory lock is held.
+func (c *Cluster) waiter(r *jjm.Report) *jjm.LocalJob {
+	l := c.pointsTo(r)
+	if l == nil || l.State != jjm.Submitted {
+		return nil
+	}
+	return l
+}
+
+// waitingOf is what a report says of a job that waits; nothing if it does not
+// wait, or says nothing.
+func waitingOf(r *jjm.Report, at jjm.Time) jjm.Waiting {
+	waits := r.State == jjm.BatchQueued || r.State == jjm.BatchHold || r.State == jjm.BatchStarting
+	if !waits || r.Reason == "" && r.Hold == "" && r.Starts == 0 {
+		return jjm.Waiting{}
+	}
+	return jjm.Waiting{Reason: r.Reason, Hold: r.Hold, Starts: r.Starts, Source: r.Source, At: at}
+}
+
+// shared gives one copy for all that are alike, free of the listing's memory.
+func shared(same map[jjm.Waiting]*jjm.Waiting, w jjm.Waiting) *jjm.Waiting {
+	if p := same[w]; p != nil {
+		return p
+	}
+	w.Reason, w.Hold, w.Source = strings.Clone(w.Reason), strings.Clone(w.Hold), strings.Clone(w.Source)
+	same[w] = &w
+	return &w
+}

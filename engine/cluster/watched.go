@@ -1,0 +1,49 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"jjm"
+	"jjm/plan"
+)
+
+// vigil is how long the jobs of one account have been watched in a cluster. Only
+// the watch loop uses it.
+type vigil struct {
+	plan.Watched
+	asked time.Time     // when the last good listing was asked for
+	added time.Duration // what that one added
+}
+
+// listedWell counts a good listing of an account.
+func (c *Cluster) listedWell(account jjm.Owner, asked time.Time) {
+	v := c.vigils[account]
+	before := v.For
+	v.Watched = v.Listed(asked.Sub(v.asked), c.farApart())
+	v.asked, v.added = asked, v.For-before
+	c.vigils[account] = v
+}
+
+// listedIll stops the clock of an account that got no listing. What others are told
+// counts for them all the same.
+func (c *Cluster) listedIll(account jjm.Owner) {
+	v := c.vigils[account]
+	v.Watched = v.Failed()
+	c.vigils[account] = v
+}
+
+// unwatched stops the clocks of the accounts that are not listed any more.
+func (c *Cluster) unwatched(listed []jjm.Owner) {
+	gone := func(account jjm.Owner) bool { return !slices.Contains(listed, account) }
+	maps.DeleteFunc(c.vigils, func(account jjm.Owner, _ vigil) bool { return gone(account) })
+	maps.DeleteFunc(c.asking.heard, func(account jjm.Owner, _ error) bool { return gone(account) })
+}
+
+// farApart is the most time that lies between two listings of a cluster that is
+// well: one may take as long as a call may, and the interval adapts to that.
+func (c *Cluster) farApart() time.Duration {
+	every, _, _ := c.interval()
+	return 2*every + patience*c.deadline()
+}

@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+
+	"jjm"
+	"jjm/engine/state"
+)
+
+// Waits says of each place of g of which local jobs are still to be sent, and that
+// no cluster takes now, why; some is true if a cluster takes those of another. A
+// lock of the engine is held.
+func (cs *Clusters) Waits(g *state.Grid, now jjm.Time) (why []string, some bool) {
+	if o, halted := cs.s.Halted(g, now); halted {
+		return []string{o.String()}, false
+	}
+	if low := cs.s.Low(); low != "" {
+		return []string{low}, false
+	}
+	if why := cs.s.WorkUses.Over(g.Job.Owner.UID); why != "" {
+		return []string{why}, false
+	}
+	if len(g.Job.Step.Clusters) == 0 {
+		return nil, true
+	}
+	for _, place := range g.UnsentPlaces() {
+		text := cs.nobodyTakes(g, place, now)
+		switch {
+		case text == "":
+			some = true
+		case place == 0:
+			why = append(why, text)
+		default:
+			why = append(why, fmt.Sprintf("%d local jobs wait for %s: %s", g.UnsentAt.Of(place), state.PlaceText(g, place), text))
+		}
+	}
+	return why, some
+}
+
+// nobodyTakes says why no cluster takes the local jobs of a place now, "" if one
+// does.
+func (cs *Clusters) nobodyTakes(g *state.Grid, place int32, now jjm.Time) string {
+	var why []string
+	for _, name := range cs.s.Candidates(g, place) {
+		if o, paused := cs.s.Ordered(jjm.OrderPause, jjm.OrderCluster, name, now); paused {
+			why = append(why, o.String())
+		} else if !cs.all[name].healthy() {
+			why = append(why, fmt.Sprintf("cluster %s does not answer", name))
+		} else {
+			return ""
+		}
+	}
+	if len(why) == 0 {
+		return fmt.Sprintf("this site has none of its clusters any more: %s", strings.Join(g.Among(place), ", "))
+	}
+	return strings.Join(why, "; ")
+}
+
+// WaitsFor says why no cluster takes the local jobs of g now, "" if one takes some
+// of them. A lock of the engine is held.
+func (cs *Clusters) WaitsFor(g *state.Grid, now jjm.Time) string {
+	why, some := cs.Waits(g, now)
+	if some {
+		return ""
+	}
+	return strings.Join(why, "; ")
+}

@@ -1,0 +1,84 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+
+	"jjm"
+	"jjm/engine/state"
+	"jjm/store"
+)
+
+// checkContainer refuses a container that has no datasets, or would be read into one
+// of its own.
+func (ds *Datasets) checkContainer(ctx context.Context, uid int, d *jjm.DatasetInput) error {
+	members, err := ds.b.Store.Members(ctx, uid, d.Container)
+	if err != nil {
+		return err
+	}
+	if len(members) == 0 {
+		return jjm.Errorf(jjm.Gone, "there is no dataset in a container %s: make one with \"jjm dataset add --container %s\"", d.Container, d.Container)
+	}
+	for i := range members {
+		if m := &members[i]; m.Name == d.Name {
+			return jjm.Errorf(jjm.Conflict, "dataset %s is in the container itself: name another one, for the files of all of them", d.Name)
+		}
+	}
+	return nil
+}
+
+// takeContainer adds to a dataset the files that the datasets of a container have
+// and it has not (decision R30). whole says that no more can come: all of them are
+// closed.
+func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (whole bool, err error) {
+	members, err := ds.b.Store.Members(ctx, job.Owner.UID, d.Container)
+	if err != nil {
+		return false, err
+	}
+	whole = len(members) > 0
+	for i := range members {
+		m := &members[i]
+		whole = whole && m.Closed != 0
+		for more := !m.Head(); more; {
+			if more, err = ds.takeMember(ctx, job, d, m); err != nil {
+				return false, err
+			}
+		}
+	}
+	return whole, nil
+}
+
+// takeMember adds the next files of a member; more says that there are others.
+func (ds *Datasets) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput, m *store.Dataset) (more bool, err error) {
+	err = ds.s.Change(ctx, "dataset-add", func(c *state.Change) error {
+		id, _, err := c.Tx.PutDataset(job.Owner.UID, jjm.Dataset{Name: d.Name})
+		if err != nil {
+			return err
+		}
+		from, err := c.Tx.Taken(id, m.ID)
+		if err != nil || from >= m.Files {
+			return err
+		}
+		var files []jjm.File
+		err = ds.b.Store.Files(ctx, m.ID, from, min(ds.b.Chunk(), int(m.Files-from)), func(_ int64, f jjm.File) error {
+			f.Added = 0
+			files = append(files, f)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		added, err := c.Tx.Take(id, m.ID, from, files)
+		if err != nil {
+			return err
+		}
+		if more = from+int64(len(files)) < m.Files; !more {
+			c.Note(job.ID, "", fmt.Sprintf("dataset %s has the %d files of dataset %s of container %s", d.Name, m.Files, m.Name, d.Container), "", "")
+		}
+		if added > 0 {
+			c.News = append(c.News, id)
+		}
+		return roomFor(c, id, d.Name)
+	})
+	return more, err
+}

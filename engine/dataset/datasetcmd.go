@@ -1,0 +1,142 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"jjm"
+	"jjm/engine/state"
+	"jjm/store"
+	"jjm/wire"
+)
+
+// Dataset adds files to a dataset, marks some of them, closes it, or shows some. The grid jobs that
+// read one go on at once.
+func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Dataset) (out wire.Datasets, err error) {
+	uid := caller.UID
+	if d.UID != nil {
+		uid = *d.UID
+	}
+	if !caller.May(uid) {
+		return out, jjm.Errorf(jjm.Denied, "datasets of uid %d: only their owner and administrators have to do with them", uid)
+	}
+	switch d.Do {
+	case wire.DatasetAdd:
+		if err := ds.mayAdd(caller); err != nil {
+			return out, err
+		}
+		out.Added, err = ds.addFilesIn(ctx, uid, jjm.Dataset{Name: d.Name, Container: d.Container}, d.Files)
+	case wire.DatasetMark:
+		err = ds.mark(ctx, caller, uid, d, &out)
+	case wire.DatasetClose:
+		if _, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name); err != nil {
+			return out, err
+		}
+		out.Changed, err = ds.closeDataset(ctx, uid, d.Name, "closed by "+caller.User)
+	}
+	if err != nil {
+		return out, fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
+	out.Shown, err = ds.showDatasets(ctx, caller, uid, d)
+	return out, err
+}
+
+// mayAdd refuses who may not submit grid jobs either.
+func (ds *Datasets) mayAdd(caller wire.Caller) error {
+	if err := ds.b.MayRun(caller); err != nil {
+		return err
+	}
+	ds.s.Mem.RLock()
+	defer ds.s.Mem.RUnlock()
+	return ds.s.Admitted(state.Whom(jjm.Owner{User: caller.User, UID: caller.UID}, nil, nil))
+}
+
+// showDatasets gives one dataset of an account, or all: to an administrator who
+// names nobody those of everybody.
+func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset) ([]wire.DatasetState, error) {
+	var all []store.Dataset
+	if d.Name != "" {
+		one, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	} else {
+		if caller.Admin && d.UID == nil {
+			uid = -1
+		}
+		var err error
+		if all, err = ds.b.Store.Datasets(ctx, uid); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]wire.DatasetState, 0, len(all))
+	for _, s := range all {
+		state := wire.DatasetState{Name: s.Name, Container: s.Container, UID: s.UID, Created: s.Created, Closed: s.Closed, Files: s.Files, Events: s.Events, Bytes: s.Bytes}
+		if d.Name != "" && d.Do == wire.DatasetShow {
+			var err error
+			if state.Readers, err = ds.readersOf(ctx, s.ID); err != nil {
+				return nil, err
+			}
+			origins, err := ds.b.Store.Origins(ctx, s.ID)
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range origins {
+				state.Origins = append(state.Origins, wire.DatasetOrigin{Name: o.Name, Files: o.Files})
+			}
+		}
+		out = append(out, state)
+	}
+	return out, nil
+}
+
+// readersOf gives the live grid jobs that read a dataset.
+func (ds *Datasets) readersOf(ctx context.Context, id store.DatasetID) ([]wire.DatasetReader, error) {
+	grids, err := ds.b.Store.Readers(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var out []wire.DatasetReader
+	for _, gid := range grids {
+		inputs, err := ds.b.Store.Inputs(ctx, gid)
+		if err != nil {
+			return nil, err
+		}
+		job := ds.s.JobOf(gid)
+		for _, in := range inputs {
+			if in.Dataset == id {
+				out = append(out, wire.DatasetReader{Grid: gid, Status: job.Status.String(), Input: wire.Input{Master: in.Master, Counts: in.Counts}})
+			}
+		}
+	}
+	return out, nil
+}
+
+// closeDataset says that no more files will come; changed is false if that was
+// known. The grid jobs that read it remember why.
+func (ds *Datasets) closeDataset(ctx context.Context, uid int, name, why string) (changed bool, err error) {
+	err = ds.s.Change(ctx, "dataset-close", func(c *state.Change) error {
+		id, _, err := c.Tx.PutDataset(uid, jjm.Dataset{Name: name})
+		if err != nil {
+			return err
+		}
+		if changed, err = c.Tx.CloseDataset(id); err != nil || !changed {
+			return err
+		}
+		c.News = append(c.News, id)
+		tell(c, id, "dataset "+name+" is closed: "+why, "")
+		return nil
+	})
+	return changed && err == nil, err
+}
+
+// tell journals news of a dataset with the grid jobs that read it.
+func tell(c *state.Change, id store.DatasetID, what, actor string) {
+	for gid, g := range c.S.Grids {
+		if g.Reads != nil && slices.Contains(g.Reads.Datasets, id) {
+			c.Note(gid, "", what, "", actor)
+		}
+	}
+}

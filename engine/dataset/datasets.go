@@ -1,0 +1,268 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"jjm"
+	"jjm/engine/state"
+	"jjm/handlers"
+	"jjm/plan"
+	"jjm/split"
+	"jjm/store"
+)
+
+// CheckDatasets finds what is wrong with what a job file reads, once its type has
+// found no fault with it. What would not be carried out is refused. It may use these
+// clusters.
+func (ds *Datasets) CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site, clusters []string) jjm.Problems {
+	var ps jjm.Problems
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
+	}
+	if len(spec.Datasets) == 0 {
+		return ps
+	}
+	for i := range spec.Datasets {
+		field := fmt.Sprintf("datasets[%d].", i)
+		if err := ds.mayClose(ctx, owner, spec.Datasets[i]); err != nil {
+			bad(field+"open", "%v", err)
+		}
+		switch d := &spec.Datasets[i]; {
+		case len(d.Files) == 0 && d.From == "" && !fromOutside(d):
+			have, err := ds.b.Store.DatasetNamed(ctx, owner.UID, d.Name)
+			if jjm.KindOf(err) == jjm.Gone {
+				bad(field+"name", "%s has no dataset %s: list its files, or make it with \"jjm dataset add\"", owner.User, d.Name)
+			}
+			if have.Head() {
+				bad(field+"name", "%s is a container: say container = %q, and name a dataset for the files of all that are in it", d.Name, d.Name)
+			}
+		case d.Container != "":
+			if err := ds.checkContainer(ctx, owner.UID, d); err != nil {
+				bad(field+"container", "%v", err)
+			}
+		case fromOutside(d):
+			if err := ds.mayLook(owner); err != nil {
+				bad(field+map[bool]string{true: "watch", false: "program"}[d.Watch != ""], "%v", err)
+			}
+		case d.From != "":
+			if err := listed(d, site); err != nil {
+				bad(field+"from", "%v", err)
+			}
+		}
+	}
+	if len(ps) > 0 {
+		return ps
+	}
+	cut, err := handlers.SplitBy(h, spec, site)
+	if err != nil {
+		bad("split", "%v", err)
+		return ps
+	}
+	if cut.Splitter == split.WMBSMergeBySize {
+		if ps = ds.lineage.CheckFamily(ctx, owner, spec, site); len(ps) > 0 {
+			return ps
+		}
+	}
+	if ps = plan.CheckSiteLists("split.params", &cut.Params, ds.s.Names, clusters); len(ps) > 0 {
+		return ps
+	}
+	return tooMany(spec, cut, site)
+}
+
+// CheckMerge finds what is wrong with how the outputs are merged.
+func (ds *Datasets) CheckMerge(spec *jjm.Spec, clusters []string) jjm.Problems {
+	cut, ps := handlers.MergeCutting(spec)
+	return append(ps, plan.CheckSiteLists("merge.split.params", &cut.Params, ds.s.Names, clusters)...)
+}
+
+// tooMany refuses, with their number, more local jobs than the site allows, as far
+// as the files are in the job file.
+func tooMany(spec *jjm.Spec, cut handlers.Cutting, site handlers.Site) jjm.Problems {
+	work := split.Work{Closed: true, Queue: cut.Work.Queue}
+	for i := range spec.Datasets {
+		if d := &spec.Datasets[i]; !d.Secondary {
+			work.Files = d.Files
+		}
+	}
+	if len(work.Files) == 0 {
+		return nil
+	}
+	cut.Work = work
+	_, ps := site.Cut(cut, "split", "make larger parts")
+	return ps
+}
+
+// FillDatasets makes the datasets that a job file brings along and adds its files
+// to them, and those of the lists that it names. Doing it again changes nothing.
+func (ds *Datasets) FillDatasets(ctx context.Context, job *jjm.GridJob, h handlers.Handler) error {
+	if len(job.Spec.Datasets) == 0 {
+		return nil
+	}
+	site, err := ds.types.PackedSite(job, h)
+	if err != nil {
+		return err
+	}
+	for i := range job.Spec.Datasets {
+		d := &job.Spec.Datasets[i]
+		for files := range slices.Chunk(d.Files, ds.b.Chunk()) {
+			if _, err := ds.addFiles(ctx, job.Owner.UID, d.Name, files); err != nil {
+				return broken(err)
+			}
+		}
+		if d.From == "" {
+			continue
+		}
+		err := ds.addList(ctx, job.Owner.UID, d.Name, d.From, func() (io.ReadCloser, error) { return site.Open(d.From) })
+		if err != nil {
+			return broken(fmt.Errorf("datasets[%d].from: %w", i, err))
+		}
+	}
+	return nil
+}
+
+// broken makes of a conflict with what is there something that no second try can
+// help.
+func broken(err error) error {
+	if k := jjm.KindOf(err); k == jjm.Conflict || k == jjm.Gone {
+		return jjm.Errorf(jjm.Invalid, "%w", err)
+	}
+	return err
+}
+
+// addFiles adds files to a dataset of an account, which is made if need be.
+func (ds *Datasets) addFiles(ctx context.Context, uid int, name string, files []jjm.File) (added int, err error) {
+	return ds.addFilesIn(ctx, uid, jjm.Dataset{Name: name}, files)
+}
+
+// addFilesIn is addFiles for a dataset that is in a container, or in none.
+func (ds *Datasets) addFilesIn(ctx context.Context, uid int, d jjm.Dataset, files []jjm.File) (added int, err error) {
+	err = ds.s.Change(ctx, "dataset-add", func(c *state.Change) error {
+		id, made, err := c.Tx.PutDataset(uid, d)
+		if err != nil {
+			return err
+		}
+		if err := placed(c, uid, d, made); err != nil {
+			return err
+		}
+		if added, err = c.Tx.AddFiles(id, files); err != nil || added == 0 {
+			return err
+		}
+		c.News = append(c.News, id)
+		return roomFor(c, id, d.Name)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return added, nil
+}
+
+// placed refuses to put a dataset that is there into a container, or files into what
+// stands for one.
+func placed(c *state.Change, uid int, d jjm.Dataset, made bool) error {
+	have, err := c.S.B.Store.DatasetNamed(c.Ctx, uid, d.Name)
+	switch {
+	case d.Container != "" && d.Container == d.Name:
+		return jjm.Errorf(jjm.Invalid, "container %s: it cannot have the name of its dataset", d.Container)
+	case made:
+		return nil
+	case err != nil:
+		return err
+	case have.Head():
+		return jjm.Errorf(jjm.Conflict, "%s is a container, which a grid job fills: files are in its datasets", d.Name)
+	case d.Container != "" && have.Container == "":
+		return jjm.Errorf(jjm.Conflict, "dataset %s is in no container, and stays so: the container is said when a dataset is made", d.Name)
+	case d.Container != "" && have.Container != d.Container:
+		return jjm.Errorf(jjm.Conflict, "dataset %s is in container %s, and stays there", d.Name, have.Container)
+	}
+	return nil
+}
+
+// roomFor refuses more files in a dataset than the site allows.
+func roomFor(c *state.Change, id store.DatasetID, name string) error {
+	have, err := c.Tx.FilesIn(id)
+	if most := c.S.B.Conf().MaxFiles; err == nil && have > int64(most) {
+		err = jjm.Errorf(jjm.Invalid, "dataset %s would have %d files; this site allows %d (engine.max_files): make several of it", name, have, most)
+	}
+	return err
+}
+
+// brought says that the job file itself lists files of a dataset.
+func brought(d *jjm.DatasetInput) bool { return len(d.Files) > 0 || d.From != "" }
+
+// mayClose refuses a job file that would close a dataset that others opened: it
+// lists files of it, and does not leave it open.
+func (ds *Datasets) mayClose(ctx context.Context, owner jjm.Owner, d jjm.DatasetInput) error {
+	if !brought(&d) || d.Open {
+		return nil
+	}
+	have, err := ds.b.Store.DatasetNamed(ctx, owner.UID, d.Name)
+	if have.Closed != 0 {
+		return nil // if files are to be added to it, that is refused where it is tried
+	}
+	ds.s.Mem.RLock()
+	defer ds.s.Mem.RUnlock()
+	who := ds.opener(&jjm.GridJob{Owner: owner}, d.Name)
+	switch {
+	case who == "" && err != nil, who == "" && ds.filling(owner, d.Name):
+		return nil // it is new, or another grid job like this one makes it just now, and closes it
+	case who == "":
+		who = owner.User
+	}
+	return jjm.Errorf(jjm.Conflict, "%s left dataset %s open for more files, and this job file, which lists some, would close it: say open = true, close it before with \"jjm dataset close\", or take another name", who, d.Name)
+}
+
+// opener is the grid job, other than g, that keeps a dataset of its owner open for
+// more files, "" for none. A lock of the engine is held.
+func (ds *Datasets) opener(g *jjm.GridJob, name string) string {
+	for id, other := range ds.s.Grids {
+		if id == g.ID || other.Job.Owner.UID != g.Owner.UID || other.Job.Status.Final() {
+			continue
+		}
+		spec := &other.Job.Spec
+		opens := func(d jjm.DatasetInput) bool { return d.Name == name && (d.Open || fromOutside(&d)) }
+		if spec.OutputDataset == name || slices.ContainsFunc(spec.Datasets, opens) {
+			return "grid job " + id.String()
+		}
+	}
+	return ""
+}
+
+// filling reports whether a grid job that is being prepared makes a dataset, and
+// will close it. A lock of the engine is held.
+func (ds *Datasets) filling(owner jjm.Owner, name string) bool {
+	for _, g := range ds.s.Grids {
+		fills := func(d jjm.DatasetInput) bool { return d.Name == name && brought(&d) && !d.Open }
+		if g.Job.Owner.UID == owner.UID && !g.Job.Step.Prepared && slices.ContainsFunc(g.Job.Spec.Datasets, fills) {
+			return true
+		}
+	}
+	return false
+}
+
+// openInputs lets the step begin to read its datasets; those that the job file
+// brought along are closed unless it, or another grid job, leaves them open.
+func (ds *Datasets) openInputs(c *state.Change, g *jjm.GridJob) error {
+	var all []store.Reads
+	for i := range g.Spec.Datasets {
+		d := &g.Spec.Datasets[i]
+		id, made, err := c.Tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: d.Name})
+		if err != nil {
+			return broken(err)
+		}
+		given := brought(d)
+		if made && !given && !fromOutside(d) {
+			return jjm.Errorf(jjm.Invalid, "datasets[%d]: %s has no dataset %s: list its files, or make it with \"jjm dataset add\"", i, g.Owner.User, d.Name)
+		}
+		if given && !d.Open && ds.opener(g, d.Name) == "" {
+			if _, err := c.Tx.CloseDataset(id); err != nil {
+				return err
+			}
+			c.News = append(c.News, id)
+		}
+		all = append(all, store.Reads{Dataset: id, Master: !d.Secondary, Attributes: d.Attributes})
+	}
+	return c.Tx.OpenInputs(g.ID, 0, all)
+}

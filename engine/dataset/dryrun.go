@@ -1,0 +1,206 @@
+package dataset
+
+import (
+	"context"
+	"slices"
+
+	"jjm"
+	"jjm/catalogue"
+	"jjm/engine/base"
+	"jjm/engine/lineage"
+	"jjm/engine/state"
+	"jjm/handlers"
+	"jjm/split"
+	"jjm/store"
+	"jjm/wire"
+)
+
+// The bounds of a dry run: the local jobs that it shows, and the files that it looks
+// at, for it is answered while others wait.
+const (
+	dryParts = 10
+	dryFiles = 200_000
+)
+
+// DryRun explains the decomposition (decision R20), of the files that are known now.
+func (ds *Datasets) DryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler, spec *jjm.Spec, site handlers.Site, fit state.Choice) (wire.Submitted, error) {
+	cut, err := handlers.SplitBy(h, spec, site)
+	if err != nil {
+		return wire.Submitted{}, err
+	}
+	splitter, err := split.Get(cut.Splitter)
+	if err != nil {
+		return wire.Submitted{}, err
+	}
+	known, err := ds.dryWork(ctx, owner, spec, site, &cut)
+	if err != nil {
+		return wire.Submitted{}, err
+	}
+	cut.Params = state.Locate(&cut.Work, ds.s.Readers(fit.Clusters), cut.Params)
+	parts, _, _, err := splitter.Cut(cut.Work, split.Limits{MaxParts: dryParts}, cut.Params, state.FirstCarry(spec))
+	if err != nil {
+		return wire.Submitted{}, err
+	}
+	if known && len(spec.Datasets) > 0 {
+		counted, problems := site.Cut(cut, "split", "make larger parts")
+		if len(problems) > 0 {
+			return wire.Submitted{}, problems.Err()
+		}
+		cut.Jobs = counted.Jobs
+	}
+	parts = parts[:min(len(parts), dryParts)] // some cuts are made whole
+	plan := &wire.Plan{Type: spec.Type, Cluster: fit.Clusters[0], Clusters: fit.Clusters,
+		Splitter: cut.Splitter, Jobs: cut.Jobs, Why: slices.Concat(cut.Why, fit.Notes), Parts: parts}
+	for i, p := range parts {
+		cmd, err := h.Command(spec, &jjm.LocalJob{ID: jjm.LocalID{N: int32(i)}, Part: p})
+		if err != nil {
+			return wire.Submitted{}, err
+		}
+		plan.Commands = append(plan.Commands, cmd.Argv)
+	}
+	if spec.Merge != nil {
+		plan.Merge, err = outlook(h, spec, cut, parts)
+	}
+	return wire.Submitted{Plan: plan}, err
+}
+
+// outlook says how many merges there would be, of a cutting that begins with these
+// parts.
+func outlook(h handlers.Handler, spec *jjm.Spec, cut handlers.Cutting, parts []jjm.Part) (*jjm.MergeOutlook, error) {
+	var cmd handlers.Command
+	var err error
+	if len(parts) > 0 {
+		if cmd, err = h.Command(spec, &jjm.LocalJob{Part: parts[0]}); err != nil {
+			return nil, err
+		}
+	}
+	o := handlers.NewOutlook(spec, cmd)
+	if len(cut.Work.Files) == 0 {
+		o.AddJobs(int64(cut.Jobs))
+		return o.Merges(false)
+	}
+	sp, err := split.Get(cut.Splitter)
+	if err != nil {
+		return nil, err
+	}
+	c, err := sp.Start(cut.Work, cut.Params, state.FirstCarry(spec))
+	if err != nil {
+		return nil, err
+	}
+	for more := true; more; {
+		var left split.Left
+		parts, left, _ = c.Next(split.Limits{MaxParts: base.Chunk})
+		for i := range parts {
+			o.Add(&parts[i])
+		}
+		more = left.More
+	}
+	return o.Merges(!cut.Work.Closed)
+}
+
+// dryWork adds the files that a grid job would read; known says that these are all.
+func (ds *Datasets) dryWork(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site, cut *handlers.Cutting) (known bool, err error) {
+	known = true
+	cut.Work.Now = jjm.At(ds.b.Now())
+	for i := range spec.Datasets {
+		d := &spec.Datasets[i]
+		files, set, err := ds.dryDataset(ctx, owner, d, site, cut.Work.Now)
+		if err != nil {
+			return false, err
+		}
+		closed := brought(d) && !d.Open || set.Closed != 0
+		known = known && closed
+		if d.Secondary {
+			cut.Work.Secondary = append(cut.Work.Secondary, split.Stream{Files: files,
+				Dataset: jjm.Dataset{Name: d.Name, Attributes: d.Attributes, Closed: closed}})
+			continue
+		}
+		cut.Work.Files, cut.Work.Closed = files, closed
+		if cut.Splitter == split.WMBSMergeBySize {
+			if err := ds.tellDry(ctx, owner, d.Name, &cut.Work); err != nil {
+				return false, err
+			}
+		}
+		if cut.Params.IncludeParents && set.ID != 0 {
+			if cut.Work.Ancestors, err = ds.lineage.Ancestors(ctx, set.ID, files); err != nil {
+				return false, err
+			}
+		}
+	}
+	return known, nil
+}
+
+// tellDry tells WMBSMergeBySize who read the parents of the files.
+func (ds *Datasets) tellDry(ctx context.Context, owner jjm.Owner, dataset string, work *split.Work) error {
+	maker, err := ds.lineage.MakerOf(ctx, owner.UID, dataset, work.Files[:min(lineage.SomeFiles, len(work.Files))])
+	if err != nil {
+		return err
+	}
+	numbers := make([]int64, len(work.Files))
+	for i := range numbers {
+		numbers[i] = int64(i)
+	}
+	return ds.lineage.Tell(ctx, lineage.Family{Maker: maker.ID, Well: lineage.Completed}, work, numbers)
+}
+
+// gathered are files of a dataset, each once.
+type gathered struct {
+	dataset string
+	files   []jjm.File
+	seen    map[string]bool
+}
+
+func (g *gathered) add(f jjm.File) error {
+	if len(g.files) == dryFiles {
+		return jjm.Errorf(jjm.Invalid, "dataset %s has more than %d files: a dry run looks at no more; jjm split --preview does", g.dataset, dryFiles)
+	}
+	if !g.seen[f.LFN] {
+		g.seen[f.LFN] = true
+		g.files = append(g.files, f)
+	}
+	return nil
+}
+
+// dryDataset gives the files that a dataset has, and those that the job file would
+// add to it.
+func (ds *Datasets) dryDataset(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, site handlers.Site, now jjm.Time) ([]jjm.File, store.Dataset, error) {
+	g := &gathered{dataset: d.Name, seen: map[string]bool{}}
+	set, err := ds.b.Store.DatasetNamed(ctx, owner.UID, d.Name)
+	if err == nil {
+		err = ds.gatherStored(ctx, set.ID, g)
+	} else if jjm.KindOf(err) == jjm.Gone {
+		err = nil
+	}
+	fresh := func(f jjm.File) error {
+		f.Added = now
+		return g.add(f)
+	}
+	for i := 0; i < len(d.Files) && err == nil; i++ {
+		err = fresh(d.Files[i])
+	}
+	if err != nil || d.From == "" {
+		return g.files, set, err
+	}
+	r, err := site.Open(d.From)
+	if err != nil {
+		return nil, set, err
+	}
+	defer r.Close()
+	_, err = catalogue.Read(d.From, r, fresh)
+	return g.files, set, err
+}
+
+// gatherStored adds the files of a dataset that can be read.
+func (ds *Datasets) gatherStored(ctx context.Context, id store.DatasetID, g *gathered) error {
+	marks, err := ds.b.Store.Marks(ctx, id)
+	if err != nil {
+		return err
+	}
+	return ds.b.Store.Files(ctx, id, 0, 0, func(n int64, f jjm.File) error {
+		if marks[n] == jjm.FileReady {
+			return g.add(f)
+		}
+		g.seen[f.LFN] = true
+		return nil
+	})
+}

@@ -1,0 +1,188 @@
+package dataset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"jjm"
+	"jjm/engine/state"
+	"jjm/split"
+	"jjm/store"
+	"jjm/wire"
+)
+
+// mark marks files of a dataset as ones that cannot be read, or takes their marks
+// back; a dry run only says what it would do.
+func (ds *Datasets) mark(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
+	set, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name)
+	if err != nil {
+		return err
+	}
+	if d.State == jjm.FileReady.String() {
+		return ds.unmark(ctx, caller, set, d, out)
+	}
+	lost := fileStateOf(d.State)
+	marks := make([]store.Mark, len(d.LFNs))
+	for i, lfn := range d.LFNs {
+		marks[i] = store.Mark{LFN: lfn, State: lost}
+	}
+	return ds.changeMarks(ctx, d.DryRun, func(c *state.Change) error {
+		reason := d.Reason
+		if d.DryRun {
+			reason = "dry run"
+		}
+		all, err := c.Tx.MarkFiles(set.ID, marks, caller.User, reason)
+		if err != nil {
+			return err
+		}
+		fresh := 0
+		for _, m := range all {
+			one := wire.MarkedFile{LFN: m.LFN, State: m.State.String()}
+			if m.Before != jjm.FileReady {
+				one.State, one.Before = m.Before.String(), true
+			} else {
+				fresh++
+			}
+			out.Marked = append(out.Marked, one)
+		}
+		tellMarks(c, caller, set, d.State, fmt.Sprintf("%d files of dataset %s are %s: %s", fresh, d.Name, d.State, d.Reason), fresh)
+		if err := ds.ownersOf(ctx, set.ID, all, out.Marked); err != nil { // as they are before any of them gives a file back
+			return err
+		}
+		return state.EachTaker(c, set.ID, d.LFNs, func(taker store.Dataset, lfns []string) error {
+			marks := make([]store.Mark, len(lfns))
+			for i, lfn := range lfns {
+				marks[i] = store.Mark{LFN: lfn, State: lost}
+			}
+			all, err := c.Tx.MarkFiles(taker.ID, marks, caller.User, reason)
+			if err != nil {
+				return err
+			}
+			tellMarks(c, caller, taker, d.State, fmt.Sprintf("%d files of dataset %s are %s in dataset %s: %s", len(lfns), taker.Name, d.State, d.Name, d.Reason), len(lfns))
+			return ds.ownersOf(ctx, taker.ID, all, out.Marked)
+		})
+	})
+}
+
+// unmark takes back marks of files.
+func (ds *Datasets) unmark(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset, out *wire.Datasets) error {
+	return ds.changeMarks(ctx, d.DryRun, func(c *state.Change) error {
+		if err := ds.unmarkIn(c, caller, set, d, d.LFNs, out); err != nil {
+			return err
+		}
+		return state.EachTaker(c, set.ID, d.LFNs, func(taker store.Dataset, lfns []string) error {
+			return ds.unmarkIn(c, caller, taker, d, lfns, out)
+		})
+	})
+}
+
+// unmarkIn takes back marks of files of one dataset; the answer has a line for each
+// file, whichever datasets it is in.
+func (ds *Datasets) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset, d wire.Dataset, lfns []string, out *wire.Datasets) error {
+	if err := ds.cutsNow(set); err != nil {
+		return err
+	}
+	all, err := c.Tx.UnmarkFiles(set.ID, lfns)
+	if err != nil {
+		return err
+	}
+	fresh := 0
+	for _, u := range all {
+		if u.Before != jjm.FileReady {
+			fresh++
+		}
+		at := slices.IndexFunc(out.Marked, func(m wire.MarkedFile) bool { return m.LFN == u.LFN })
+		if at < 0 {
+			at = len(out.Marked)
+			out.Marked = append(out.Marked, wire.MarkedFile{LFN: u.LFN, State: d.State, Before: u.Before == jjm.FileReady})
+		}
+		one := &out.Marked[at]
+		one.Again, one.Without = append(one.Again, u.Again...), append(one.Without, u.Without...)
+	}
+	tellMarks(c, caller, set, d.State, fmt.Sprintf("%d files of dataset %s can be read again: %s", fresh, set.Name, d.Reason), fresh)
+	return nil
+}
+
+// changeMarks carries out a change of marks; one that is dry is taken back.
+func (ds *Datasets) changeMarks(ctx context.Context, dry bool, decide func(*state.Change) error) error {
+	err := ds.s.Change(ctx, "dataset-mark", func(c *state.Change) error {
+		if err := decide(c); err != nil || !dry {
+			return err
+		}
+		return state.ErrDry
+	})
+	if errors.Is(err, state.ErrDry) {
+		return nil
+	}
+	return err
+}
+
+// tellMarks journals, if n marks are new, what became of them and who did it, and
+// has those who read the dataset look again.
+func tellMarks(c *state.Change, caller wire.Caller, set store.Dataset, to, what string, n int) {
+	if n == 0 {
+		return
+	}
+	c.News, c.Marked = append(c.News, set.ID), append(c.Marked, set.ID)
+	tell(c, set.ID, what, caller.User)
+	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, First: -1, Last: -1, To: to, Cause: fmt.Sprintf("%s (uid %d)", what, caller.UID),
+		Source: c.Name, Actor: caller.User})
+}
+
+// cutsNow refuses while a grid job is in the middle of cutting a dataset: it would
+// begin again in another file than that in which it stopped. Such a cutting has no
+// pauses, so it is over soon.
+func (ds *Datasets) cutsNow(set store.Dataset) error {
+	for id, g := range ds.s.Grids {
+		if g.Job.Owner.UID != set.UID || g.Job.Step.Closed || len(g.Job.Step.Carry) == 0 ||
+			!slices.ContainsFunc(g.Job.Spec.Datasets, func(d jjm.DatasetInput) bool { return d.Name == set.Name && !d.Secondary }) {
+			continue
+		}
+		var carry split.Carry
+		if err := json.Unmarshal(g.Job.Step.Carry, &carry); err != nil {
+			return jjm.Errorf(jjm.Internal, "grid job %s: carry: %w", id, err)
+		}
+		if carry.Begun != nil {
+			return jjm.Errorf(jjm.Busy, "grid job %s is cutting the dataset at this moment: try again in a minute", id)
+		}
+	}
+	return nil
+}
+
+// ownersOf says which local jobs, not over yet, own some of marked files. Those that
+// a batch system has go on, and what they report counts; the others give it back.
+func (ds *Datasets) ownersOf(ctx context.Context, id store.DatasetID, all []store.Marked, out []wire.MarkedFile) error {
+	lines := make(map[string]int, len(out))
+	for i := range out {
+		lines[out[i].LFN] = i
+	}
+	at := make(map[int64]int, len(all))
+	for _, m := range all {
+		at[m.File] = lines[m.LFN]
+	}
+	owners, err := ds.b.Store.Owners(ctx, id, at)
+	if err != nil {
+		return err
+	}
+	for _, o := range owners {
+		one := &out[at[o.File]]
+		if l := ds.s.Local(o.Local); l != nil && state.Withdrawable(l) {
+			one.Back = append(one.Back, o.Local.String())
+		} else {
+			one.Locals = append(one.Locals, o.Local.String())
+		}
+	}
+	return nil
+}
+
+func fileStateOf(word string) jjm.FileState {
+	for _, s := range []jjm.FileState{jjm.FileMissing, jjm.FileLost, jjm.FileBroken} {
+		if s.String() == word {
+			return s
+		}
+	}
+	return jjm.FileReady // the request was checked
+}

@@ -1,0 +1,380 @@
+package feed
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/engine/fair"
+	"jjm/engine/state"
+	"jjm/split"
+	"jjm/store"
+)
+
+// feeds are the cuttings under way, by grid job. One is taken by the worker of its
+// grid job and kept again if all went well: a cutting goes on only from what was stored.
+type feeds struct {
+	mu sync.Mutex
+	of map[jjm.GridID]*feed
+}
+
+func (fs *feeds) take(id jjm.GridID) *feed {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.of[id]
+	delete(fs.of, id)
+	return f
+}
+
+// keep also forgets those of grid jobs that are over.
+func (fs *feeds) keep(id jjm.GridID, f *feed, whose func(jjm.GridID) int) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.of == nil {
+		fs.of = map[jjm.GridID]*feed{}
+	}
+	maps.DeleteFunc(fs.of, func(id jjm.GridID, _ *feed) bool { return whose(id) == fair.Nobody })
+	fs.of[id] = f
+}
+
+// feed is the files that a step can cut, sorted once, while they are cut chunk by
+// chunk.
+type feed struct {
+	cutting *split.Cutting
+	numbers []int64 // in the master dataset, of the files
+	// drops are files that nothing will be made of, to be stored with the next cut.
+	drops []store.Drop
+	// made and carry are the step's that the cutting goes on from: another change
+	// of them ends it.
+	made  int
+	carry []byte
+	// complete says that no more files will come.
+	complete bool
+	news     uint64 // reads.news when it began
+	marked   uint64 // reads.marked then
+}
+
+// LookAgain says when a grid job that waits for input is to be looked at by
+// itself, 0 for never: time alone lets a merge begin, or a sibling's result
+// does.
+func (fd *Feeder) LookAgain(id jjm.GridID) (again time.Duration) {
+	fd.s.Mem.RLock()
+	waits := fd.waitsForTime(id) != nil
+	fd.s.Mem.RUnlock()
+	if waits {
+		fd.s.Adjust(func() { again = fd.nextLook(id) })
+	}
+	return again
+}
+
+// waitsForTime gives the step of a grid job that is idle and that time alone may
+// wake, or nil. One of the locks is held.
+func (fd *Feeder) waitsForTime(id jjm.GridID) *state.Reads {
+	g := fd.s.Grids[id]
+	switch {
+	case g == nil || g.Idle() == "":
+		return nil
+	case g.Reads != nil && timed(g.Job.Step.Splitter):
+		return g.Reads
+	}
+	return g.Merge
+}
+
+// nextLook is lookAgain while both locks are held.
+func (fd *Feeder) nextLook(id jjm.GridID) time.Duration {
+	r := fd.waitsForTime(id)
+	if r == nil {
+		return 0
+	}
+	now, poll := jjm.At(fd.b.Now()), fd.b.Conf().DatasetPoll.D()
+	if r.Due == 0 || r.Due > now.Add(poll) { // or the clock was set back
+		r.Due = now.Add(poll)
+	}
+	if now < r.Due {
+		return r.Due.Sub(now)
+	}
+	r.Idle, r.Due = "", 0
+	fd.s.Grids[id].WakeMerge()
+	return time.Millisecond
+}
+
+// timed reports whether what a splitter cuts depends on more than its files.
+func timed(splitter string) bool {
+	switch splitter {
+	case split.ParentlessMergeBySize, split.WMBSMergeBySize, split.SiblingProcessingBased:
+		return true
+	}
+	return false
+}
+
+// TellReaders wakes the grid jobs that read datasets of which a change has news. The
+// memory lock is held.
+func (fd *Feeder) TellReaders(c *state.Change) {
+	for _, id := range c.News {
+		for gid, g := range fd.s.Grids {
+			if g.Reads != nil && (g.Reads.Datasets == nil || slices.Contains(g.Reads.Datasets, id)) {
+				g.Reads.News++
+				if slices.Contains(c.Marked, id) {
+					g.Reads.Marked++
+				}
+				g.Reads.Idle = ""
+				fd.s.WakeGrid(gid)
+			}
+		}
+	}
+}
+
+// Feed cuts the next chunk of the files that a step reads: parts, local jobs,
+// entries of the ledger, states of files and the splitter's carry are one
+// transaction.
+func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) error {
+	fd.s.Mem.RLock()
+	r := fd.s.Grids[job.ID].Reads
+	marked := r.Marked
+	fd.s.Mem.RUnlock()
+	f := fd.feeds.take(job.ID)
+	if f == nil || f.marked != marked || f.made != job.Step.Made || !bytes.Equal(f.carry, job.Step.Carry) {
+		var err error
+		if f, err = fd.startFeed(ctx, job, cut); err != nil {
+			return fmt.Errorf("generate grid job %s: %w", job.ID, err)
+		}
+	}
+	parts, left, next := f.cutting.Next(split.Limits{MaxParts: fd.b.Chunk()})
+	text, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	if most := fd.b.Conf().MaxLocalJobs; job.Step.Made+len(parts) > most {
+		return jjm.Errorf(jjm.Invalid, "grid job %s would make more than the %d local jobs that this site allows (engine.max_local_jobs): make larger parts", job.ID, most)
+	}
+	over := !left.More && left.Waiting == 0 && f.complete
+	if len(parts) == 0 && !left.More && !over && len(left.Done)+len(left.Dropped)+len(f.drops) == 0 && bytes.Equal(text, f.carry) {
+		fd.rest(job.ID, f.news, left) // nothing to store
+		return nil
+	}
+	stored := false
+	err = fd.s.Change(ctx, "generate", func(c *state.Change) error {
+		g := c.Grid(job.ID)
+		if c.S.Grids[job.ID] != nil && c.S.Grids[job.ID].Reads.Marked != f.marked {
+			return nil // some of these files cannot be read any more
+		}
+		if g == nil || g.Step.Made != f.made || !bytes.Equal(g.Step.Carry, f.carry) || g.Step.Closed {
+			return nil // overtaken: look again
+		}
+		stored = true
+		c.Insert(g, parts)
+		g.Step.Carry, g.Step.Made = text, g.Step.Made+len(parts)
+		g.Step.Closed = over
+		g.Step.Expected = max(g.Step.Expected, g.Step.Made)
+		if over {
+			g.Step.Expected = g.Step.Made
+		}
+		c.Then = append(c.Then, func() error { return f.leave(c.Tx, g, left, over) })
+		f.made, f.carry = g.Step.Made, text
+		return nil
+	})
+	switch {
+	case err != nil || over || !stored:
+		return err
+	case left.More:
+		fd.feeds.keep(job.ID, f, fd.s.Accounts.Of)
+	default:
+		fd.rest(job.ID, f.news, left)
+	}
+	return nil
+}
+
+// rest notes that nothing can be cut until something new is known.
+func (fd *Feeder) rest(id jjm.GridID, news uint64, left split.Left) {
+	fd.idle(id, func(g *state.Grid) *state.Reads { return g.Reads }, news, cmp.Or(left.Why, "its dataset is open, and all files that are there are cut"))
+}
+
+// idle notes why one of the two steps makes no local jobs now, unless there is news.
+func (fd *Feeder) idle(id jjm.GridID, of func(*state.Grid) *state.Reads, news uint64, why string) {
+	fd.s.Adjust(func() {
+		g := fd.s.Grids[id]
+		if g == nil || of(g).News != news {
+			return
+		}
+		of(g).Idle = why
+		g.HeadDirty = true
+		g.Version++
+	})
+}
+
+// leave stores what a cut leaves of the files.
+func (f *feed) leave(tx *store.Tx, g *jjm.GridJob, left split.Left, over bool) error {
+	done := make([]int64, len(left.Done))
+	for i, pos := range left.Done {
+		done[i] = f.numbers[pos]
+	}
+	if err := tx.CutFiles(g.ID, 0, done); err != nil {
+		return err
+	}
+	drops := f.drops
+	for _, d := range left.Dropped {
+		drop := store.Drop{File: f.numbers[d.File], State: jjm.FileDropped, Why: d.Why}
+		if d.Failed {
+			drop.State = jjm.FileFailed
+		}
+		drops = append(drops, drop)
+	}
+	f.drops = nil
+	if err := tx.DropFiles(g.ID, 0, drops); err != nil || !over {
+		return err
+	}
+	_, err := tx.DropRest(g.ID, 0, g.Step.Splitter+" leaves it out")
+	return err
+}
+
+// noticeChunk is how many files a step takes notice of in one transaction.
+const noticeChunk = 20_000
+
+// startFeed takes notice of new files and sorts what can be cut.
+func (fd *Feeder) startFeed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) (*feed, error) {
+	f := &feed{made: job.Step.Made, carry: job.Step.Carry}
+	if err := fd.knowInputs(ctx, job.ID, f); err != nil {
+		return nil, err
+	}
+	for more := true; more; {
+		err := fd.s.Change(ctx, "notice", func(c *state.Change) error {
+			n, complete, err := c.Tx.NoticeFiles(job.ID, 0, noticeChunk)
+			more, f.complete = n == noticeChunk, complete
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	work, err := fd.workOf(ctx, job, cut, f)
+	if err != nil {
+		return nil, err
+	}
+	work.Queue = cut.Work.Queue
+	carry := state.FirstCarry(&job.Spec)
+	if len(job.Step.Carry) > 0 {
+		if err := json.Unmarshal(job.Step.Carry, &carry); err != nil {
+			return nil, jjm.Errorf(jjm.Internal, "carry: %w", err)
+		}
+	}
+	params := state.Locate(&work, fd.s.Readers(job.Step.Clusters), cut.Params)
+	if err := fd.countFirst(job, cut, work); err != nil {
+		return nil, err
+	}
+	f.cutting, err = cut.Splitter.Start(work, params, carry)
+	return f, err
+}
+
+// countFirst refuses a cutting of the files that are there which makes too many
+// local jobs, before it makes any of them. Where some are made already,
+// [Engine.feed] finds out on the way.
+func (fd *Feeder) countFirst(job *jjm.GridJob, cut *state.Cutting, work split.Work) error {
+	if job.Step.Made > 0 {
+		return nil
+	}
+	n, err := cut.Splitter.Count(work, cut.Params)
+	if err == nil && n > int64(fd.b.Conf().MaxLocalJobs) {
+		err = jjm.Errorf(jjm.Invalid, "it would make %d local jobs; this site allows %d (engine.max_local_jobs): make larger parts", n, fd.b.Conf().MaxLocalJobs)
+	}
+	return err
+}
+
+// knowInputs notes which datasets the step reads, and how much news there was
+// when the cutting began.
+func (fd *Feeder) knowInputs(ctx context.Context, id jjm.GridID, f *feed) error {
+	inputs, err := fd.b.Store.Inputs(ctx, id)
+	if err != nil {
+		return err
+	}
+	fd.s.Adjust(func() {
+		r := fd.s.Grids[id].Reads
+		r.Datasets = nil
+		for _, in := range inputs {
+			r.Datasets = append(r.Datasets, in.Dataset)
+		}
+		f.news, f.marked = r.News, r.Marked
+	})
+	return nil
+}
+
+// workOf reads the files that can be cut, and those that come along.
+func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutting, f *feed) (split.Work, error) {
+	work := split.Work{Closed: f.complete, Now: jjm.At(fd.b.Now())}
+	err := fd.b.Store.Available(ctx, job.ID, 0, func(n int64, file jjm.File) error {
+		work.Files = append(work.Files, file)
+		f.numbers = append(f.numbers, n)
+		return nil
+	})
+	if err != nil {
+		return work, err
+	}
+	if job.Step.Splitter == split.SiblingProcessingBased {
+		if work.Siblings, err = fd.siblingsOf(ctx, job.ID, f.numbers); err != nil {
+			return work, err
+		}
+	}
+	inputs, err := fd.b.Store.Inputs(ctx, job.ID)
+	if err != nil {
+		return work, err
+	}
+	for _, in := range inputs {
+		if in.Master && job.Step.Splitter == split.WMBSMergeBySize {
+			left, drops, err := fd.lineage.TellOf(ctx, job, in.Name, &work, f.numbers)
+			if err != nil {
+				return work, err
+			}
+			f.numbers, f.drops = left, append(f.drops, drops...)
+		}
+		if in.Master && in.Step == jjm.StepWork && cut.Params.IncludeParents {
+			if work.Ancestors, err = fd.lineage.Ancestors(ctx, in.Dataset, work.Files); err != nil {
+				return work, err
+			}
+		}
+		if in.Master {
+			continue
+		}
+		s := split.Stream{Dataset: jjm.Dataset{Name: in.Name, Attributes: in.Attributes, Closed: in.Closed}}
+		marks, err := fd.b.Store.Marks(ctx, in.Dataset)
+		if err != nil {
+			return work, err
+		}
+		err = fd.b.Store.Files(ctx, in.Dataset, 0, 0, func(n int64, file jjm.File) error {
+			if marks[n] == jjm.FileReady {
+				s.Files = append(s.Files, file)
+			}
+			return nil
+		})
+		if err != nil {
+			return work, err
+		}
+		work.Secondary = append(work.Secondary, s)
+	}
+	return work, nil
+}
+
+// siblingsOf gives the states of files with the other grid jobs that read them.
+func (fd *Feeder) siblingsOf(ctx context.Context, id jjm.GridID, numbers []int64) ([]split.SiblingState, error) {
+	states, err := fd.b.Store.Siblings(ctx, id, 0, split.SiblingProcessingBased)
+	if err != nil || states == nil {
+		return nil, err
+	}
+	out := make([]split.SiblingState, len(numbers))
+	for i, n := range numbers {
+		switch states[n] {
+		case jjm.FileFinished:
+			out[i] = split.SiblingDone
+		case jjm.FileFailed:
+			out[i] = split.SiblingFailed
+		default:
+			out[i] = split.SiblingPending
+		}
+	}
+	return out, nil
+}

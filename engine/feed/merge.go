@@ -1,0 +1,101 @@
+package feed
+
+import (
+	"fmt"
+
+	"jjm"
+	"jjm/engine/state"
+	"jjm/handlers"
+	"jjm/store"
+)
+
+// openMerge begins the second step of a grid job that merges: it reads a dataset
+// of its own, under a name that no person can give one.
+func openMerge(c *state.Change, g *jjm.GridJob) error {
+	if g.Spec.Merge == nil {
+		return nil
+	}
+	id, err := unmerged(c, g)
+	if err != nil {
+		return err
+	}
+	cut, problems := handlers.MergeCutting(&g.Spec)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	g.Merging = &jjm.MergeStep{Splitter: cut.Splitter}
+	return c.Tx.OpenInputs(g.ID, jjm.StepMerge, []store.Reads{{Dataset: id, Master: true}})
+}
+
+// unmerged is the dataset of what a grid job has to merge.
+func unmerged(c *state.Change, g *jjm.GridJob) (store.DatasetID, error) {
+	id, _, err := c.Tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: fmt.Sprintf("(merge of %s)", g.ID)})
+	return id, err
+}
+
+// origin is what outputs were made of: the files that were read in the first step,
+// each once, and the sections of them that were processed, where the work was cut
+// into sections.
+type origin struct {
+	parents []string
+	lumis   []jjm.LumiRange
+	// first is where in its file the work of a local job of events begins.
+	first int64
+}
+
+// originOf gives what a local job's outputs were made of.
+func originOf(c *state.Change, l *jjm.LocalJob) (o origin, err error) {
+	if c.S.Grids[l.ID.Grid].Reads == nil {
+		return o, nil
+	}
+	numbers := []int32{l.ID.N}
+	if l.Step == jjm.StepMerge {
+		makers, err := makers(c, l)
+		if err != nil {
+			return o, err
+		}
+		numbers = numbers[:0]
+		for _, id := range makers {
+			numbers = append(numbers, id.N)
+		}
+	}
+	inputs, err := c.S.B.Store.PartInputs(c.Ctx, l.ID.Grid, numbers)
+	if err != nil {
+		return o, err
+	}
+	seen := map[string]bool{}
+	for _, n := range numbers {
+		in := inputs[n].Input
+		if in == nil {
+			return o, jjm.Errorf(jjm.Internal, "local job %s.%d: what it reads is not known", l.ID.Grid, n)
+		}
+		for _, lfn := range in.Files {
+			if !seen[lfn] {
+				seen[lfn] = true
+				o.parents = append(o.parents, lfn)
+			}
+		}
+		if len(in.Events) > 0 {
+			o.first = in.Events[0].First
+		}
+		for _, r := range in.Lumis {
+			o.lumis = append(o.lumis, r.LumiRange)
+		}
+	}
+	o.lumis = jjm.JoinLumis(o.lumis)
+	return o, nil
+}
+
+// Begin lets the grid jobs that a change prepared merge.
+func (fd *Feeder) Begin(c *state.Change) error {
+	for id, g := range c.Grids {
+		live := fd.s.Grids[id]
+		if live == nil || live.Job.Step.Prepared || !g.Step.Prepared {
+			continue
+		}
+		if err := openMerge(c, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package feed
+
+import (
+	"fmt"
+
+	"jjm"
+	"jjm/engine/outputs"
+	"jjm/engine/state"
+	"jjm/sandbox"
+	"jjm/store"
+)
+
+// MergesOver settles the local jobs whose outputs were in merges that ended: those
+// with everything merged are completed; a merge that failed for good fails them, and
+// where they read files, and nothing else that they made is in a merge, their work
+// is done again (JEDI: unmerged cancelled, inputs retried).
+func (fd *Feeder) MergesOver(c *state.Change) error {
+	settled := map[jjm.LocalID]*jjm.LocalJob{}
+	for _, l := range c.Over {
+		if l.Step != jjm.StepMerge || l.Phase == jjm.GivenBack {
+			continue
+		}
+		makers, err := makers(c, l)
+		if err != nil {
+			return err
+		}
+		for _, id := range makers {
+			j := c.Local(id)
+			if !j.IsMerging() {
+				continue
+			}
+			if err := settleMaker(c, l, j); err != nil {
+				return err
+			}
+			if !j.IsMerging() {
+				settled[id] = j
+			}
+		}
+		if l.State == jjm.Failed { // its outputs are dropped by the next look at what there is to merge
+			l.Phase = jjm.GivenBack
+			if err := c.Tx.SaveLocals([]*jjm.LocalJob{l}); err != nil {
+				return err
+			}
+			if err := c.Tx.GiveBack([]jjm.LocalID{l.ID}); err != nil {
+				return err
+			}
+		}
+	}
+	return saveSettled(c, settled)
+}
+
+// makers are the local jobs whose outputs a merge read.
+func makers(c *state.Change, l *jjm.LocalJob) ([]jjm.LocalID, error) {
+	inputs, err := c.S.B.Store.PartInputs(c.Ctx, l.ID.Grid, []int32{l.ID.N})
+	if err != nil {
+		return nil, err
+	}
+	in := inputs[l.ID.N].Input
+	if in == nil {
+		return nil, jjm.Errorf(jjm.Internal, "local job %s: what it merges is not known", l.ID)
+	}
+	var ids []jjm.LocalID
+	seen := map[jjm.LocalID]bool{}
+	for _, lfn := range in.Files {
+		if id, ok := outputs.Maker(l.ID.Grid, lfn); ok && !seen[id] && c.S.Local(id) != nil {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// settleMaker decides about one local job whose outputs a merge read.
+func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
+	below, err := outputsBelow(c, j)
+	if err != nil {
+		return err
+	}
+	switch {
+	case l.State == jjm.Completed:
+		switch waiting := below[jjm.FileReady] + below[jjm.FileDropped] + below[jjm.FileFailed]; {
+		case below[jjm.FilePicked] > 0: // another merge has some of them
+		case waiting == 0:
+			c.Move(j, jjm.Completed, "", "its outputs are merged")
+		case j.Kill:
+			c.Move(j, jjm.Killed, jjm.ByPerson, "killed before all that it made was merged")
+		}
+		return nil
+	case j.Kill || c.S.Grids[j.ID.Grid].Job.Kill:
+		c.Move(j, jjm.Killed, jjm.ByPerson, "its merge was killed")
+		return nil
+	}
+	j.Message = fmt.Sprintf("local job %s, which merges what it made, is %s: %s", l.ID, jjm.StateWord(l.State, l.Phase), l.Message)
+	c.Move(j, jjm.Failed, jjm.ByLimit, j.Message)
+	alone := below[jjm.FilePicked]+below[jjm.FileFinished] == 0
+	if alone && l.State == jjm.Failed && c.S.Grids[j.ID.Grid].Reads != nil {
+		return succeed(c, j)
+	}
+	return nil
+}
+
+// orphan ends a local job whose outputs will not be merged, for another one that read
+// the same file failed for good (WMCore: they are failed when the fileset closes). It
+// has no successor: that would be an orphan too.
+func orphan(c *state.Change, id jjm.LocalID, why string) {
+	if live := c.S.Local(id); live == nil || !live.IsMerging() || c.Orphans[id] {
+		return
+	}
+	if c.Orphans == nil {
+		c.Orphans = map[jjm.LocalID]bool{}
+	}
+	c.Orphans[id] = true
+	j := c.Local(id)
+	j.Message = "what it made is not merged: " + why
+	c.Move(j, jjm.Failed, jjm.ByLimit, j.Message)
+}
+
+// outputsBelow counts the outputs of a local job by what merging made of them.
+func outputsBelow(c *state.Change, j *jjm.LocalJob) (store.Below, error) {
+	return c.Tx.FilesBelow(j.ID.Grid, jjm.StepMerge, sandbox.AttemptDir(j.AttemptID())+"/")
+}
+
+// saveSettled stores local jobs that merges settled.
+func saveSettled(c *state.Change, settled map[jjm.LocalID]*jjm.LocalJob) error {
+	var all, reading []*jjm.LocalJob
+	for _, j := range settled {
+		all = append(all, j)
+		if c.S.Grids[j.ID.Grid].Reads != nil {
+			reading = append(reading, j)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if err := c.Tx.SaveLocals(all); err != nil {
+		return err
+	}
+	return endInputs(c, reading)
+}
+
+// KillUnmerged ends the local jobs that are to be killed and only waited for their
+// merging, but those that are in a merge: how that ends decides.
+func (fd *Feeder) KillUnmerged(c *state.Change) error {
+	for _, j := range c.UnmergedKills {
+		below, err := outputsBelow(c, j)
+		if err != nil {
+			return err
+		}
+		if below[jjm.FilePicked] == 0 {
+			j.Message = "killed before what it made was merged"
+			c.Move(j, jjm.Killed, jjm.ByPerson, j.Message)
+		}
+	}
+	return nil
+}

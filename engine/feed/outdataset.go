@@ -1,0 +1,185 @@
+package feed
+
+import (
+	"jjm"
+	"jjm/engine/outputs"
+	"jjm/engine/state"
+	"jjm/sandbox"
+	"jjm/split"
+	"jjm/store"
+)
+
+// MakeOutput makes the dataset that a new grid job fills, and may use so many
+// clusters. Its name must be free: nobody else's files belong into it. Of several
+// clusters each gets a dataset of its own once it made something, in a container of
+// that name (decision R30).
+func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) error {
+	d := jjm.Dataset{Name: job.Spec.OutputDataset}
+	if d.Name == "" {
+		return nil
+	}
+	members, err := c.Tx.Members(job.Owner.UID, d.Name)
+	if err != nil {
+		return err
+	}
+	if clusters > 1 {
+		d.Container = d.Name
+	}
+	id, made, err := c.Tx.PutDataset(job.Owner.UID, d)
+	if err == nil && !made {
+		err = jjm.Problems{{Field: "output_dataset", Text: "you have a dataset " + d.Name + " already: name one that does not exist"}}.Err()
+	}
+	if err == nil && len(members) > 0 {
+		err = jjm.Problems{{Field: "output_dataset", Text: "you have a container " + d.Name + " already: name one that does not exist"}}.Err()
+	}
+	if err != nil {
+		return err
+	}
+	return c.Tx.SetMaker(id, job.ID)
+}
+
+// AddOutputs lets the outputs of local jobs that completed enter the dataset of
+// their grid job, with the files that they were made from (decision R27).
+func (fd *Feeder) AddOutputs(c *state.Change) error {
+	results := map[jjm.LocalID]*jjm.Result{}
+	for i := range c.Ends {
+		results[c.Ends[i].ID.LocalID] = c.Ends[i].Evidence.Result
+	}
+	for _, l := range c.Order {
+		g := c.S.Grids[l.ID.Grid]
+		if l.IsMerging() && results[l.ID] != nil && !c.S.Local(l.ID).IsMerging() {
+			if err := addUnmerged(c, &g.Job, l, results[l.ID]); err != nil {
+				return err
+			}
+		}
+		if g.Job.Spec.OutputDataset == "" || l.State != jjm.Completed || results[l.ID] == nil || c.S.Local(l.ID).State == jjm.Completed {
+			continue
+		}
+		files, err := outputsOf(c, &g.Job, l, results[l.ID])
+		if err != nil {
+			return err
+		}
+		id, err := outputDataset(c, &g.Job, l.Cluster)
+		if err == nil && len(files) > 0 {
+			_, err = c.Tx.AddFiles(id, files)
+			c.News = append(c.News, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outputDataset is the dataset that the outputs from a cluster enter.
+func outputDataset(c *state.Change, job *jjm.GridJob, cluster string) (store.DatasetID, error) {
+	d := jjm.Dataset{Name: job.Spec.OutputDataset}
+	have, err := c.S.B.Store.DatasetNamed(c.Ctx, job.Owner.UID, d.Name)
+	if err != nil {
+		return 0, err
+	}
+	if have.Head() {
+		d = jjm.Dataset{Name: d.Name + "." + cluster, Container: d.Name}
+	}
+	id, made, err := c.Tx.PutDataset(job.Owner.UID, d)
+	if err == nil && made {
+		err = c.Tx.SetMaker(id, job.ID)
+	}
+	return id, err
+}
+
+// addUnmerged lets what a local job made enter the dataset to be merged. What was
+// made of one file is told where it is to stay together, in the order of its events.
+func addUnmerged(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) error {
+	files := outputs.Mergeable(l, r)
+	if job.Merging != nil && job.Merging.Splitter == split.WMBSMergeBySize {
+		o, err := originOf(c, l)
+		if err != nil {
+			return err
+		}
+		for i := range files {
+			files[i].Parents, files[i].Lumis, files[i].FirstEvent = o.parents, o.lumis, o.first
+		}
+	}
+	id, err := unmerged(c, job)
+	if err == nil {
+		_, err = c.Tx.AddFiles(id, files)
+	}
+	return err
+}
+
+// outputDatasets are the datasets that a grid job fills: one, or a container, what
+// stands for it included.
+func outputDatasets(c *state.Change, job *jjm.GridJob) ([]store.DatasetID, error) {
+	have, err := c.S.B.Store.DatasetNamed(c.Ctx, job.Owner.UID, job.Spec.OutputDataset)
+	if err != nil || !have.Head() {
+		return []store.DatasetID{have.ID}, err
+	}
+	members, err := c.Tx.Members(job.Owner.UID, have.Name)
+	ids := make([]store.DatasetID, len(members))
+	for i := range members {
+		ids[i] = members[i].ID
+	}
+	return ids, err
+}
+
+// outputsOf gives the files that a completed local job made, under the names that
+// they have in the tar.
+func outputsOf(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) ([]jjm.File, error) {
+	o, err := originOf(c, l)
+	if err != nil {
+		return nil, err
+	}
+	var files []jjm.File
+	for _, out := range r.Outputs {
+		if out.Absent != "" {
+			continue
+		}
+		f := jjm.File{LFN: sandbox.OutputName(outputs.Stem(job), l.ID, out.Name), Size: max(out.Bytes, 0)}
+		if out.SHA256 != "" {
+			f.Checksum = "sha256:" + out.SHA256
+		}
+		if len(f.Problems()) == 0 { // else its wrapper was forged: a name that no list can hold
+			f.Parents, f.Lumis = o.parents, o.lumis
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
+
+// closeOutput closes the dataset that a grid job filled: it is over.
+func closeOutput(c *state.Change, job *jjm.GridJob) error {
+	if job.Merging != nil {
+		id, err := unmerged(c, job)
+		if err == nil {
+			_, err = c.Tx.CloseDataset(id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if job.Spec.OutputDataset == "" {
+		return nil
+	}
+	ids, err := outputDatasets(c, job)
+	for _, id := range ids {
+		if err == nil {
+			_, err = c.Tx.CloseDataset(id)
+			c.News = append(c.News, id)
+		}
+	}
+	return err
+}
+
+// EndOutputs closes the datasets that the grid jobs filled which a change ends.
+func (fd *Feeder) EndOutputs(c *state.Change) error {
+	for id, g := range c.Grids {
+		if live := fd.s.Grids[id]; live == nil || live.Job.Status.Final() || !g.Status.Final() {
+			continue
+		}
+		if err := closeOutput(c, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,349 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jjm"
+	"jjm/engine/outputs"
+	"jjm/engine/state"
+	"jjm/sandbox"
+	"jjm/store"
+	"jjm/wire"
+)
+
+// Retract says of outputs of a grid job that they are lost, and with them all that
+// the same local jobs made. While the grid job lives, new local jobs make them again
+// (decision R15). Once it is over, a recovery does: what the local jobs did is
+// missing from then on. Lost merged files lead to the local jobs that made what is
+// in them.
+func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted, error) {
+	out := wire.Retracted{ID: id}
+	job, err := fd.s.Find(ctx, caller, id)
+	if err != nil {
+		return out, err
+	}
+	if w.Recovery != "" && !job.Status.Final() {
+		return out, jjm.Errorf(jjm.Conflict, "grid job %s is %s: it makes its lost outputs again by itself, and needs no recovery", id, job.Status)
+	}
+	r := &retraction{fd: fd, ctx: ctx, job: &job, caller: caller, wish: w}
+	if err := r.find(); err != nil {
+		return out, fmt.Errorf("retract outputs of grid job %s: %w", id, err)
+	}
+	err = fd.s.Change(ctx, "retract", func(c *state.Change) error {
+		if err := r.store(c); err != nil || !w.DryRun {
+			return err
+		}
+		return state.ErrDry
+	})
+	if err != nil && !errors.Is(err, state.ErrDry) {
+		return out, fmt.Errorf("retract outputs of grid job %s: %w", id, err)
+	}
+	if out.Locals, out.Lost = r.locals, r.lost; w.Recovery == "" || w.DryRun {
+		return out, nil
+	}
+	again, err := r.fd.recoverer.Again(r.ctx, r.caller, r.job, r.work, r.wish.Recovery)
+	out.Recovery, out.RecoveryFiles, out.RecoveryRanges = string(again.Job), string(again.Files), string(again.Ranges)
+	return out, err
+}
+
+// retraction is one wish to retract.
+type retraction struct {
+	fd     *Feeder
+	ctx    context.Context
+	job    *jjm.GridJob
+	caller wire.Caller
+	wish   wire.Retract
+	// work are the local jobs whose results are lost, ascending, and made what each
+	// local job made that is lost, merges included.
+	work []int32
+	made map[int32][]string
+	// locals and lost are the answer.
+	locals []wire.RetractedLocal
+	lost   []string
+}
+
+// find finds the local jobs behind the names.
+func (r *retraction) find() error {
+	r.made = map[int32][]string{}
+	named := map[int32]bool{}
+	for _, name := range r.wish.Outputs {
+		n, err := r.maker(name)
+		if err != nil {
+			return err
+		}
+		named[n] = true
+	}
+	work, merges, err := r.behind(named)
+	if err != nil {
+		return err
+	}
+	for n := range merges {
+		if _, err := r.outputs(n); err != nil {
+			return err
+		}
+	}
+	for n := range work {
+		if _, err := r.outputs(n); err != nil {
+			return err
+		}
+	}
+	r.work = slices.Sorted(maps.Keys(work))
+	return nil
+}
+
+// maker gives the local job that made an output, by the name that it has in the
+// tar.
+func (r *retraction) maker(name string) (int32, error) {
+	none := jjm.Errorf(jjm.Gone, "%.80q: it made no such output: want a name as it is in its tar, such as %s", name,
+		sandbox.OutputName(outputs.Stem(r.job), jjm.LocalID{Grid: r.job.ID, N: 3}, "out.root"))
+	rest, ok := strings.CutPrefix(path.Base(name), outputs.Stem(r.job)+"."+r.job.ID.String()+".")
+	number, _, dot := strings.Cut(rest, ".")
+	n, err := strconv.ParseInt(number, 10, 32)
+	if !ok || !dot || err != nil {
+		return 0, none
+	}
+	made, err := r.outputs(int32(n))
+	if err != nil {
+		return 0, err
+	}
+	if !slices.Contains(made, path.Base(name)) {
+		return 0, none
+	}
+	return int32(n), nil
+}
+
+// outputs gives what a completed local job made, under the names in the tar.
+func (r *retraction) outputs(n int32) ([]string, error) {
+	if made, known := r.made[n]; known {
+		return made, nil
+	}
+	id := jjm.LocalID{Grid: r.job.ID, N: n}
+	locals, err := r.fd.b.Store.Locals(r.ctx, r.job.ID, n, n)
+	if err != nil || len(locals) == 0 {
+		return nil, err
+	}
+	if l := &locals[0]; l.State != jjm.Completed {
+		return nil, jjm.Errorf(jjm.Conflict, "local job %s is %s: only what a completed one made can be lost", id, jjm.StateWord(l.State, l.Phase))
+	}
+	attempts, err := r.fd.b.Store.Attempts(r.ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	made := []string{}
+	if len(attempts) > 0 {
+		if ev := attempts[len(attempts)-1].Evidence; ev != nil && ev.Result != nil {
+			for _, o := range ev.Result.Outputs {
+				if o.Absent == "" {
+					made = append(made, sandbox.OutputName(outputs.Stem(r.job), id, o.Name))
+				}
+			}
+		}
+	}
+	r.made[n] = made
+	return made, nil
+}
+
+// behind gives the local jobs of the first step whose results are lost, and the
+// merges that hold some of them: a merged file that is lost loses all that is in it,
+// and with that the other merged files that hold what the same local jobs made.
+func (r *retraction) behind(named map[int32]bool) (work, merges map[int32]bool, err error) {
+	work, merges = map[int32]bool{}, map[int32]bool{}
+	if r.job.Spec.Merge == nil {
+		return named, merges, nil
+	}
+	holds, err := r.merged()
+	if err != nil {
+		return nil, nil, err
+	}
+	for n := range named {
+		if _, merge := holds[n]; merge {
+			merges[n] = true
+		} else {
+			work[n] = true
+		}
+	}
+	for grew := true; grew; {
+		grew = false
+		for merge, makers := range holds {
+			touched := merges[merge] || slices.ContainsFunc(makers, func(n int32) bool { return work[n] })
+			for _, n := range makers {
+				if touched && !(work[n] && merges[merge]) {
+					work[n], merges[merge], grew = true, true, true
+				}
+			}
+		}
+	}
+	return work, merges, nil
+}
+
+// merged gives, by completed merge, the local jobs that made what is in it.
+func (r *retraction) merged() (map[int32][]int32, error) {
+	locals, err := r.fd.b.Store.Locals(r.ctx, r.job.ID, 0, int32(r.job.Step.Made))
+	if err != nil {
+		return nil, err
+	}
+	var numbers []int32
+	for i := range locals {
+		if l := &locals[i]; l.Step == jjm.StepMerge && l.State == jjm.Completed {
+			numbers = append(numbers, l.ID.N)
+		}
+	}
+	inputs, err := r.fd.b.Store.PartInputs(r.ctx, r.job.ID, numbers)
+	if err != nil {
+		return nil, err
+	}
+	holds := map[int32][]int32{}
+	for n, in := range inputs {
+		for _, lfn := range in.Input.Files {
+			if id, ok := outputs.Maker(r.job.ID, lfn); ok && !slices.Contains(holds[n], id.N) {
+				holds[n] = append(holds[n], id.N)
+			}
+		}
+	}
+	return holds, nil
+}
+
+// store notes what is lost, and has it made again if the grid job lives.
+func (r *retraction) store(c *state.Change) error {
+	reason := r.wish.Reason
+	if r.wish.DryRun {
+		reason = "dry run"
+	}
+	live := c.S.Grids[r.job.ID]
+	if live != nil && live.Job.Status.Final() {
+		live = nil
+	}
+	if live == nil && !r.job.Status.Final() {
+		return jjm.Errorf(jjm.Conflict, "it ended at this moment: try again")
+	}
+	if live != nil {
+		if err := mayMakeAgain(live); err != nil {
+			return err
+		}
+	}
+	for _, n := range r.work {
+		id := jjm.LocalID{Grid: r.job.ID, N: n}
+		fresh, err := c.Tx.Retract(id, r.caller.User, reason)
+		if err != nil {
+			return err
+		}
+		one := wire.RetractedLocal{Local: id.String(), Outputs: r.made[n], Before: !fresh}
+		if fresh && live != nil {
+			if one.Next, err = makeAgain(c, c.Local(id), "what it made is lost: "+reason, r.caller.User); err != nil {
+				return err
+			}
+		} else if fresh {
+			c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: r.job.ID, First: n, Last: n, To: "retracted",
+				Cause: "what it made is lost: " + reason, Source: c.Name, Actor: r.caller.User})
+		}
+		r.locals = append(r.locals, one)
+	}
+	for _, n := range slices.Sorted(maps.Keys(r.made)) {
+		r.lost = append(r.lost, r.made[n]...)
+	}
+	return r.loseFiles(c, reason)
+}
+
+// mayMakeAgain refuses to have a live grid job make lost outputs again that it
+// cannot (decision R15).
+func mayMakeAgain(g *state.Grid) error {
+	switch {
+	case g.Job.Kill:
+		return jjm.Errorf(jjm.Conflict, "it is being killed: once it is over, a recovery makes them again")
+	case g.Job.Spec.Merge != nil:
+		return jjm.Errorf(jjm.Conflict, "its outputs are merged: once it is over, retract what is lost then, and a recovery makes it again")
+	case g.Reads == nil:
+		return jjm.Errorf(jjm.Conflict, "its type makes its work itself, and each part is made once: once it is over, retract what is lost then, and a recovery makes it again")
+	case g.Job.Status == jjm.Prepared:
+		return jjm.Errorf(jjm.Busy, "its outputs are being collected: once it is over, retract what is lost then, and a recovery makes it again")
+	}
+	return nil
+}
+
+// makeAgain gives back what a completed local job owns, to a new one.
+func makeAgain(c *state.Change, l *jjm.LocalJob, why, actor string) (next string, err error) {
+	if l == nil {
+		return "", jjm.Errorf(jjm.Internal, "it is not among the live ones")
+	}
+	inputs, err := c.S.B.Store.PartInputs(c.Ctx, l.ID.Grid, []int32{l.ID.N})
+	if err != nil {
+		return "", err
+	}
+	in := inputs[l.ID.N]
+	if in.Input == nil {
+		return "", jjm.Errorf(jjm.Internal, "local job %s: what it reads is not known", l.ID)
+	}
+	part, err := stillReadable(c, l, in.Input)
+	if err != nil {
+		return "", err
+	}
+	if part.Count == 0 {
+		return "", jjm.Errorf(jjm.Conflict, "local job %s: what it read is lost itself: %s: recover that first, and take its marks back (jjm dataset mark NAME LFN... ready)", l.ID, strings.Join(in.Input.Files, " "))
+	}
+	before := 1
+	if in.Origin != nil {
+		before += int(in.Origin.Before)
+	}
+	id, err := replace(c, l, part, before)
+	if err != nil {
+		return "", err
+	}
+	l.State, l.Message = jjm.Failed, why
+	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N, From: jjm.Completed.String(),
+		To: string(jjm.GivenBack), Cause: fmt.Sprintf("%s; local job %s makes it again", why, id), Source: c.Name, Actor: actor})
+	c.Retracted = append(c.Retracted, l)
+	return id.String(), nil
+}
+
+// loseFiles marks what is lost in the dataset that the grid job fills, for those who
+// read that.
+func (r *retraction) loseFiles(c *state.Change, reason string) error {
+	if r.job.Spec.OutputDataset == "" || len(r.lost) == 0 {
+		return nil
+	}
+	ids, err := outputDatasets(c, r.job)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := r.loseIn(c, id, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loseIn marks what is lost of one dataset, and of those that took files of it.
+func (r *retraction) loseIn(c *state.Change, id store.DatasetID, reason string) error {
+	var marks []store.Mark
+	for _, name := range r.lost {
+		there, err := c.Tx.HasFile(id, name)
+		if err != nil {
+			return err
+		}
+		if there { // of merged outputs only the merged file is
+			marks = append(marks, store.Mark{LFN: name, State: jjm.FileLost})
+		}
+	}
+	if len(marks) == 0 {
+		return nil
+	}
+	lose := func(id store.DatasetID, marks []store.Mark) error {
+		_, err := c.Tx.MarkFiles(id, marks, r.caller.User, reason)
+		c.News, c.Marked = append(c.News, id), append(c.Marked, id)
+		return err
+	}
+	if err := lose(id, marks); err != nil {
+		return err
+	}
+	return state.EachTaker(c, id, r.lost, func(taker store.Dataset, lfns []string) error {
+		return lose(taker.ID, slices.DeleteFunc(slices.Clone(marks), func(m store.Mark) bool { return !slices.Contains(lfns, m.LFN) }))
+	})
+}

@@ -1,0 +1,80 @@
+package feed
+
+import (
+	"context"
+	"slices"
+
+	"jjm"
+	"jjm/engine/state"
+)
+
+// Withdraw has the local jobs of a grid job that no batch system has yet give back
+// what they own, if some of it was marked: others do the rest without it. What a
+// batch system has goes on.
+func (fd *Feeder) Withdraw(ctx context.Context, id jjm.GridID) error {
+	marked, due := fd.withdrawDue(id)
+	if !due {
+		return nil
+	}
+	locals, err := fd.b.Store.MarkedOwned(ctx, id, jjm.StepWork)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(locals, fd.b.Chunk()) {
+		if err := fd.withdrawSome(ctx, id, some); err != nil {
+			return err
+		}
+	}
+	fd.s.Adjust(func() {
+		if g := fd.s.Grids[id]; g != nil {
+			g.Reads.Withdrawn = marked + 1
+		}
+	})
+	return nil
+}
+
+// withdrawDue reports whether files were marked, or may have been before the start,
+// since local jobs were last withdrawn.
+func (fd *Feeder) withdrawDue(id jjm.GridID) (marked uint64, due bool) {
+	fd.s.Mem.RLock()
+	defer fd.s.Mem.RUnlock()
+	g := fd.s.Grids[id]
+	if g == nil || g.Reads == nil || g.Job.Kill {
+		return 0, false
+	}
+	return g.Reads.Marked, g.Reads.Withdrawn != g.Reads.Marked+1
+}
+
+// withdrawSome ends those of some local jobs that no batch system has.
+func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int32) error {
+	locals = slices.DeleteFunc(slices.Clone(locals), func(n int32) bool { return !fd.waitsToBeSent(jjm.LocalID{Grid: id, N: n}) })
+	if len(locals) == 0 {
+		return nil
+	}
+	return fd.s.Change(ctx, "withdraw", func(c *state.Change) error {
+		c.Withdrawn = map[jjm.LocalID]bool{}
+		for _, n := range locals {
+			at := jjm.LocalID{Grid: id, N: n}
+			if live := fd.s.Local(at); live == nil || !state.Withdrawable(live) {
+				continue // it was submitted meanwhile, or killed
+			}
+			l := c.Local(at)
+			c.Withdrawn[at] = true
+			l.Ended, l.Message = c.Now, "some of what it would have read cannot be read any more"
+			if l.NotBefore != 0 && l.Attempt > 0 {
+				l.Attempt-- // the next one, whose number it had, will not be
+			}
+			c.Move(l, jjm.Failed, jjm.BySystem, l.Message)
+		}
+		return nil
+	})
+}
+
+// waitsToBeSent reports whether no batch system has a local job, and none had it in
+// vain: it is new, or waits for its next attempt.
+func (fd *Feeder) waitsToBeSent(id jjm.LocalID) bool {
+	fd.s.Mem.RLock()
+	defer fd.s.Mem.RUnlock()
+	l := fd.s.Local(id)
+	return l != nil && state.Withdrawable(l)
+}

@@ -1,0 +1,155 @@
+package gridjob
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"jjm"
+	"jjm/engine/state"
+	"jjm/handlers"
+	"jjm/sandbox"
+	"jjm/split"
+)
+
+// prepare makes the work area and the sandbox, decides how the work is cut and
+// on which cluster, and stores that it did.
+func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
+	job := js.s.JobOf(id)
+	h, err := js.b.Deps.Types.Get(job.Spec.Type)
+	if err != nil {
+		return err
+	}
+	site := js.types.Site(job.Owner, job.BaseDir)
+	fit, problems := js.rooms.Clusters.Choose(&job.Spec)
+	if len(fit.Clusters) == 0 {
+		return problems.Err()
+	}
+	if job.Spec.Merge != nil {
+		if ps := js.rooms.Datasets.CheckMerge(&job.Spec, fit.Clusters); len(ps) > 0 { // the site may have changed since
+			return ps.Err()
+		}
+	}
+	if err := js.pack(ctx, &job, h, site); err != nil {
+		return fmt.Errorf("prepare grid job %s: %w", id, err)
+	}
+	cut, err := handlers.SplitBy(h, &job.Spec, site)
+	if err != nil {
+		return fmt.Errorf("prepare grid job %s: %w", id, err)
+	}
+	if err := js.rooms.Datasets.FillDatasets(ctx, &job, h); err != nil {
+		return fmt.Errorf("prepare grid job %s: %w", id, err)
+	}
+	if cut.Jobs > js.b.Conf().MaxLocalJobs {
+		return jjm.Errorf(jjm.Invalid, "grid job %s would make %d local jobs; this site allows %d (engine.max_local_jobs)",
+			id, cut.Jobs, js.b.Conf().MaxLocalJobs)
+	}
+	err = js.s.Change(ctx, "prepare", func(c *state.Change) error {
+		g := c.Grid(id)
+		g.Step.Prepared, g.Step.Cluster, g.Step.Clusters = true, fit.Clusters[0], fit.Clusters
+		g.Step.Splitter, g.Step.Why, g.Step.Expected = cut.Splitter, slices.Concat(cut.Why, fit.Notes), cut.Jobs
+		if !g.Kill { // a kill came meanwhile: it stays aborting
+			c.Status(g, jjm.Defined, fmt.Sprintf("%s on %s", howMany(&job.Spec, cut.Jobs), strings.Join(fit.Clusters, ", ")), "")
+		}
+		return nil
+	})
+	if err == nil {
+		js.rooms.Datasets.KickSources(&job)
+	}
+	return err
+}
+
+// pack installs the wrapper and the sandbox package, and writes what all the
+// local jobs share. Doing it again changes nothing.
+func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, h handlers.Handler, site handlers.Site) error {
+	ar, err := js.areas.Of(job.Owner)
+	if err != nil {
+		return err
+	}
+	inputs, err := js.types.Inputs(job, h, site)
+	if err != nil {
+		return err
+	}
+	pkg, files, err := ar.Pack(ctx, inputs, within(js.b.Conf().MaxInputBytes, site.Open))
+	if err != nil {
+		return err
+	}
+	if err := js.b.Crash("prepare.packed"); err != nil {
+		return err
+	}
+	return ar.WriteJob(sandbox.Job{
+		Grid: job.ID, Package: pkg, Files: files, Credentials: credentialsOf(job),
+		Env: job.Spec.Env, Outputs: job.Spec.Outputs,
+		Result: job.Spec.Result, Mode: mode(job.Spec),
+		Grace: js.b.Conf().Grace, Heartbeat: js.b.Conf().Heartbeat, MaxOutputBytes: js.b.Conf().MaxOutputBytes,
+	})
+}
+
+func mode(s jjm.Spec) string {
+	if s.Mode == "" {
+		return "Production"
+	}
+	return s.Mode
+}
+
+// generate cuts the next chunk: parts, local jobs and cover entries are one
+// transaction, with the splitter's carry.
+func (js *Jobs) generate(ctx context.Context, id jjm.GridID) error {
+	job := js.s.JobOf(id)
+	js.s.Mem.RLock()
+	g := js.s.Grids[id]
+	merge := g != nil && g.Merge != nil && !g.CutsWork()
+	js.s.Mem.RUnlock()
+	if merge {
+		return js.rooms.Feeder.FeedMerge(ctx, &job)
+	}
+	cut, err := js.types.CuttingOf(&job)
+	if err != nil {
+		return fmt.Errorf("generate grid job %s: %w", id, err)
+	}
+	if len(job.Spec.Datasets) > 0 {
+		return js.rooms.Feeder.Feed(ctx, &job, cut)
+	}
+	carry := state.FirstCarry(&job.Spec)
+	if len(job.Step.Carry) > 0 {
+		if err := json.Unmarshal(job.Step.Carry, &carry); err != nil {
+			return jjm.Errorf(jjm.Internal, "grid job %s: carry: %w", id, err)
+		}
+	}
+	parts, left, next, err := cut.Splitter.Cut(cut.Work, split.Limits{MaxParts: js.b.Chunk()}, cut.Params, carry)
+	if err != nil {
+		return fmt.Errorf("generate grid job %s: %w", id, err)
+	}
+	text, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	return js.s.Change(ctx, "generate", func(c *state.Change) error {
+		g := c.Grid(id)
+		if g == nil || g.Step.Made != job.Step.Made || g.Step.Closed {
+			return nil // overtaken: look again
+		}
+		c.Insert(g, parts)
+		g.Step.Carry, g.Step.Closed = text, !left.More
+		g.Step.Made += len(parts)
+		if !left.More {
+			g.Step.Expected = g.Step.Made
+		}
+		return nil
+	})
+}
+
+// howMany says for people how many local jobs there will be.
+func howMany(spec *jjm.Spec, jobs int) string {
+	if len(spec.Datasets) == 0 {
+		return fmt.Sprintf("%d local jobs", jobs)
+	}
+	for i := range spec.Datasets {
+		if d := &spec.Datasets[i]; !d.Secondary {
+			return "local jobs of dataset " + d.Name
+		}
+	}
+	return "local jobs"
+}

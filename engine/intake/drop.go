@@ -1,0 +1,112 @@
+package intake
+
+import (
+	"context"
+	"time"
+
+	"jjm"
+	"jjm/engine/fair"
+	"jjm/engine/state"
+	"jjm/xmldb"
+)
+
+// dropRescan is how often the drop folder is scanned beside the kernel's
+// notifications.
+const dropRescan = 10 * time.Second
+
+// dropPatience is how long a fragment may wait for a record that is not there
+// yet.
+const dropPatience = time.Hour
+
+// dropLoop takes fragments of records that outside programs leave in the drop
+// folder.
+func (it *Intake) dropLoop(ctx context.Context) {
+	if it.b.Deps.DropDir == "" {
+		return
+	}
+	d, err := xmldb.OpenDrop(it.b.Deps.DropDir, it.b.Log.Warn)
+	if err != nil {
+		it.b.Log.Error("fragments of records are not taken", "error", err)
+		return
+	}
+	defer d.Close()
+	var hint <-chan struct{}
+	if it.b.Deps.Notify {
+		hint = d.Watch(ctx)
+	}
+	for ctx.Err() == nil {
+		if err := it.takeDropped(ctx, d); err != nil && ctx.Err() == nil {
+			it.b.Log.Warn("drop folder", "error", err)
+		}
+		fair.WaitKick(ctx, hint, dropRescan)
+	}
+}
+
+// takeDropped merges what lies in the folder. A fragment is taken only from the
+// owner of the job it is about, or from an account that may do everything.
+func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
+	found, err := d.Scan(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		err := it.mayDrop(f)
+		if err == nil {
+			err = it.addFragment(ctx, f.Fragment)
+		}
+		switch {
+		case jjm.KindOf(err) == jjm.Busy && it.b.Now().Sub(f.Modified) < dropPatience:
+			// found again by the next scan
+		case err != nil:
+			f.Refuse(err)
+		default:
+			it.markDirty(f.Fragment.Grid, f.Fragment.Local)
+			if err := f.Accept(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addFragment hands a fragment to the records. A job that the record on disk
+// does not show yet is published first.
+func (it *Intake) addFragment(ctx context.Context, f xmldb.Fragment) error {
+	err := it.b.Deps.Records.Add(f)
+	if jjm.KindOf(err) != jjm.Gone {
+		return err
+	}
+	it.rooms.Publish(ctx, f.Grid)
+	return it.b.Deps.Records.Add(f)
+}
+
+// mayDrop says why the writer of a fragment may not speak for its job.
+func (it *Intake) mayDrop(f xmldb.Dropped) error {
+	it.s.Mem.RLock()
+	defer it.s.Mem.RUnlock()
+	g := it.s.Grids[f.Fragment.Grid]
+	if g == nil {
+		return jjm.Errorf(jjm.Gone, "%s: no such live grid job", f.Fragment.Ref())
+	}
+	if f.UID != g.Job.Owner.UID && f.UID != 0 {
+		return jjm.Errorf(jjm.Denied, "%s belongs to %s (uid %d); the file to uid %d",
+			f.Fragment.Ref(), g.Job.Owner.User, g.Job.Owner.UID, f.UID)
+	}
+	if int(f.Fragment.Local) >= len(g.Locals) {
+		return jjm.Errorf(jjm.Gone, "%s: the grid job has %d local jobs, numbered from 0", f.Fragment.Ref(), len(g.Locals))
+	}
+	return nil
+}
+
+// markDirty lets the part of the record that a fragment is about be rewritten.
+func (it *Intake) markDirty(id jjm.GridID, local int32) {
+	it.s.Mem.Lock()
+	if g := it.s.Grids[id]; g != nil {
+		g.HeadDirty = true
+		if local >= 0 {
+			g.Dirty[state.ShardOf(local)] = true
+		}
+	}
+	it.s.Mem.Unlock()
+	fair.Kick(it.s.PubKick)
+}

@@ -1,0 +1,255 @@
+package lineage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"jjm"
+	"jjm/catalogue"
+	"jjm/handlers"
+	"jjm/sandbox"
+	"jjm/split"
+	"jjm/store"
+)
+
+// Family tells WMBSMergeBySize of files that local jobs of one grid job made: of
+// their parents, who read these too, and how that ended.
+type Family struct {
+	Maker jjm.GridID
+	// Well says that a local job did its work.
+	Well func(store.Producer) bool
+}
+
+// Tell fills in who read the parents of the files, and what the splitter wants of
+// files besides and their local jobs did not say: sections, which are then those of
+// the parents, and a place. Numbers are those of the files in their dataset.
+func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbers []int64) error {
+	var parents []string
+	seen := map[string]bool{}
+	for i := range work.Files {
+		for _, p := range work.Files[i].Parents {
+			if !seen[p] {
+				seen[p] = true
+				parents = append(parents, p)
+			}
+		}
+	}
+	read, err := ln.b.Store.Producers(ctx, fam.Maker, parents)
+	if err != nil {
+		return err
+	}
+	work.Producers = make(map[string][]split.Producer, len(read))
+	for lfn, p := range read {
+		for _, j := range p.Producers {
+			work.Producers[lfn] = append(work.Producers[lfn], split.Producer{Group: j.Group, Success: fam.Well(j)})
+		}
+	}
+	for i := range work.Files {
+		f := &work.Files[i]
+		placed := handlers.Mergeable(*f, numbers[i])
+		if len(f.Locations) == 0 {
+			f.Locations = placed.Locations
+		}
+		if len(f.Lumis) == 0 {
+			f.Lumis = lowestOf(f, read)
+		}
+		if len(f.Lumis) == 0 {
+			f.Lumis = placed.Lumis
+		}
+	}
+	return nil
+}
+
+// TellOf is tell for the master dataset of a grid job. Once it is closed, files of
+// which nobody read a parent are given up: they would wait for ever. Numbers are those of
+// the files; left are those of the files that stay.
+func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string, work *split.Work, numbers []int64) (left []int64, drops []store.Drop, err error) {
+	maker, err := ln.MakerOf(ctx, job.Owner.UID, dataset, nil)
+	if err == nil {
+		err = ln.Tell(ctx, Family{Maker: maker.ID, Well: Completed}, work, numbers)
+	}
+	if err != nil || !work.Closed {
+		return numbers, nil, err
+	}
+	files, left := work.Files[:0], numbers[:0]
+	for i, file := range work.Files {
+		if slices.ContainsFunc(file.Parents, func(p string) bool { return len(work.Producers[p]) > 0 }) {
+			files, left = append(files, file), append(left, numbers[i])
+			continue
+		}
+		drops = append(drops, store.Drop{File: numbers[i], State: jjm.FileFailed, Why: "no local job is known that made it of a file"})
+	}
+	work.Files = files
+	return left, drops, nil
+}
+
+// lowestOf gives the lowest run, and the lowest section, of the parents of a file.
+func lowestOf(f *jjm.File, read map[string]store.Produced) []jjm.LumiRange {
+	var low *jjm.LumiRange
+	for _, parent := range f.Parents {
+		for _, r := range read[parent].Lumis {
+			switch {
+			case r.Count() == 0:
+			case low == nil:
+				low = &jjm.LumiRange{Run: r.Run, First: r.First, Last: r.First}
+			default:
+				low.Run, low.First = min(low.Run, r.Run), min(low.First, r.First)
+				low.Last = low.First
+			}
+		}
+	}
+	if low == nil {
+		return nil
+	}
+	return []jjm.LumiRange{*low}
+}
+
+// Completed is what counts as well done of local jobs of another grid job.
+func Completed(p store.Producer) bool { return p.State == jjm.Completed }
+
+// MergeReady is what counts as well done within a grid job that merges.
+func MergeReady(p store.Producer) bool {
+	return p.State == jjm.Completed || p.State == jjm.Completing && p.Phase == jjm.Merging
+}
+
+// CheckFamily refuses WMBSMergeBySize for files of which it is not known which local
+// jobs made them, and from what.
+func (ln *Lineage) CheckFamily(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) jjm.Problems {
+	refuse := func(why string) jjm.Problems {
+		return jjm.Problems{{Field: "split.by", Text: split.WMBSMergeBySize + " merges what local jobs of a grid job of yours made of files: " + why + ": use " + split.ParentlessMergeBySize}}
+	}
+	for i := range spec.Datasets {
+		d := &spec.Datasets[i]
+		if d.Secondary {
+			continue
+		}
+		names, err := ln.filesFrom(ctx, owner.UID, d)
+		if err != nil {
+			return refuse(err.Error())
+		}
+		first := jjm.GridID(0)
+		for _, name := range names {
+			maker, err := ln.MakerOf(ctx, owner.UID, name, firstFiles(d, site))
+			switch {
+			case err != nil:
+				return refuse(err.Error())
+			case maker.ID == 0:
+				return refuse("no grid job has output_dataset = " + strconv.Quote(name))
+			case len(maker.Spec.Datasets) == 0:
+				return refuse("grid job " + maker.ID.String() + ", which makes them, reads no dataset, so that they have no parents")
+			case first != 0 && first != maker.ID:
+				return refuse("those of container " + d.Container + " are of several grid jobs")
+			}
+			first = maker.ID
+		}
+	}
+	return nil
+}
+
+// filesFrom names the datasets that files come from: one, or those of a container.
+func (ln *Lineage) filesFrom(ctx context.Context, uid int, d *jjm.DatasetInput) ([]string, error) {
+	if d.Container == "" {
+		return []string{d.Name}, nil
+	}
+	members, err := ln.b.Store.Members(ctx, uid, d.Container)
+	var names []string
+	for i := range members {
+		if !members[i].Head() {
+			names = append(names, members[i].Name)
+		}
+	}
+	return names, err
+}
+
+// SomeFiles is how many files of a dataset are asked who made them.
+const SomeFiles = 100
+
+// firstFiles gives the first files that a job file brings along.
+func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
+	if d.From == "" {
+		return d.Files[:min(SomeFiles, len(d.Files))]
+	}
+	r, err := site.Open(d.From)
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	var files []jjm.File
+	enough := errors.New("enough")
+	_, _ = catalogue.Read(d.From, r, func(f jjm.File) error { // mistakes are found where all of it is read
+		if files = append(files, f); len(files) == SomeFiles {
+			return enough
+		}
+		return nil
+	})
+	return files
+}
+
+// MakerOf gives the grid job of an account whose local jobs make the files of a
+// dataset: the one that fills it, or by the names of these files, the one that made
+// them. Its id is 0 if there is none.
+func (ln *Lineage) MakerOf(ctx context.Context, uid int, name string, files []jjm.File) (jjm.GridJob, error) {
+	d, err := ln.b.Store.DatasetNamed(ctx, uid, name)
+	var made store.Made
+	if err == nil {
+		made, err = ln.b.Store.Made(ctx, d.ID)
+	}
+	if err == nil && made.Grid != 0 {
+		return ln.b.Store.Grid(ctx, made.Grid)
+	}
+	if err == nil && len(files) == 0 {
+		err = ln.b.Store.Files(ctx, d.ID, 0, SomeFiles, func(_ int64, f jjm.File) error {
+			files = append(files, f)
+			return nil
+		})
+	}
+	if err != nil && jjm.KindOf(err) != jjm.Gone {
+		return jjm.GridJob{}, err
+	}
+	asked := map[jjm.GridID]bool{}
+	for _, f := range files {
+		id, ok := sandbox.OutputOf(f.LFN)
+		if !ok || asked[id.Grid] {
+			continue
+		}
+		asked[id.Grid] = true
+		made, err := ln.madeBy(ctx, uid, id.Grid, f.LFN)
+		if err != nil || made.ID != 0 {
+			return made, err
+		}
+	}
+	return jjm.GridJob{}, nil
+}
+
+// madeBy gives a grid job if it is of the account and the file is in a dataset that
+// it fills.
+func (ln *Lineage) madeBy(ctx context.Context, uid int, id jjm.GridID, lfn string) (jjm.GridJob, error) {
+	job, err := ln.b.Store.Grid(ctx, id)
+	if err == nil && (job.Owner.UID != uid || job.Spec.OutputDataset == "") {
+		return jjm.GridJob{}, nil
+	}
+	var filled []store.Dataset
+	if err == nil {
+		filled, err = ln.filledBy(ctx, &job)
+	}
+	has := false
+	for i := 0; i < len(filled) && err == nil && !has; i++ {
+		has, err = ln.b.Store.HasFile(ctx, filled[i].ID, lfn)
+	}
+	if jjm.KindOf(err) == jjm.Gone || err == nil && !has {
+		return jjm.GridJob{}, nil
+	}
+	return job, err
+}
+
+// filledBy gives the dataset that a grid job fills, and where that is a container
+// the datasets in it.
+func (ln *Lineage) filledBy(ctx context.Context, job *jjm.GridJob) ([]store.Dataset, error) {
+	d, err := ln.b.Store.DatasetNamed(ctx, job.Owner.UID, job.Spec.OutputDataset)
+	if err != nil || !d.Head() {
+		return []store.Dataset{d}, err
+	}
+	return ln.b.Store.Members(ctx, job.Owner.UID, d.Name)
+}

@@ -1,0 +1,89 @@
+// Package outputs names what local jobs make: files in the tar, files to be merged, and
+// what is left of a part without some of its files. It does no I/O.
+package outputs
+
+import (
+	"strconv"
+	"strings"
+
+	"jjm"
+	"jjm/sandbox"
+)
+
+// Stem is the first part of the names of all collected files.
+func Stem(job *jjm.GridJob) string {
+	name := job.Spec.Name
+	if name == "" {
+		name = job.Spec.Type
+	}
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '_'
+	}, name)
+	return plain[:min(len(plain), 64)]
+}
+
+func TarName(job *jjm.GridJob) string { return Stem(job) + "." + job.ID.String() + ".tar" }
+
+// LastAttempt names the attempt that ended last: a local job that was killed
+// while it waited for its next attempt has already got the next number.
+func LastAttempt(l *jjm.LocalJob) jjm.AttemptID {
+	id := l.AttemptID()
+	if l.NotBefore != 0 && l.Attempt > 0 && l.State == jjm.Killed {
+		id.Attempt--
+	}
+	return id
+}
+
+// AwaitsMerge reports whether a result has outputs that are to be merged.
+func AwaitsMerge(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) bool {
+	return spec.Merge != nil && l.Step == jjm.StepWork && len(Mergeable(l, r)) > 0
+}
+
+// Mergeable gives the outputs of a local job as files of the dataset to be merged:
+// their names are their paths below the work area.
+func Mergeable(l *jjm.LocalJob, r *jjm.Result) []jjm.File {
+	if r == nil {
+		return nil
+	}
+	var files []jjm.File
+	for _, o := range r.Outputs {
+		if o.Absent != "" {
+			continue
+		}
+		p, err := sandbox.OutputPath(r.AttemptID(), o.Name)
+		f := jjm.File{LFN: p, Size: max(o.Bytes, 0)}
+		if o.SHA256 != "" {
+			f.Checksum = "sha256:" + o.SHA256
+		}
+		if err == nil && len(f.Problems()) == 0 { // else its wrapper was forged
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// Maker gives the local job that made a file of the dataset to be merged.
+func Maker(id jjm.GridID, lfn string) (jjm.LocalID, bool) {
+	words := strings.Split(lfn, "/") // jobs/17/0xxx/3/attempt.0/...
+	if len(words) < 6 {
+		return jjm.LocalID{}, false
+	}
+	n, err := strconv.ParseInt(words[3], 10, 32)
+	return jjm.LocalID{Grid: id, N: int32(n)}, err == nil
+}
+
+// Merged reports whether the outputs of a local job left for a merged file.
+func Merged(job *jjm.GridJob, l *jjm.LocalJob) bool {
+	return job.Spec.Merge != nil && l.Step == jjm.StepWork && l.State == jjm.Completed
+}
+
+// LacksOutput says of a merge that ended well what is missing, "" if nothing is.
+func LacksOutput(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) string {
+	if l.Step != jjm.StepMerge || len(Mergeable(l, r)) > 0 {
+		return ""
+	}
+	return "it ended well and left no " + spec.Merge.Output
+}

@@ -1,0 +1,67 @@
+package proof
+
+import (
+	"context"
+	"fmt"
+
+	"jjm"
+	"jjm/cover"
+	"jjm/engine/outputs"
+	"jjm/store"
+	"jjm/wire"
+)
+
+// proveMerge adds to an answer whether every output was merged exactly once.
+func (pr *Prover) proveMerge(ctx context.Context, job *jjm.GridJob, v *wire.Verified) error {
+	report, err := pr.provedMerge(ctx, job, job.Status.Final())
+	if err != nil {
+		return fmt.Errorf("verify grid job %s: %w", job.ID, err)
+	}
+	v.Merge = &report
+	if v.Verdict == cover.Proven && report.Verdict != cover.Proven {
+		v.Verdict, v.Why = report.Verdict, "merging: "+report.Why
+	}
+	return nil
+}
+
+// provedMerge holds the outputs of the first step against the ledger of the second.
+func (pr *Prover) provedMerge(ctx context.Context, job *jjm.GridJob, over bool) (cover.Report, error) {
+	t := &task{grid: job.ID, step: jjm.StepMerge,
+		facts: cover.Facts{Unit: jjm.UnitFile, Made: job.Step.Made, Closed: job.Merging.Closed, Over: over}}
+	t.events = func(*jjm.LocalJob) int64 { return 0 }
+	t.merged = func(*jjm.LocalJob) bool { return false }
+	lost, err := pr.lostUnmerged(ctx, job.ID)
+	if err != nil {
+		return cover.Report{}, err
+	}
+	t.files = stream(func(fn func(cover.File) error) error {
+		return pr.b.Store.InputFiles(ctx, job.ID, jjm.StepMerge, func(n int64, state jjm.FileState, _ string, f jjm.File) error {
+			if lost[n] {
+				state = jjm.FileDropped
+			}
+			return fn(cover.File{N: n, LFN: f.LFN, State: state})
+		})
+	})
+	t.rows = func(ctx context.Context, fn func(cover.Row) error) error {
+		return pr.b.Store.Cover(ctx, job.ID, jjm.StepMerge, func(o store.Owned) error {
+			return fn(cover.Row{File: o.File, Local: o.Local, Released: o.Released != 0 || lost[o.File]})
+		})
+	}
+	return pr.prove(ctx, t, nil)
+}
+
+// lostUnmerged gives, by number, the files to be merged whose makers were retracted:
+// nobody misses them in a merged file.
+func (pr *Prover) lostUnmerged(ctx context.Context, id jjm.GridID) (map[int64]bool, error) {
+	retracted, err := pr.b.Store.Retracted(ctx, id)
+	if err != nil || len(retracted) == 0 {
+		return nil, err
+	}
+	lost := map[int64]bool{}
+	return lost, pr.b.Store.InputFiles(ctx, id, jjm.StepMerge, func(n int64, _ jjm.FileState, _ string, f jjm.File) error {
+		if l, ok := outputs.Maker(id, f.LFN); ok {
+			_, lost[n] = retracted[l.N]
+		}
+		return nil
+	})
+}

@@ -1,0 +1,153 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jjm"
+	"jjm/engine/state"
+	"jjm/store"
+	"jjm/wire"
+)
+
+// Ban keeps somebody out, or lets them in again, and tells which grid jobs end
+// because of it; nil lists the bans in force.
+//
+// The ban and the wish to kill are one transaction, ordered with acceptances:
+// no grid job of theirs is accepted after it, and none that was accepted before
+// is overlooked.
+func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.Banned, error) {
+	if !caller.Admin {
+		return wire.Banned{}, jjm.Errorf(jjm.Denied, "ban: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", caller.User)
+	}
+	if b == nil {
+		si.s.Mem.RLock()
+		defer si.s.Mem.RUnlock()
+		return wire.Banned{Bans: slices.Clone(si.s.Bans)}, nil
+	}
+	given := jjm.Ban{Kind: jjm.BanKind(b.Name), Name: b.Name, Reason: strings.TrimSpace(b.Reason),
+		By: caller.User, UID: caller.UID, Since: jjm.At(si.b.Now())}
+	err := si.resolveBan(ctx, &given)
+	if b.Lift {
+		return si.unban(ctx, given) // also of an account that is gone: its name will do
+	}
+	if err != nil {
+		return wire.Banned{}, fmt.Errorf("ban %s: %w", b.Name, err)
+	}
+	if given.Account != nil && (*given.Account == 0 || *given.Account == caller.UID) {
+		return wire.Banned{}, jjm.Errorf(jjm.Invalid, "ban %s: who bans and root cannot be kept out: root may do everything", b.Name)
+	}
+	out := wire.Banned{Bans: []jjm.Ban{given}}
+	err = si.s.Change(ctx, "ban", func(c *state.Change) error {
+		out.Killed = killOf(c, given)
+		c.Journal = append(c.Journal, banEntry(given, "banned", given.By, given.UID, given.Reason, c.Now))
+		c.Orders = func() { si.s.Bans = append(state.Without(si.s.Bans, given), given) }
+		return c.Tx.PutBan(given)
+	})
+	if err != nil {
+		return wire.Banned{}, fmt.Errorf("ban %s: %w", given.Whom(), err)
+	}
+	si.b.Log.Info("ban", "whom", given.Whom(), "by", given.By, "uid", given.UID, "reason", given.Reason, "kills", len(out.Killed))
+	return out, nil
+}
+
+// resolveBan finds the account that a ban of a user is about, as the machine does. A
+// number needs no account: one that was removed may still have processes.
+func (si *Site) resolveBan(ctx context.Context, b *jjm.Ban) error {
+	if b.Kind != jjm.BanUser {
+		return nil
+	}
+	owner, err := si.b.Deps.Find(ctx, b.Name)
+	if uid, notNumber := strconv.ParseUint(b.Name, 10, 31); jjm.KindOf(err) == jjm.Invalid && notNumber == nil {
+		owner, err = jjm.Owner{User: b.Name, UID: int(uid)}, nil
+	}
+	if err != nil {
+		return err
+	}
+	b.Name, b.Account = owner.User, &owner.UID
+	return nil
+}
+
+// LoadBans loads the bans in force. Those that an older jjm stored by name alone are
+// given the number of their account.
+func (si *Site) LoadBans(ctx context.Context) error {
+	all, err := si.b.Store.Bans(ctx)
+	if err != nil {
+		return fmt.Errorf("load bans: %w", err)
+	}
+	for _, b := range all {
+		if b.Kind == jjm.BanUser && b.Account == nil {
+			b = si.renumber(ctx, b)
+		}
+		si.s.Bans = append(state.Without(si.s.Bans, b), b)
+	}
+	return nil
+}
+
+// renumber stores a ban with the number of its account; as long as the machine tells
+// none the ban holds by name.
+func (si *Site) renumber(ctx context.Context, b jjm.Ban) jjm.Ban {
+	found := b
+	err := si.resolveBan(ctx, &found)
+	if err == nil {
+		err = si.b.Store.Update(ctx, func(tx *store.Tx) error { return errors.Join(tx.DropBan(b), tx.PutBan(found)) })
+	}
+	if err != nil {
+		si.b.Log.Warn("a ban holds by name, and not for other names of the account, until its number is found at a start", "name", b.Name, "error", err)
+		return b
+	}
+	return found
+}
+
+// killOf wishes the end of all live grid jobs that a ban is about.
+func killOf(c *state.Change, b jjm.Ban) []jjm.GridID {
+	var killed []jjm.GridID
+	for _, id := range slices.Sorted(maps.Keys(c.S.Grids)) {
+		job := &c.S.Grids[id].Job
+		if job.Status.Final() || job.Kill || !b.Concerns(state.WhomOf(job)) {
+			continue
+		}
+		g := c.Grid(id)
+		g.Kill, g.KillBy = true, b.By
+		c.Status(g, jjm.Aborting, "its owner is banned: "+b.Reason, jjm.ActorOf(b.By, b.UID))
+		killed = append(killed, id)
+	}
+	return killed
+}
+
+// unban lifts a ban; that there is none is a success. What was killed stays so.
+func (si *Site) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
+	var out wire.Banned
+	err := si.s.Change(ctx, "ban", func(c *state.Change) error {
+		out.Bans = nil
+		for _, b := range si.s.Bans {
+			if b.Same(by) {
+				out.Bans = append(out.Bans, b)
+				c.Journal = append(c.Journal, banEntry(b, "admitted", by.By, by.UID, by.Reason, c.Now))
+			}
+		}
+		c.Orders = func() { si.s.Bans = state.Without(si.s.Bans, by) }
+		return c.Tx.DropBan(by)
+	})
+	if err != nil {
+		return wire.Banned{}, fmt.Errorf("unban %s: %w", by.Whom(), err)
+	}
+	if len(out.Bans) > 0 {
+		si.b.Log.Info("ban", "lifted", true, "whom", by.Whom(), "by", by.By, "uid", by.UID, "reason", by.Reason)
+	}
+	return out, nil
+}
+
+// banEntry journals a ban; it belongs to no grid job.
+func banEntry(b jjm.Ban, became, by string, uid int, reason string, now jjm.Time) jjm.JournalEntry {
+	text := b.Whom()
+	if reason != "" {
+		text += ": " + reason
+	}
+	return jjm.JournalEntry{Time: now, First: -1, Last: -1, To: became, Cause: text, Source: "ban", Actor: jjm.ActorOf(by, uid)}
+}

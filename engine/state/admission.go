@@ -1,0 +1,140 @@
+package state
+
+import (
+	"slices"
+	"strings"
+
+	"jjm"
+	"jjm/plan"
+	"jjm/sandbox"
+)
+
+// Allows refuses a new grid job of an account that has as much as one may have. A
+// lock of the engine is held: while it is the one of changes, no two submissions
+// can both be the last one that is allowed.
+func (s *State) Allows(uid int) error {
+	if why := s.WorkUses.Over(uid); why != "" {
+		return jjm.Errorf(jjm.Denied, "no grid job is taken: %s", why)
+	}
+	have := s.live[uid]
+	if have == nil {
+		return nil
+	}
+	cfg := s.B.Conf()
+	most := plan.PerUser{GridJobs: cfg.MaxGridJobsPerUser, LocalJobs: cfg.MaxLocalJobsPerUser}
+	if why := plan.Excess(*have, most); why != "" {
+		return jjm.Errorf(jjm.Denied, "no grid job is taken: %s", why)
+	}
+	return nil
+}
+
+// Without gives the bans but those of the same person, in a list of its own:
+// the old one may be in use.
+func Without(bans []jjm.Ban, b jjm.Ban) []jjm.Ban {
+	return slices.DeleteFunc(slices.Clone(bans), b.Same)
+}
+
+// WhomOf is whose a grid job is.
+func WhomOf(job *jjm.GridJob) jjm.Whom { return Whom(job.Owner, job.Origin, nil) }
+
+// Whom joins a local account with who its gatekeeper, and the credentials that were
+// handed over, say it stands for.
+func Whom(owner jjm.Owner, origin *jjm.Origin, given []jjm.Credential) jjm.Whom {
+	w := jjm.Whom{User: owner.User, UID: owner.UID}
+	if origin != nil && origin.Subject != "" {
+		w.DNs = append(w.DNs, origin.Subject)
+	}
+	for _, c := range given {
+		if subject, _, _ := sandbox.Whose(c); subject != "" {
+			w.DNs = append(w.DNs, subject)
+		}
+	}
+	return w
+}
+
+// Admitted refuses who is banned. A lock of the engine is held.
+func (s *State) Admitted(w jjm.Whom) error {
+	for _, b := range s.Bans {
+		if b.Concerns(w) {
+			return jjm.Errorf(jjm.Denied, "no grid jobs are taken: %s", b)
+		}
+	}
+	return nil
+}
+
+// InForce gives the orders that hold now. The memory lock is held.
+func (s *State) InForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
+	var out []jjm.Order
+	for _, o := range s.Orders {
+		if o.InForce(now) && which(o) {
+			out = append(out, o)
+		}
+	}
+	slices.SortFunc(out, func(a, b jjm.Order) int {
+		return strings.Compare(a.Kind+" "+a.Name+" "+a.Verb, b.Kind+" "+b.Name+" "+b.Verb)
+	})
+	return out
+}
+
+// Ordered gives an order in force about a target. A lock of the engine is held.
+func (s *State) Ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool) {
+	for _, o := range s.Orders {
+		if o.Verb == verb && o.Kind == kind && o.Name == name && o.InForce(now) {
+			return o, true
+		}
+	}
+	return jjm.Order{}, false
+}
+
+// Halted gives the order that keeps the local jobs of a type or a user waiting.
+// A lock of the engine is held.
+func (s *State) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
+	if o, yes := s.Ordered(jjm.OrderPause, jjm.OrderType, g.Job.Spec.Type, now); yes {
+		return o, true
+	}
+	return s.Ordered(jjm.OrderPause, jjm.OrderUser, g.Job.Owner.User, now)
+}
+
+// Admits refuses a new grid job that may go nowhere: its type, its user or all
+// its clusters are drained. A lock of the engine is held.
+func (s *State) Admits(spec *jjm.Spec, user string, clusters []string, now jjm.Time) error {
+	refuse := func(o jjm.Order) error {
+		return jjm.Errorf(jjm.Denied, "no new grid jobs are taken: %s", o)
+	}
+	if o, yes := s.Ordered(jjm.OrderDrain, jjm.OrderType, spec.Type, now); yes {
+		return refuse(o)
+	}
+	if o, yes := s.Ordered(jjm.OrderDrain, jjm.OrderUser, user, now); yes {
+		return refuse(o)
+	}
+	var first jjm.Order
+	for _, name := range clusters {
+		o, yes := s.Ordered(jjm.OrderDrain, jjm.OrderCluster, name, now)
+		if !yes {
+			return nil
+		}
+		if first.Name == "" {
+			first = o
+		}
+	}
+	if first.Name != "" {
+		return refuse(first)
+	}
+	return nil
+}
+
+// Low says why no new work is taken for want of space, "" if it is.
+func (s *State) Low() string {
+	if low := s.Scarce.Load(); low != nil {
+		return *low
+	}
+	return ""
+}
+
+// HasSpace refuses new grid jobs while a file system is full.
+func (s *State) HasSpace() error {
+	if low := s.Low(); low != "" {
+		return jjm.Errorf(jjm.Busy, "no grid job is taken now: %s: free some and try again", low)
+	}
+	return nil
+}

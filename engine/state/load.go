@@ -1,0 +1,56 @@
+package state
+
+import (
+	"context"
+	"fmt"
+
+	"jjm"
+)
+
+// Load fills memory from the store: live grid jobs, their local jobs, open
+// bulks. What was in the making when the last engine stopped is found again by
+// looking: a bulk without ids is doubtful, a final grid job is published and
+// archived.
+func (s *State) Load(ctx context.Context) error {
+	live, err := s.B.Store.Live(ctx)
+	if err != nil {
+		return fmt.Errorf("load live grid jobs: %w", err)
+	}
+	for _, job := range live.Grids {
+		g := s.track(job)
+		g.Locals = make([]jjm.LocalJob, 0, job.Step.Made)
+		s.Grids[job.ID] = g
+	}
+	err = s.B.Store.LiveLocals(ctx, func(l jjm.LocalJob) error {
+		g := s.Grids[l.ID.Grid]
+		if at, known := s.Positions[l.Cluster]; known {
+			l.Cluster = s.Names[at] // one text for all
+		}
+		if g != nil && g.Job.Status.Final() {
+			g.count(&l, 1)
+			g.tallyStep(&l, 1)
+			return nil // on its way to the history: its other aggregates are in its row
+		}
+		if g == nil || int(l.ID.N) != len(g.Locals) {
+			return jjm.Errorf(jjm.Internal, "local job %s is out of sequence in the store", l.ID)
+		}
+		if int(l.Place) > len(g.Job.Step.Places) {
+			return jjm.Errorf(jjm.Internal, "local job %s is at place %d of %d in the store", l.ID, l.Place, len(g.Job.Step.Places))
+		}
+		g.put(l)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("load live local jobs: %w", err)
+	}
+	for _, b := range live.Bulks {
+		s.adopt(b)
+	}
+	if s.Orders, err = s.B.Store.Orders(ctx); err != nil {
+		return fmt.Errorf("load orders: %w", err)
+	}
+	for _, g := range s.Grids {
+		s.Unswept[g.Job.Owner.UID] = append(s.Unswept[g.Job.Owner.UID], g.Job.Owner)
+	}
+	return nil
+}

@@ -1,0 +1,329 @@
+package state
+
+import (
+	"container/heap"
+	"sync"
+
+	"jjm"
+	"jjm/plan"
+)
+
+// Grid is a live grid job in memory. It changes only under both locks of the
+// engine (Engine.change, Engine.adjust), so that holding either is enough to read
+// it. What only tells publishers and watchers that there is something new - dirty,
+// headDirty, pointed, version - is the memory lock's alone, for reading too.
+type Grid struct {
+	Job    jjm.GridJob // uses is the engine's: local jobs of live grid jobs by their last bulk.
+	uses   map[jjm.Tag]int
+	Locals []jjm.LocalJob     // index = number
+	Counts [jjm.NumStates]int // of those whose work was not given back
+	// givenBack counts the others.
+	GivenBack int
+	// bySteps counts all of them step by step.
+	bySteps [jjm.StepMerge + 1]tallied
+	// on counts by cluster those that are or were in a bulk.
+	On map[string]*tally
+	// mine is the engine's count of its account, counted its share of the local jobs.
+	mine    *plan.PerUser
+	counted int
+	// refused are clusters that will never take its local jobs of a place, and
+	// why; after a restart they are asked once more.
+	refused map[Spot]string
+	// ready are local jobs to submit, by their place, in order; waiting those whose
+	// time has not come. Both may hold entries that no longer apply.
+	Ready   queues
+	Waiting waitHeap
+	// unsentAt counts by place those that no batch system has got yet, or that wait
+	// for their next attempt.
+	UnsentAt counter
+	// retrying counts the local jobs between two attempts.
+	retrying int
+	// held counts the local jobs that are held, by whomever.
+	Held int
+	// asked counts the local jobs that are not over and carry a kill.
+	Asked int
+	// ran and submitted remember that any local job ever was.
+	Ran, Submitted bool
+	// failure is why the grid job cannot go on (before anything was submitted).
+	Failure string
+	// trouble is why its next step cannot be done just now, for people.
+	Trouble string
+	// dirty are the record's shards to rewrite; headDirty its head.
+	Dirty     map[int]bool
+	HeadDirty bool
+	Pub       *sync.Mutex // held while the record is written
+	// pointed is set once the handle of its key leads to its record.
+	Pointed bool
+	// published is set once the whole record was marked for its last writing.
+	Published bool
+	// swept is set once its bulks are not counted as in use any more.
+	Swept bool
+	// version grows with every change: watchers compare it.
+	Version uint64
+	Cutting *Cutting
+	// reads is how far it is with its datasets, nil if it reads none.
+	Reads *Reads
+	// merge is how far its second step is, nil if it merges nothing.
+	Merge *Reads
+	// producing counts the local jobs of the first step that may still make
+	// something, merging those that wait for their merging, mergesLive those of the
+	// second step that are not over.
+	Producing, Merging, MergesLive int
+}
+
+// Bulk is a bulk that is not closed.
+type Bulk struct {
+	jjm.Bulk
+	Open int // members whose attempt has not ended
+	// seen[i] is the cycle in which position i was last listed.
+	Seen []uint32
+	// tried is when the command last ran or began to.
+	Tried jjm.Time
+	// released is when a held bulk was released: a listing from before tells
+	// nothing about holds. 0 since a restart.
+	Released jjm.Time
+	// done and progress are the folders' times at the last look, progressAt
+	// when that was; nanoseconds.
+	Done, Progress, ProgressAt int64
+	// nextDone and nextProgress are the positions at which looks that were cut short
+	// go on.
+	NextDone, NextProgress int32
+}
+
+// ShardOf gives the number of the record shard of a local job.
+func ShardOf(n int32) int { return int(n) / ShardSize }
+
+// ShardSize is the number of local jobs in one shard of a record.
+const ShardSize = 1000
+
+func NewGrid(job jjm.GridJob) *Grid {
+	g := &Grid{Job: job, uses: map[jjm.Tag]int{}, Dirty: map[int]bool{}, HeadDirty: true, Pub: &sync.Mutex{}}
+	if len(job.Spec.Datasets) > 0 {
+		g.Reads = &Reads{}
+	}
+	if job.Spec.Merge != nil {
+		g.Merge = &Reads{}
+	}
+	return g
+}
+
+// track gives a grid job that shares the engine's count of bulks in use.
+func (s *State) track(job jjm.GridJob) *Grid {
+	g := NewGrid(job)
+	g.uses = s.Uses
+	g.mine = s.account(job.Owner.UID)
+	g.mine.GridJobs++
+	s.Accounts.Put(job.ID, job.Owner.UID)
+	return g
+}
+
+// Adjust changes what memory alone knows, under both locks. It waits for a change
+// that is being committed, and must not be called by what decides on one.
+func (s *State) Adjust(do func()) {
+	s.Write.Lock()
+	defer s.Write.Unlock()
+	s.Mem.Lock()
+	defer s.Mem.Unlock()
+	do()
+}
+
+// put stores a row and keeps the aggregates in step.
+func (g *Grid) put(l jjm.LocalJob) {
+	defer g.recount()
+	n := int(l.ID.N)
+	switch {
+	case n < len(g.Locals):
+		g.tally(&g.Locals[n], -1)
+		g.stage(&g.Locals[n], -1)
+		g.count(&g.Locals[n], -1)
+		g.Asked -= asked(&g.Locals[n])
+		g.retrying -= retrying(&g.Locals[n])
+		g.UnsentAt.add(g.Locals[n].Place, -Unsent(&g.Locals[n]))
+		g.Held -= holding(&g.Locals[n])
+		g.release(g.Locals[n].Tag)
+		l.Progress = keepProgress(g.Locals[n], l)
+		l.Waits = keepWaits(g.Locals[n], l)
+		g.Locals[n] = l
+	case n == len(g.Locals):
+		g.Locals = append(g.Locals, l)
+	default:
+		return // dense by construction; load checks it
+	}
+	g.tally(&l, 1)
+	g.stage(&l, 1)
+	g.count(&l, 1)
+	g.Asked += asked(&l)
+	g.retrying += retrying(&l)
+	g.UnsentAt.add(l.Place, Unsent(&l))
+	g.Held += holding(&l)
+	if l.Tag != "" {
+		g.uses[l.Tag]++
+	}
+	g.Dirty[ShardOf(l.ID.N)] = true
+	g.HeadDirty = true
+	tried := l.Counters != (jjm.Counters{}) // by an attempt that ended; one that was refused counts nowhere
+	g.Submitted = g.Submitted || l.Submitted != 0 || tried
+	g.Ran = g.Ran || l.Started != 0 || tried
+	switch {
+	case l.State == jjm.New && !l.Kill && l.Step == jjm.StepMerge: // before all others (JEDI: priority 5000)
+		g.Ready.pushFront(l.Place, l.ID.N)
+	case l.State == jjm.New && !l.Kill:
+		g.Ready.Push(l.Place, l.ID.N)
+	case l.State == jjm.Submitting && l.Phase == jjm.RetryWait && !l.Kill:
+		heap.Push(&g.Waiting, waiting{l.NotBefore, l.ID.N})
+	}
+}
+
+// stage counts a local job by where it stands between the steps, by d.
+func (g *Grid) stage(l *jjm.LocalJob, d int) {
+	switch {
+	case l.State.Final():
+	case l.Step == jjm.StepMerge:
+		g.MergesLive += d
+	case l.IsMerging():
+		g.Merging += d
+	default:
+		g.Producing += d
+	}
+}
+
+// release counts one use less of a bulk.
+func (g *Grid) release(tag jjm.Tag) {
+	if tag != "" {
+		g.uses[tag]--
+	}
+}
+
+func asked(l *jjm.LocalJob) int {
+	if l.Kill && !l.State.Final() {
+		return 1
+	}
+	return 0
+}
+
+func retrying(l *jjm.LocalJob) int {
+	if l.State == jjm.Submitting && l.Phase == jjm.RetryWait {
+		return 1
+	}
+	return 0
+}
+
+func holding(l *jjm.LocalJob) int {
+	if l.IsHeld() {
+		return 1
+	}
+	return 0
+}
+
+// Live counts the local jobs that are not over.
+func (g *Grid) Live() int {
+	return len(g.Locals) - g.GivenBack - g.Counts[jjm.Completed] - g.Counts[jjm.Failed] - g.Counts[jjm.Killed]
+}
+
+// keepProgress keeps what the application said of itself while its attempt
+// lasts: progress lives in memory only, never in the store.
+func keepProgress(old, l jjm.LocalJob) jjm.Progress {
+	if l.Progress == (jjm.Progress{}) && old.Attempt == l.Attempt {
+		return old.Progress
+	}
+	return l.Progress
+}
+
+// keepWaits keeps what the batch system says of an attempt while it waits there.
+func keepWaits(old, l jjm.LocalJob) *jjm.Waiting {
+	if l.State == jjm.Submitted && old.Attempt == l.Attempt {
+		return old.Waits
+	}
+	return nil
+}
+
+// Due moves the waiting local jobs whose time has come to ready.
+func (g *Grid) Due(now jjm.Time) {
+	for len(g.Waiting) > 0 && g.Waiting[0].At <= now {
+		w := heap.Pop(&g.Waiting).(waiting)
+		g.Ready.Push(g.Locals[w.n].Place, w.n)
+	}
+}
+
+// eligible reports whether local job n is to be submitted now.
+func (g *Grid) eligible(n int32, now jjm.Time) bool {
+	l := &g.Locals[n]
+	if l.Kill {
+		return false
+	}
+	return l.State == jjm.New ||
+		l.State == jjm.Submitting && l.Phase == jjm.RetryWait && l.NotBefore <= now
+}
+
+// Trim drops what is no longer eligible from the front of what is ready of a place
+// and gives its length; entries behind the front may still be stale.
+func (g *Grid) Trim(place int32, now jjm.Time) int {
+	q := g.Ready.Of(place)
+	for len(q) > 0 && !g.eligible(q[0], now) {
+		q = q[1:]
+	}
+	g.Ready.Set(place, q)
+	return len(q)
+}
+
+type waiting struct {
+	At jjm.Time
+	n  int32
+}
+
+// waitHeap orders waiting local jobs by time.
+type waitHeap []waiting
+
+func (h waitHeap) Len() int           { return len(h) }
+func (h waitHeap) Less(i, j int) bool { return h[i].At < h[j].At }
+func (h waitHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *waitHeap) Push(x any) { *h = append(*h, x.(waiting)) }
+
+// Pop implements heap.Interface.
+func (h *waitHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// Local gives the live row of a local job, or nil.
+func (s *State) Local(id jjm.LocalID) *jjm.LocalJob {
+	g := s.Grids[id.Grid]
+	if g == nil || int(id.N) >= len(g.Locals) || id.N < 0 {
+		return nil
+	}
+	return &g.Locals[id.N]
+}
+
+// Current gives the live row of an attempt that is its local job's current one
+// and is not over, or nil.
+func (s *State) Current(id jjm.AttemptID) *jjm.LocalJob {
+	l := s.Local(id.LocalID)
+	if l == nil || l.Attempt != id.Attempt || !l.State.InBatch() || l.Tag == "" || l.Phase == jjm.RetryWait || l.IsMerging() {
+		return nil
+	}
+	return l
+}
+
+// JobOf copies a live grid job's row.
+func (s *State) JobOf(id jjm.GridID) jjm.GridJob {
+	s.Mem.RLock()
+	defer s.Mem.RUnlock()
+	if g := s.Grids[id]; g != nil {
+		return g.Job
+	}
+	return jjm.GridJob{}
+}
+
+// AttemptRow copies the row of an attempt that is current.
+func (s *State) AttemptRow(id jjm.AttemptID) (jjm.LocalJob, jjm.Owner, bool) {
+	s.Mem.RLock()
+	defer s.Mem.RUnlock()
+	l := s.Current(id)
+	if l == nil {
+		return jjm.LocalJob{}, jjm.Owner{}, false
+	}
+	return *l, s.Grids[id.Grid].Job.Owner, true
+}

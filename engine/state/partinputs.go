@@ -1,0 +1,30 @@
+package state
+
+import (
+	"context"
+
+	"jjm"
+)
+
+// ReadInputs fills in what the parts of local jobs read, which is not kept in
+// memory.
+func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
+	wanted := map[jjm.GridID][]int32{}
+	for i := range ls {
+		if unit := ls[i].Part.Unit; unit != jjm.UnitEvent && unit != jjm.UnitRow {
+			wanted[ls[i].ID.Grid] = append(wanted[ls[i].ID.Grid], ls[i].ID.N)
+		}
+	}
+	for id, numbers := range wanted {
+		inputs, err := s.B.Store.PartInputs(ctx, id, numbers)
+		if err != nil {
+			return err
+		}
+		for i := range ls {
+			if in, ok := inputs[ls[i].ID.N]; ok && ls[i].ID.Grid == id {
+				ls[i].Part.Input, ls[i].Origin = in.Input, in.Origin
+			}
+		}
+	}
+	return nil
+}

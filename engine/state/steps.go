@@ -1,0 +1,78 @@
+package state
+
+import (
+	"context"
+
+	"jjm"
+)
+
+// tallied are local jobs of one step: those whose work was not given back by their
+// state, and how many the others are.
+type tallied struct {
+	counts    [jjm.NumStates]int
+	givenBack int
+}
+
+// tally counts a local job by its state, in all and in its step, by d.
+func (g *Grid) tally(l *jjm.LocalJob, d int) {
+	g.tallyStep(l, d)
+	if l.Phase == jjm.GivenBack {
+		g.GivenBack += d
+		return
+	}
+	g.Counts[l.State] += d
+}
+
+func (g *Grid) tallyStep(l *jjm.LocalJob, d int) {
+	t := &g.bySteps[min(l.Step, jjm.StepMerge)]
+	if l.Phase == jjm.GivenBack {
+		t.givenBack += d
+		return
+	}
+	t.counts[l.State] += d
+}
+
+// Steps counts the local jobs of a grid job step by step; nil if it has but one, or
+// if not all of its local jobs are in memory any more. The memory lock is held, or g
+// is our own.
+func (g *Grid) Steps() []jjm.StepCounts {
+	made := 0
+	for _, t := range g.bySteps {
+		made += t.givenBack
+		for _, n := range t.counts {
+			made += n
+		}
+	}
+	if g.Job.Merging == nil || made != g.Job.Step.Made {
+		return nil
+	}
+	all := make([]jjm.StepCounts, len(g.bySteps))
+	for step, t := range g.bySteps {
+		all[step] = jjm.StepCounts{Step: int32(step), Counts: t.counts, GivenBack: t.givenBack}
+	}
+	all[jjm.StepWork].Merging = g.Merging
+	expect(&g.Job, all)
+	return all
+}
+
+// expect adds to the counts of steps how many there will be.
+func expect(job *jjm.GridJob, all []jjm.StepCounts) {
+	m := job.Merging
+	for i := range all {
+		c := &all[i]
+		c.Expected, c.Closed = job.Step.Expected-m.Made-c.GivenBack, job.Step.Closed
+		if c.Step == jjm.StepMerge {
+			c.Expected, c.Closed = m.Made-c.GivenBack, m.Closed
+		}
+	}
+}
+
+// StepsOf is steps for grid jobs that memory does not tell it of.
+func (s *State) StepsOf(ctx context.Context, job *jjm.GridJob) ([]jjm.StepCounts, error) {
+	if job.Merging == nil {
+		return nil, nil
+	}
+	all, err := s.B.Store.StepCounts(ctx, job.ID)
+	expect(job, all)
+	return all, err
+}

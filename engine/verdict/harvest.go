@@ -1,0 +1,431 @@
+package verdict
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"jjm"
+	"jjm/engine/areas"
+	"jjm/engine/base"
+	"jjm/engine/fair"
+	"jjm/engine/state"
+	"jjm/sandbox"
+)
+
+// harvestLoop has what wrappers leave in the bulks' folders read, and attempts
+// that may be over brought to their verdict, by account. Notifications of the
+// kernel make it quick; the rescan makes it sure, for they do not see other hosts'
+// writes.
+func (ju *Judge) harvestLoop(ctx context.Context) {
+	var events <-chan fsnotify.Event
+	var watched *folders
+	if ju.b.Deps.Notify && ju.b.Deps.Users == nil { // else the folders are their owners': the rescan finds the results
+		if w, err := fsnotify.NewBufferedWatcher(1024); err == nil {
+			defer w.Close()
+			watched = &folders{w: w, tags: map[jjm.Tag]bool{}}
+			events = w.Events
+			go drain(w.Errors)
+		} else {
+			ju.b.Log.Warn("no file notification, rescans only", "error", err)
+		}
+	}
+	for ctx.Err() == nil {
+		if watched != nil {
+			ju.watchFolders(watched)
+		}
+		ju.harvestAll()
+		ju.awaitRescan(ctx, events)
+	}
+}
+
+// harvestAll has the folders of all accounts looked at that have something to look
+// at.
+func (ju *Judge) harvestAll() {
+	uids := map[int]bool{}
+	for _, uid := range ju.ends.Accounts() {
+		uids[uid] = true
+	}
+	ju.s.Mem.RLock()
+	for uid := range ju.s.BulksOf {
+		uids[uid] = true
+	}
+	for uid := range ju.s.Unused {
+		uids[uid] = true
+	}
+	for uid := range ju.s.Unswept {
+		uids[uid] = true
+	}
+	ju.s.Mem.RUnlock()
+	for uid := range uids {
+		ju.told.all(uid)
+		ju.harvests.Kick(uid)
+	}
+}
+
+// harvestShare is the part of the time that harvesting at notifications may
+// take: a twentieth, for each account.
+const harvestShare = 20
+
+// awaitRescan waits for the next rescan or for a kick. Meanwhile it passes on what
+// the kernel tells of. A burst may gather for as long as keeps the harvests of its
+// account, which took so long the last time, within their share.
+func (ju *Judge) awaitRescan(ctx context.Context, events <-chan fsnotify.Event) {
+	timer := time.NewTimer(ju.b.Conf().Harvest.D())
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-ju.ends.Look:
+			return
+		case ev := <-events:
+			tag, ok := tells(ev)
+			if !ok {
+				continue
+			}
+			if uid, known := ju.accountOf(tag); known {
+				took := ju.told.bulk(uid, tag)
+				ju.harvests.KickIn(uid, min(max(20*time.Millisecond, took*harvestShare), ju.b.Conf().Harvest.D()))
+			}
+		}
+	}
+}
+
+// accountOf gives the account of an open bulk.
+func (ju *Judge) accountOf(tag jjm.Tag) (uid int, known bool) {
+	ju.s.Mem.RLock()
+	defer ju.s.Mem.RUnlock()
+	b := ju.s.Bulks[tag]
+	if b == nil {
+		return 0, false
+	}
+	return b.Owner.UID, true
+}
+
+// tidings are what each account's next harvest is to look at, and how long its last
+// one took.
+type tidings struct {
+	mu    sync.Mutex
+	bulks map[int]map[jjm.Tag]bool // nil: all
+	took  map[int]time.Duration
+}
+
+// all has all bulks of an account looked at.
+func (t *tidings) all(uid int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bulks == nil {
+		t.bulks, t.took = map[int]map[jjm.Tag]bool{}, map[int]time.Duration{}
+	}
+	t.bulks[uid] = nil
+}
+
+// bulk has one bulk of an account looked at.
+func (t *tidings) bulk(uid int, tag jjm.Tag) (took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bulks == nil {
+		t.bulks, t.took = map[int]map[jjm.Tag]bool{}, map[int]time.Duration{}
+	}
+	if tags, known := t.bulks[uid]; !known {
+		t.bulks[uid] = map[jjm.Tag]bool{tag: true}
+	} else if tags != nil {
+		tags[tag] = true
+	}
+	return t.took[uid]
+}
+
+// take gives what a harvest is to look at: nil for all bulks.
+func (t *tidings) take(uid int) map[jjm.Tag]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tags, known := t.bulks[uid]
+	delete(t.bulks, uid)
+	if !known {
+		return map[jjm.Tag]bool{}
+	}
+	return tags
+}
+
+// ended notes how long a harvest took.
+func (t *tidings) ended(uid int, took time.Duration, idle bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if idle {
+		delete(t.took, uid)
+	} else if t.took != nil {
+		t.took[uid] = took
+	}
+}
+
+func drain(errs <-chan error) {
+	for range errs { // an overflow is healed by the rescan
+	}
+}
+
+// tells gives the bulk that an event is about: a new name in its done folder that
+// is not a file still being written.
+func tells(ev fsnotify.Event) (jjm.Tag, bool) {
+	if !ev.Has(fsnotify.Create) || strings.HasPrefix(filepath.Base(ev.Name), ".") {
+		return "", false
+	}
+	return jjm.Tag(filepath.Base(filepath.Dir(filepath.Dir(ev.Name)))), true
+}
+
+// folders are the done folders that the kernel watches for us.
+type folders struct {
+	w    *fsnotify.Watcher
+	tags map[jjm.Tag]bool
+}
+
+// watchFolders follows the open bulks. The kernel forgets a folder that is
+// removed by itself.
+func (ju *Judge) watchFolders(f *folders) {
+	ju.s.Mem.RLock()
+	fresh := map[jjm.Tag]jjm.Owner{}
+	for tag, b := range ju.s.Bulks {
+		if !f.tags[tag] {
+			fresh[tag] = b.Owner
+		}
+	}
+	var gone []jjm.Tag
+	for tag := range f.tags {
+		if ju.s.Bulks[tag] == nil {
+			gone = append(gone, tag)
+		}
+	}
+	ju.s.Mem.RUnlock()
+	for tag, owner := range fresh {
+		if ar, err := ju.areas.Of(owner); err == nil {
+			f.tags[tag] = true
+			_ = f.w.Add(doneDir(ar, tag)) // without it the rescan finds the results
+		}
+	}
+	for _, tag := range gone {
+		delete(f.tags, tag)
+	}
+}
+
+func doneDir(ar *areas.Area, tag jjm.Tag) string {
+	return ar.Root() + "/" + sandbox.BulkDir(tag) + "/done"
+}
+
+// harvestsAtOnce is how many accounts' harvests have a place, harvestPatience how
+// long one keeps it.
+const (
+	harvestsAtOnce  = 4
+	harvestPatience = 250 * time.Millisecond
+)
+
+// harvestTime is how long one harvest of an account may last, but for the act that
+// it is in. Then the rest waits for the account's next turn.
+const harvestTime = 2 * time.Second
+
+// harvestOf reads new results and progress of an account's bulks, and then settles
+// what is due. It goes on at once if it stopped at a limit.
+func (ju *Judge) harvestOf(ctx context.Context, uid int) time.Duration {
+	began := time.Now()
+	tags := ju.told.take(uid)
+	bulks := ju.openBulks(uid)
+	more, err := ju.harvest(ctx, uid, bulks, tags)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
+		ju.b.Complain(slog.LevelError, "harvest/"+strconv.Itoa(uid), "results could not be taken, trying again", "uid", uid, "error", err)
+	}
+	ju.told.ended(uid, time.Since(began), len(bulks) == 0)
+	if !more || err != nil {
+		return 0
+	}
+	if tags == nil {
+		ju.told.all(uid)
+	}
+	for tag := range tags {
+		ju.told.bulk(uid, tag)
+	}
+	return time.Millisecond
+}
+
+// harvest is one turn of an account: a part of its time for what lies in its
+// folders, the rest for what is due. More is true when it stopped at a limit.
+func (ju *Judge) harvest(ctx context.Context, uid int, bulks []openBulk, tags map[jjm.Tag]bool) (more bool, err error) {
+	ju.sweeper.SweepOrphans(ctx, uid)
+	read, done := context.WithTimeout(ctx, harvestTime/2)
+	defer done()
+	for _, b := range bulks {
+		if tags != nil && !tags[b.tag] {
+			continue
+		}
+		if read.Err() != nil {
+			break
+		}
+		ju.readResults(read, b)
+		ju.readProgress(read, b)
+	}
+	more = read.Err() != nil && ctx.Err() == nil
+	ju.sweeper.SweepUnused(ctx, uid)
+	settle, done := context.WithTimeout(ctx, harvestTime/2)
+	defer done()
+	again, err := ju.settleEndings(ctx, settle, uid)
+	return more || again, err
+}
+
+// openBulk is what harvest needs of a bulk.
+type openBulk struct {
+	tag     jjm.Tag
+	owner   jjm.Owner
+	members []jjm.AttemptID
+	done    int64
+	// progress is the time of the newest progress seen, progressAt when that
+	// was, by our clock.
+	progress, progressAt int64
+	// nextDone and nextProgress are the positions at which the looks go on.
+	nextDone, nextProgress int32
+}
+
+// openBulks are those of an account, in any order: none is always the last.
+func (ju *Judge) openBulks(uid int) []openBulk {
+	ju.s.Mem.RLock()
+	defer ju.s.Mem.RUnlock()
+	out := make([]openBulk, 0, len(ju.s.BulksOf[uid]))
+	for tag, b := range ju.s.BulksOf[uid] {
+		out = append(out, openBulk{tag: tag, owner: b.Owner, members: b.Members, done: b.Done, progress: b.Progress, progressAt: b.ProgressAt,
+			nextDone: b.NextDone, nextProgress: b.NextProgress})
+	}
+	return out
+}
+
+// fresh is how long a folder's time stamp must be past before it is believed:
+// two renames in one tick of the file server's clock leave one time stamp, and
+// NFS servers may count in whole seconds.
+const fresh = 2 * time.Second
+
+// readResults reads the results of a bulk that were not read yet, as far as time
+// and memory go. A bad one is reported once and then left to the batch system's
+// word.
+func (ju *Judge) readResults(ctx context.Context, b openBulk) {
+	ar, err := ju.areas.Of(b.owner)
+	if err != nil {
+		return
+	}
+	mtime, err := ar.DoneChanged(b.tag)
+	if err != nil || mtime.UnixNano() == b.done {
+		return
+	}
+	var problems []jjm.Problem
+	look := sandbox.Look{N: len(b.members), From: b.nextDone, Skip: func(pos int32) bool { return ju.resultKnown(b, pos) }}
+	next, bad, err := ar.Results(ctx, b.tag, look, func(r *jjm.Result) bool {
+		if b.members[r.Pos] != r.AttemptID() {
+			problems = append(problems, jjm.Problem{Field: base.Itoa(r.Pos) + ".json", Text: "is about another attempt"})
+			return true
+		}
+		if !ju.ends.MayHold(b.owner.UID) {
+			return false
+		}
+		ju.ends.Result(r, jjm.At(ju.b.Now()))
+		return true
+	})
+	if err != nil {
+		ju.b.Complain(slog.LevelWarn, "results/"+string(b.tag), "results of a bulk cannot be read", "tag", b.tag, "error", err)
+		return
+	}
+	settled := next == sandbox.All && ju.b.Now().Sub(mtime) > fresh
+	if settled {
+		ju.badResults(b.tag, append(bad, problems...))
+	}
+	ju.s.Mem.Lock()
+	defer ju.s.Mem.Unlock()
+	if live := ju.s.Bulks[b.tag]; live != nil {
+		live.NextDone = max(next, 0)
+		if settled {
+			live.Done = mtime.UnixNano()
+		}
+	}
+}
+
+// badResults logs what is wrong with some results of a bulk, once until that
+// changes, and of many a few.
+func (ju *Judge) badResults(tag jjm.Tag, problems []jjm.Problem) {
+	for i, p := range problems[:min(len(problems), 10)] {
+		ju.b.Complain(slog.LevelWarn, "result/"+string(tag)+"/"+strconv.Itoa(i), "a wrapper's result is not usable", "tag", tag, "file", p.Field, "error", p.Text)
+	}
+}
+
+// resultKnown reports whether there is nothing to read for a position: its
+// result is in hand, or its attempt is over.
+func (ju *Judge) resultKnown(b openBulk, pos int32) bool {
+	id := b.members[pos]
+	ju.s.Mem.RLock()
+	over := ju.s.Current(id) == nil
+	ju.s.Mem.RUnlock()
+	return over || ju.ends.HasResult(id)
+}
+
+// readProgress takes over what running applications say of themselves. It goes
+// to memory and to the record, never to the store. A large bulk is read less
+// often: its files are looked at one by one.
+func (ju *Judge) readProgress(ctx context.Context, b openBulk) {
+	now := ju.b.Now()
+	if gone := now.Sub(time.Unix(0, b.progressAt)); gone >= 0 && gone < progressEvery(len(b.members)) {
+		return
+	}
+	ar, err := ju.areas.Of(b.owner)
+	if err != nil {
+		return
+	}
+	mtime, err := ar.ProgressChanged(b.tag)
+	seen := mtime.UnixNano() == b.progress && b.progressAt-b.progress > int64(fresh)
+	if err != nil || seen {
+		return
+	}
+	look := sandbox.Look{N: len(b.members), From: b.nextProgress}
+	ps, next, err := ar.Progress(ctx, b.tag, look, time.Unix(0, max(b.progress-int64(fresh), 0)))
+	if err != nil {
+		return
+	}
+	if ju.applyProgress(b, ps, next, mtime.UnixNano(), now.UnixNano()) {
+		fair.Kick(ju.s.PubKick)
+	}
+}
+
+// progressEvery is a second for a bulk of a hundred and ten for one of a
+// thousand.
+func progressEvery(members int) time.Duration {
+	return max(time.Duration(members)*10*time.Millisecond, time.Second) - 100*time.Millisecond
+}
+
+// applyProgress shows progress in memory; it reports whether anything changed.
+func (ju *Judge) applyProgress(b openBulk, ps map[int32]jjm.Progress, next int32, seen, now int64) bool {
+	ju.s.Write.Lock() // a change copies rows without the other lock
+	defer ju.s.Write.Unlock()
+	ju.s.Mem.Lock()
+	defer ju.s.Mem.Unlock()
+	live := ju.s.Bulks[b.tag]
+	if live == nil {
+		return false
+	}
+	live.NextProgress, live.ProgressAt = max(next, 0), now
+	if next == sandbox.All {
+		live.Progress = seen
+	}
+	changed := false
+	for pos, p := range ps {
+		if l := ju.s.Current(b.members[pos]); l != nil && l.Progress != p {
+			l.Progress = p
+			g := ju.s.Grids[l.ID.Grid]
+			g.Dirty[state.ShardOf(l.ID.N)] = true
+			g.HeadDirty = true
+			g.Version++
+			changed = true
+		}
+	}
+	return changed
+}

@@ -1,0 +1,55 @@
+// Package verdict takes what local jobs leave, and judges attempts whose evidence is
+// complete, account by account.
+package verdict
+
+import (
+	"context"
+	"time"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/engine/areas"
+	"jjm/engine/base"
+	"jjm/engine/endings"
+	"jjm/engine/fair"
+	"jjm/engine/state"
+	"jjm/engine/sweep"
+)
+
+// Systems are the batch systems that have the attempts.
+type Systems interface {
+	// Settle is how long a result of a bulk waits for the batch system's last word;
+	// false if the bulk is not open any more.
+	Settle(jjm.Tag) (time.Duration, bool)
+	// Carries reports whether the workers of a bulk do not see the work area.
+	Carries(jjm.Tag) bool
+	// RefOf names the batch job of an attempt; false while its id is not known.
+	RefOf(*jjm.LocalJob) (adapters.Ref, jjm.Owner, bool)
+	// AskCancel has the batch job of an attempt cancelled, CancelStranger another one.
+	AskCancel(*jjm.LocalJob)
+	CancelStranger(*jjm.LocalJob, jjm.Owner, adapters.Ref)
+}
+
+// Judge does so.
+type Judge struct {
+	b        *base.Base
+	s        *state.State
+	areas    *areas.Areas
+	ends     *endings.Endings
+	sweeper  *sweep.Sweeper
+	systems  Systems
+	harvests *fair.Keyed[int]
+	told     tidings
+}
+
+// New gives one. It starts nothing: Run does.
+func New(s *state.State, as *areas.Areas, ends *endings.Endings, sw *sweep.Sweeper, systems Systems) *Judge {
+	ju := &Judge{b: s.B, s: s, areas: as, ends: ends, sweeper: sw, systems: systems}
+	ju.harvests = fair.ByAccount(harvestsAtOnce, harvestPatience, ju.harvestOf)
+	return ju
+}
+
+// Loops are what is to be run until the end.
+func (ju *Judge) Loops() []func(context.Context) {
+	return []func(context.Context){ju.harvestLoop, ju.harvests.Run}
+}
