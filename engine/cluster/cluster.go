@@ -25,44 +25,21 @@ type Cluster struct {
 	config  base.ClusterConfig
 	adapter adapters.Adapter
 
-	submitKick, watchKick, controlKick chan struct{}
 	// ready is closed once the batch system was probed for the first time, or
 	// cannot be.
 	ready  chan struct{}
 	probed sync.Once
 
-	// cycle numbers the listings, asked is when the one at hand began; only the watch loop touches it and what
-	// follows.
-	cycle    uint32
-	asked    jjm.Time
-	restarts map[jjm.AttemptID]int // by the batch system, as far as seen
-	missing  map[jjm.AttemptID]plan.Absence
-	vigils   map[jjm.Owner]vigil
-	strays   strays
-	asking   asking
+	health     *health
+	submitter  *submitter
+	settler    *settler
+	watcher    *watcher
+	holder     *holder
+	controller *controller
 
-	// submits and controls are done by account, absences are looked into.
-	submits, controls, absents fair.Lanes
-
-	// mu is taken after the engine's memory lock, never before.
-	mu       sync.Mutex
-	cause    string // why not healthy, "" = healthy
-	badSince time.Time
-	lastGood time.Time
-	back     time.Time     // when it last gave a listing after it had given none
-	took     time.Duration // what a round of listings takes, as far as they are answered (plan.Took)
-	lastTook time.Duration // of the last round, -1 before the first
-	// long is what has been unknown for too long.
-	long    long
-	busy    map[jjm.Owner]deadline      // a submission as an account was not taken: no work that can go elsewhere
-	cancels map[jjm.AttemptID]time.Time // when a cancel was last sent
-	// releases are decided and not known to be done, and when each was last sent.
-	releases map[jjm.AttemptID]time.Time
-	retryAt  map[jjm.Tag]deadline // doubtful or busy bulks: when to look again
-	// aside are owners whose work area makes trouble, until when.
-	aside map[jjm.Owner]deadline
-	// strangers are second batch jobs of one attempt, to be cancelled.
-	strangers map[jjm.Owner][]adapters.Ref
+	// mu is taken after the memory lock, never before.
+	mu   sync.Mutex
+	busy map[jjm.Owner]deadline // a submission as an account was not taken: no work that can go elsewhere
 }
 
 // deadline is a time to wait, which a clock that is set back does not prolong.
@@ -80,26 +57,24 @@ func (d deadline) left(now time.Time) time.Duration {
 	return max(d.wait-gone, 0)
 }
 
-func newCluster(cs *Clusters, c base.Cluster) *Cluster {
-	of := func() fair.Lanes { return fair.Lanes{Alone: cs.b.Deps.Account != nil, Now: cs.b.Now} }
-	return &Cluster{
-		submits: of(), controls: of(), absents: of(),
-		busy: map[jjm.Owner]deadline{},
-		cs:   cs, b: cs.b, s: cs.s, name: c.Adapter.Name(), kind: c.Kind, config: c.Config, adapter: c.Adapter,
-		submitKick: make(chan struct{}, 1), watchKick: make(chan struct{}, 1),
-		controlKick: make(chan struct{}, 1),
-		ready:       make(chan struct{}),
-		missing:     map[jjm.AttemptID]plan.Absence{},
-		vigils:      map[jjm.Owner]vigil{},
-		restarts:    map[jjm.AttemptID]int{},
-		aside:       map[jjm.Owner]deadline{},
-		cancels:     map[jjm.AttemptID]time.Time{},
-		releases:    map[jjm.AttemptID]time.Time{},
-		retryAt:     map[jjm.Tag]deadline{},
-		lastTook:    -1,
-		asking:      newAsking(),
-		strays:      strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
+func newCluster(cs *Clusters, of base.Cluster) *Cluster {
+	c := &Cluster{
+		cs: cs, b: cs.b, s: cs.s, name: of.Adapter.Name(), kind: of.Kind, config: of.Config, adapter: of.Adapter,
+		ready: make(chan struct{}),
+		busy:  map[jjm.Owner]deadline{},
 	}
+	c.health = &health{c: c, b: c.b, s: c.s, name: c.name}
+	c.submitter = newSubmitter(c)
+	c.settler = &settler{c: c, b: c.b, s: c.s, name: c.name, retryAt: map[jjm.Tag]deadline{}}
+	c.watcher = newWatcher(c)
+	c.holder = &holder{c: c, b: c.b, s: c.s}
+	c.controller = newController(c)
+	return c
+}
+
+// lanes are of things that are done as accounts, one after another for each.
+func (c *Cluster) lanes() fair.Lanes {
+	return fair.Lanes{Alone: c.b.Deps.Account != nil, Now: c.b.Now}
 }
 
 // caps is what the adapter can do; a probe may have changed it since the last
@@ -169,9 +144,7 @@ func (c *Cluster) batchSettle() time.Duration {
 	}
 	d := c.b.Conf().BatchSettle.D()
 	if p := c.polling(); !p.Hints {
-		c.mu.Lock()
-		d = max(d, 2*p.Every(c.took)+pollSettle)
-		c.mu.Unlock()
+		d = max(d, 2*p.Every(c.watcher.pace())+pollSettle)
 	}
 	return d + c.caps().Lag
 }
@@ -183,28 +156,4 @@ func (c *Cluster) account(owner jjm.Owner) jjm.Owner {
 		return *a
 	}
 	return owner
-}
-
-// accounts lists the accounts with open bulks here, and those that had some not
-// long ago.
-func (c *Cluster) accounts() []jjm.Owner {
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
-	seen := map[jjm.Owner]bool{}
-	var out []jjm.Owner
-	for _, b := range c.s.Bulks {
-		if a := c.account(b.Owner); b.Cluster == c.name && !seen[a] {
-			seen[a] = true
-			out = append(out, a)
-		}
-	}
-	out = c.strays.also(out, seen, c.b.Now())
-	if len(out) == 0 && !c.healthy() { // nothing to list: find out for those who would come here
-		for _, g := range c.s.Grids {
-			if slices.Contains(g.Job.Step.Clusters, c.name) && !g.Job.Status.Final() {
-				return []jjm.Owner{c.account(g.Job.Owner)}
-			}
-		}
-	}
-	return out
 }

@@ -9,7 +9,6 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/idealize"
-	"jjm/engine/fair"
 	"jjm/engine/state"
 	"jjm/wire"
 )
@@ -24,14 +23,10 @@ type ideal interface {
 func (c *Cluster) view() wire.Cluster {
 	caps, polling := c.caps(), c.polling()
 	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots, Storages: c.config.Storages, Limits: c.limits(caps),
-		Trouble: append(c.outage(), c.doubts(0)...)}
-	c.mu.Lock()
-	w.Healthy, w.Cause, w.LastSeen = c.cause == "", c.cause, jjm.At(c.lastGood)
-	if !w.Healthy {
-		w.Since = jjm.At(c.badSince)
-	}
-	w.Listing, w.Interval = jjm.Duration(c.took), jjm.Duration(polling.Every(c.took))
-	c.mu.Unlock()
+		Trouble: append(c.health.outage(), c.health.doubts(0)...)}
+	c.health.tellHealth(&w)
+	took := c.watcher.pace()
+	w.Listing, w.Interval = jjm.Duration(took), jjm.Duration(polling.Every(took))
 	if i, ok := c.adapter.(ideal); ok {
 		s := i.Status()
 		w.Commands, w.Ceiling = s.Used, s.Ceiling
@@ -96,9 +91,9 @@ func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, cluster string)
 		i.Reset()
 	}
 	cs.b.Log.Info("circuit breaker closed by hand", "cluster", cluster, "by", caller.Actor())
-	fair.Kick(c.watchKick)
-	fair.Kick(c.submitKick)
-	fair.Kick(c.controlKick)
+	c.watcher.wakeWatch()
+	c.submitter.wakeSubmit()
+	c.controller.wakeControl()
 	return nil
 }
 
@@ -118,7 +113,7 @@ func (cs *Clusters) TroubleOf(g *state.Grid) []string {
 	}
 	for _, name := range cs.s.Names {
 		if c := cs.all[name]; slices.Contains(g.Job.Step.Clusters, name) || g.On[name] != nil {
-			out = append(append(out, c.outage()...), c.doubts(g.Job.ID)...)
+			out = append(append(out, c.health.outage()...), c.health.doubts(g.Job.ID)...)
 		}
 	}
 	return out

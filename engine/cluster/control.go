@@ -5,12 +5,38 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"sync"
 	"time"
 
 	"jjm"
 	"jjm/adapters"
+	"jjm/engine/base"
 	"jjm/engine/fair"
+	"jjm/engine/state"
 )
+
+// controller cancels batch jobs and releases those that are held.
+type controller struct {
+	c           *Cluster
+	b           *base.Base
+	s           *state.State
+	name        string
+	controlKick chan struct{}
+	// controls are done by account.
+	controls fair.Lanes
+
+	mu      sync.Mutex
+	cancels map[jjm.AttemptID]time.Time // when a cancel was last sent
+	// releases are decided and not known to be done, and when each was last sent.
+	releases map[jjm.AttemptID]time.Time
+	// strangers are second batch jobs of one attempt, to be cancelled.
+	strangers map[jjm.Owner][]adapters.Ref
+}
+
+func newController(c *Cluster) *controller {
+	return &controller{c: c, b: c.b, s: c.s, name: c.name, controlKick: make(chan struct{}, 1), controls: c.lanes(),
+		cancels: map[jjm.AttemptID]time.Time{}, releases: map[jjm.AttemptID]time.Time{}}
+}
 
 // Carries reports whether the workers of a bulk's cluster do not see the work
 // area.
@@ -27,19 +53,19 @@ func (cs *Clusters) Carries(tag jjm.Tag) bool {
 
 // controlLoop sends cancels and releases of held jobs, and sends them again until
 // the end is confirmed.
-func (c *Cluster) controlLoop(ctx context.Context) {
-	defer c.controls.All.Wait()
+func (ct *controller) controlLoop(ctx context.Context) {
+	defer ct.controls.All.Wait()
 	for ctx.Err() == nil {
-		cancels, releases := c.cancelsDue(), c.releasesDue()
+		cancels, releases := ct.cancelsDue(), ct.releasesDue()
 		for owner := range owners(cancels, releases) {
-			c.controls.Do(c.account(owner), func() {
+			ct.controls.Do(ct.c.account(owner), func() {
 				if refs := cancels[owner]; len(refs) > 0 {
-					c.cancel(ctx, owner, refs)
+					ct.cancel(ctx, owner, refs)
 				}
-				c.releaseHeld(ctx, owner, releases[owner])
-			}, func() { fair.Kick(c.controlKick) })
+				ct.releaseHeld(ctx, owner, releases[owner])
+			}, func() { fair.Kick(ct.controlKick) })
 		}
-		fair.WaitKick(ctx, c.controlKick, c.b.Conf().CancelAgain.D()/4)
+		fair.WaitKick(ctx, ct.controlKick, ct.b.Conf().CancelAgain.D()/4)
 	}
 }
 
@@ -57,56 +83,56 @@ func owners(cancels map[jjm.Owner][]adapters.Ref, releases map[jjm.Owner][]absen
 
 // cancelsDue lists the batch jobs to cancel now, strangers among them, and forgets
 // those that are over. What is of an account as which something is being done waits.
-func (c *Cluster) cancelsDue() (due map[jjm.Owner][]adapters.Ref) {
+func (ct *controller) cancelsDue() (due map[jjm.Owner][]adapters.Ref) {
 	due = map[jjm.Owner][]adapters.Ref{}
-	now := c.b.Now()
-	c.mu.Lock()
-	cancels := maps.Clone(c.cancels)
-	for owner, refs := range c.strangers {
-		if !c.controls.Taken(c.account(owner)) {
+	now := ct.b.Now()
+	ct.mu.Lock()
+	cancels := maps.Clone(ct.cancels)
+	for owner, refs := range ct.strangers {
+		if !ct.controls.Taken(ct.c.account(owner)) {
 			due[owner] = refs
-			delete(c.strangers, owner)
+			delete(ct.strangers, owner)
 		}
 	}
-	c.mu.Unlock()
+	ct.mu.Unlock()
 	var over, sent []jjm.AttemptID
-	for id, last := range cancels { // without c.mu: it comes after the memory lock
-		l, _, ok := c.s.AttemptRow(id)
+	for id, last := range cancels { // without mu: that comes after the memory lock
+		l, _, ok := ct.s.AttemptRow(id)
 		if !ok {
 			over = append(over, id)
 			continue
 		}
-		ref, owner, known := c.cs.RefOf(&l)
+		ref, owner, known := ct.c.cs.RefOf(&l)
 		gone := now.Sub(last)
-		if known && !c.controls.Taken(c.account(owner)) && (gone >= c.b.Conf().CancelAgain.D() || gone < 0) { // < 0: the clock was set back
+		if known && !ct.controls.Taken(ct.c.account(owner)) && (gone >= ct.b.Conf().CancelAgain.D() || gone < 0) { // < 0: the clock was set back
 			due[owner] = append(due[owner], ref)
 			sent = append(sent, id)
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	ct.mu.Lock()
+	defer ct.mu.Unlock()
 	for _, id := range over {
-		delete(c.cancels, id)
+		delete(ct.cancels, id)
 	}
 	for _, id := range sent {
-		c.cancels[id] = now
+		ct.cancels[id] = now
 	}
 	return due
 }
 
 // cancel runs one command; its failure only delays, for the cancel is repeated.
-func (c *Cluster) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
-	cmd, done := c.command(ctx, c.account(owner))
+func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
+	cmd, done := ct.c.command(ctx, ct.c.account(owner))
 	defer done()
-	results, err := c.adapter.Control(cmd, c.account(owner), adapters.Cancel, refs)
+	results, err := ct.c.adapter.Control(cmd, ct.c.account(owner), adapters.Cancel, refs)
 	if err == nil {
 		err = errors.Join(results...)
 	}
 	if err != nil && ctx.Err() == nil {
-		c.b.Complain(slog.LevelWarn, "cancel/"+c.name+"/"+owner.User, "cancel, to be repeated", "cluster", c.name, "jobs", len(refs), "error", err)
+		ct.b.Complain(slog.LevelWarn, "cancel/"+ct.name+"/"+owner.User, "cancel, to be repeated", "cluster", ct.name, "jobs", len(refs), "error", err)
 	}
-	c.b.Log.Debug("cancelled", "cluster", c.name, "jobs", len(refs))
-	fair.Kick(c.watchKick)
+	ct.b.Log.Debug("cancelled", "cluster", ct.name, "jobs", len(refs))
+	ct.c.watcher.wakeWatch()
 	fair.Pause(ctx, 10*time.Millisecond)
 }
 
@@ -119,13 +145,7 @@ func (cs *Clusters) CancelStranger(l *jjm.LocalJob, owner jjm.Owner, ref adapter
 		return
 	}
 	c := cs.all[b.Cluster]
-	c.mu.Lock()
-	if c.strangers == nil {
-		c.strangers = map[jjm.Owner][]adapters.Ref{}
-	}
-	c.strangers[owner] = append(c.strangers[owner], ref)
-	c.mu.Unlock()
-	fair.Kick(c.controlKick)
+	c.controller.addStranger(owner, ref)
 }
 
 // clusterOf gives the cluster of an open bulk, or nil.
@@ -150,12 +170,7 @@ func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	if c == nil {
 		return
 	}
-	c.mu.Lock()
-	if _, known := c.cancels[l.AttemptID()]; !known {
-		c.cancels[l.AttemptID()] = c.b.Now().Add(-c.b.Conf().CancelAgain.D())
-	}
-	c.mu.Unlock()
-	fair.Kick(c.controlKick)
+	c.controller.addCancel(l.AttemptID())
 }
 
 // RefOf names the batch job of an attempt; ok is false while its id is not
@@ -182,3 +197,27 @@ func (cs *Clusters) Settle(tag jjm.Tag) (d time.Duration, open bool) {
 	}
 	return c.batchSettle(), true
 }
+
+// addCancel has the batch job of an attempt cancelled.
+func (ct *controller) addCancel(id jjm.AttemptID) {
+	ct.mu.Lock()
+	if _, known := ct.cancels[id]; !known {
+		ct.cancels[id] = ct.b.Now().Add(-ct.b.Conf().CancelAgain.D())
+	}
+	ct.mu.Unlock()
+	fair.Kick(ct.controlKick)
+}
+
+// addStranger has a second batch job of an attempt cancelled.
+func (ct *controller) addStranger(owner jjm.Owner, ref adapters.Ref) {
+	ct.mu.Lock()
+	if ct.strangers == nil {
+		ct.strangers = map[jjm.Owner][]adapters.Ref{}
+	}
+	ct.strangers[owner] = append(ct.strangers[owner], ref)
+	ct.mu.Unlock()
+	fair.Kick(ct.controlKick)
+}
+
+// wakeControl has the control loop look at what is to be done. It does not wait.
+func (ct *controller) wakeControl() { fair.Kick(ct.controlKick) }

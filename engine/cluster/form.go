@@ -10,25 +10,24 @@ import (
 
 // choose takes the members of the next bulk out of what is ready: of one owner and
 // one shape, shared fairly among the grid jobs.
-func (c *Cluster) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
-	e := c.cs
-	e.s.Write.Lock()
-	defer e.s.Write.Unlock()
-	e.s.Mem.Lock() // the queues of what is ready change
-	defer e.s.Mem.Unlock()
-	now := jjm.At(e.b.Now())
-	shares := c.shares(now)
+func (sb *submitter) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
+	sb.s.Write.Lock()
+	defer sb.s.Write.Unlock()
+	sb.s.Mem.Lock() // the queues of what is ready change
+	defer sb.s.Mem.Unlock()
+	now := jjm.At(sb.b.Now())
+	shares := sb.shares(now)
 	if len(shares) == 0 {
 		return nil, nil, nil
 	}
-	lead := e.s.Grids[shares[0].Grid]
-	tag, err := jjm.NewTag(e.b.Store.Nonce())
+	lead := sb.s.Grids[shares[0].Grid]
+	tag, err := jjm.NewTag(sb.b.Store.Nonce())
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &jjm.Bulk{Tag: tag, Cluster: c.name, Owner: lead.Job.Owner, Request: lead.Job.Spec.Request, Created: now}
-	members := c.fill(b, shares, now)
-	e.s.Forming[tag] = b
+	b := &jjm.Bulk{Tag: tag, Cluster: sb.name, Owner: lead.Job.Owner, Request: lead.Job.Spec.Request, Created: now}
+	members := sb.fill(b, shares, now)
+	sb.s.Forming[tag] = b
 	return b, members, nil
 }
 
@@ -40,16 +39,16 @@ type placed struct {
 
 // demand lists the grid jobs with something ready that may come here, by place,
 // oldest first.
-func (c *Cluster) demand(now jjm.Time) []placed {
+func (sb *submitter) demand(now jjm.Time) []placed {
 	var all []placed
-	for _, id := range slices.Sorted(maps.Keys(c.s.Grids)) {
-		g := c.s.Grids[id]
-		if !c.serves(g, now) || c.waits(g.Job.Owner) > 0 || c.submits.Slow(c.account(g.Job.Owner)) {
+	for _, id := range slices.Sorted(maps.Keys(sb.s.Grids)) {
+		g := sb.s.Grids[id]
+		if !sb.c.serves(g, now) || sb.waits(g.Job.Owner) > 0 || sb.submits.Slow(sb.c.account(g.Job.Owner)) {
 			continue
 		}
 		g.Due(now)
 		for place := range int32(len(g.Ready)) {
-			if g.Trim(place, now) > 0 && slices.Contains(c.s.Candidates(g, place), c.name) {
+			if g.Trim(place, now) > 0 && slices.Contains(sb.s.Candidates(g, place), sb.name) {
 				all = append(all, placed{id, place})
 			}
 		}
@@ -66,9 +65,9 @@ type shape struct {
 }
 
 // shapeOf gives the shape of a grid job's members here.
-func (c *Cluster) shapeOf(job *jjm.GridJob) shape {
+func (sb *submitter) shapeOf(job *jjm.GridJob) shape {
 	s := shape{owner: job.Owner, request: job.Spec.Request}
-	if caps := c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies && slices.Contains(job.Spec.Credentials, jjm.ProxyKind) {
+	if caps := sb.c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies && slices.Contains(job.Spec.Credentials, jjm.ProxyKind) {
 		s.proxy = job.ID
 	}
 	return s
@@ -78,26 +77,25 @@ func (c *Cluster) shapeOf(job *jjm.GridJob) shape {
 // to this cluster is shared among all that have something ready, and of their
 // shares those of the one shape with most come first, as far as a bulk goes.
 // None while the cluster has no room.
-func (c *Cluster) shares(now jjm.Time) []plan.Budget {
-	e := c.cs
-	here := e.s.Positions[c.name]
-	all := c.demand(now) // first: it also takes note of what has become due
-	site, roomOf := e.standing(now)
+func (sb *submitter) shares(now jjm.Time) []plan.Budget {
+	here := sb.s.Positions[sb.name]
+	all := sb.demand(now) // first: it also takes note of what has become due
+	site, roomOf := sb.c.cs.standing(now)
 	if len(all) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
 		return nil
 	}
 	var wants []plan.Want
 	for _, p := range all {
-		g := e.s.Grids[p.grid]
-		wants = append(wants, e.want(g, p.place, here, roomOf(g.Job.Owner)))
+		g := sb.s.Grids[p.grid]
+		wants = append(wants, sb.c.cs.want(g, p.place, here, roomOf(g.Job.Owner)))
 	}
 	demands := plan.Share(here, site, wants)
-	return c.alike(demands, plan.Site(demands, site[here].Room))
+	return sb.alike(demands, plan.Site(demands, site[here].Room))
 }
 
 // alike gives of the budgets those of the shape that has most, cut to one bulk.
-func (c *Cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
-	shapeOf := func(id jjm.GridID) shape { return c.shapeOf(&c.s.Grids[id].Job) }
+func (sb *submitter) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
+	shapeOf := func(id jjm.GridID) shape { return sb.shapeOf(&sb.s.Grids[id].Job) }
 	held := map[placed]plan.Demand{}
 	for _, d := range demands {
 		held[placed{d.Grid, d.Place}] = d
@@ -106,7 +104,7 @@ func (c *Cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Bud
 	var most shape
 	for _, b := range budgets {
 		s := shapeOf(b.Grid)
-		if c.submits.Taken(c.account(s.owner)) {
+		if sb.submits.Taken(sb.c.account(s.owner)) {
 			continue
 		}
 		if sums[s] += b.Jobs; sums[s] > sums[most] {
@@ -121,14 +119,14 @@ func (c *Cluster) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Bud
 			alike = append(alike, d)
 		}
 	}
-	return plan.Site(alike, max(c.caps().MaxBulk, 1))
+	return plan.Site(alike, max(sb.c.caps().MaxBulk, 1))
 }
 
 // fill takes the members of b and gives copies of their rows.
-func (c *Cluster) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
+func (sb *submitter) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
 	var members []jjm.LocalJob
 	for _, budget := range shares {
-		g := c.s.Grids[budget.Grid]
+		g := sb.s.Grids[budget.Grid]
 		for n := 0; n < budget.Jobs && g.Trim(budget.Place, now) > 0; n++ {
 			q := g.Ready.Of(budget.Place)
 			l := g.Locals[q[0]]
@@ -141,13 +139,13 @@ func (c *Cluster) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.Lo
 }
 
 // giveBack returns members that were taken for a bulk that was not stored.
-func (c *Cluster) giveBack(b *jjm.Bulk) {
-	c.s.Write.Lock()
-	defer c.s.Write.Unlock()
-	c.s.Mem.Lock()
-	defer c.s.Mem.Unlock()
+func (sb *submitter) giveBack(b *jjm.Bulk) {
+	sb.s.Write.Lock()
+	defer sb.s.Write.Unlock()
+	sb.s.Mem.Lock()
+	defer sb.s.Mem.Unlock()
 	for _, m := range b.Members {
-		if g := c.s.Grids[m.Grid]; g != nil {
+		if g := sb.s.Grids[m.Grid]; g != nil {
 			g.Ready.Push(g.Locals[m.N].Place, m.N)
 		}
 	}

@@ -4,10 +4,32 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"jjm"
+	"jjm/engine/base"
+	"jjm/engine/state"
+	"jjm/plan"
+	"jjm/wire"
 )
+
+// health is whether the batch system gives listings, and what has been unknown for long.
+type health struct {
+	c    *Cluster
+	b    *base.Base
+	s    *state.State
+	name string
+
+	// mu is taken after the memory lock, never before.
+	mu       sync.Mutex
+	cause    string // why not healthy, "" = healthy
+	badSince time.Time
+	lastGood time.Time
+	back     time.Time // when it last gave a listing after it had given none
+	// long is what has been unknown for too long.
+	long long
+}
 
 // long is what of a cluster has been unknown for longer than UnknownWarn. The
 // cluster's mu guards it.
@@ -26,68 +48,68 @@ type lateBulk struct {
 
 // healthy reports whether the last listing, or the first one still to come,
 // gives no reason for doubt.
-func (c *Cluster) healthy() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cause == ""
+func (h *health) healthy() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cause == ""
 }
 
-// health records whether the cluster gives listings and logs a change of it; seen
+// note records whether the cluster gives listings and logs a change of it; seen
 // is set if it has just given one.
-func (c *Cluster) health(err error, seen bool) {
+func (h *health) note(err error, seen bool) {
 	cause := ""
 	if err != nil {
 		cause = err.Error()
 	}
-	now := c.b.Now()
-	c.mu.Lock()
-	before := c.cause
-	c.cause = cause
+	now := h.b.Now()
+	h.mu.Lock()
+	before := h.cause
+	h.cause = cause
 	switch {
 	case err == nil:
-		c.long.cluster = false
+		h.long.cluster = false
 	case before == "":
-		c.badSince = now
+		h.badSince = now
 	}
 	if seen {
-		c.lastGood = now
+		h.lastGood = now
 	}
 	if cause == "" && before != "" {
-		c.back = now
-		clear(c.retryAt) // what is in doubt is looked at now: its waits were for the outage
+		h.back = now
 	}
-	c.mu.Unlock()
+	h.mu.Unlock()
 	switch {
 	case cause == before:
 	case cause == "":
-		c.b.Log.Info("batch system answers again", "cluster", c.name)
-		c.kickGrids()
+		h.b.Log.Info("batch system answers again", "cluster", h.name)
+		h.c.settler.settleNow()
+		h.c.kickGrids()
 	default:
-		c.b.Log.Warn("batch system gives no listing; its jobs keep their last state", "cluster", c.name, "error", cause)
-		c.kickGrids()
+		h.b.Log.Warn("batch system gives no listing; its jobs keep their last state", "cluster", h.name, "error", cause)
+		h.c.kickGrids()
 	}
 }
 
 // backSince reports whether there was an outage that ended after a time.
-func (c *Cluster) backSince(t jjm.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return jjm.At(c.back) > t
+func (h *health) backSince(t jjm.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return jjm.At(h.back) > t
 }
 
 // warnUnknown finds what has been unknown for too long, keeps it for people, and
 // warns once of each. The watch loop calls it after every round.
-func (c *Cluster) warnUnknown() {
-	now, limit := jjm.At(c.b.Now()), c.b.Conf().UnknownWarn.D()
-	missing, bulks := c.unknownLong(now, limit)
-	c.mu.Lock()
-	before := c.long
-	down := c.cause != "" && now.Sub(jjm.At(c.badSince)) >= limit
-	c.long = long{cluster: down, missing: missing, bulks: bulks}
-	cause, since := c.cause, c.badSince
-	c.mu.Unlock()
+func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
+	now, limit := jjm.At(h.b.Now()), h.b.Conf().UnknownWarn.D()
+	missing, bulks := h.unknownLong(absences, now, limit)
+	h.mu.Lock()
+	before := h.long
+	down := h.cause != "" && now.Sub(jjm.At(h.badSince)) >= limit
+	h.long = long{cluster: down, missing: missing, bulks: bulks}
+	cause, since := h.cause, h.badSince
+	h.mu.Unlock()
 	if down && !before.cluster {
-		c.b.Log.Warn("batch system has given no listing for long", "cluster", c.name, "since", since, "error", cause)
+		h.b.Log.Warn("batch system has given no listing for long", "cluster", h.name, "since", since, "error", cause)
 	}
 	var fresh []jjm.AttemptID
 	for id := range missing {
@@ -96,30 +118,30 @@ func (c *Cluster) warnUnknown() {
 		}
 	}
 	if len(fresh) > 0 {
-		c.b.Log.Warn("local jobs have been missing from the listings for long", "cluster", c.name,
+		h.b.Log.Warn("local jobs have been missing from the listings for long", "cluster", h.name,
 			"jobs", len(fresh), "local", slices.MinFunc(fresh, byLocal).LocalID)
 	}
 	for tag, b := range bulks {
 		if _, known := before.bulks[tag]; !known {
-			c.b.Log.Warn("a submission has not been settled for long", "cluster", c.name, "tag", tag, "jobs", b.jobs, "error", b.why)
+			h.b.Log.Warn("a submission has not been settled for long", "cluster", h.name, "tag", tag, "jobs", b.jobs, "error", b.why)
 		}
 	}
 }
 
 // unknownLong lists the attempts missing from healthy listings, and the bulks
 // not certainly handed over, for as long as limit.
-func (c *Cluster) unknownLong(now jjm.Time, limit time.Duration) (map[jjm.AttemptID]jjm.Time, map[jjm.Tag]lateBulk) {
+func (h *health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time, limit time.Duration) (map[jjm.AttemptID]jjm.Time, map[jjm.Tag]lateBulk) {
 	missing, bulks := map[jjm.AttemptID]jjm.Time{}, map[jjm.Tag]lateBulk{}
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
-	for id, a := range c.missing {
-		if a.Since != 0 && now.Sub(a.Since) >= limit && c.s.Current(id) != nil {
+	h.s.Mem.RLock()
+	defer h.s.Mem.RUnlock()
+	for id, a := range absences {
+		if a.Since != 0 && now.Sub(a.Since) >= limit && h.s.Current(id) != nil {
 			missing[id] = a.Since
 		}
 	}
-	for tag, b := range c.s.Bulks {
+	for tag, b := range h.s.Bulks {
 		unsettled := b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted
-		if b.Cluster == c.name && unsettled && now.Sub(b.Created) >= limit {
+		if b.Cluster == h.name && unsettled && now.Sub(b.Created) >= limit {
 			bulks[tag] = lateBulk{since: b.Created, jobs: b.Open, why: b.Error}
 		}
 	}
@@ -135,24 +157,24 @@ func byLocal(a, b jjm.AttemptID) int {
 
 // outage says that the cluster has given no listing for too long, for people;
 // nil if it has.
-func (c *Cluster) outage() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.long.cluster {
+func (h *health) outage() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.long.cluster {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s has given no listing since %s: %s", c.name, jjm.At(c.badSince), c.cause)}
+	return []string{fmt.Sprintf("%s has given no listing since %s: %s", h.name, jjm.At(h.badSince), h.cause)}
 }
 
 // doubts says which local jobs have been unknown here for too long, for people:
 // those of one grid job, or all with id 0. The memory lock is held.
-func (c *Cluster) doubts(id jjm.GridID) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (h *health) doubts(id jjm.GridID) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	var out []string
 	var missing []jjm.AttemptID
 	oldest := jjm.Time(0)
-	for m, since := range c.long.missing {
+	for m, since := range h.long.missing {
 		if id == 0 || m.Grid == id {
 			missing = append(missing, m)
 			if oldest == 0 || since < oldest {
@@ -163,18 +185,18 @@ func (c *Cluster) doubts(id jjm.GridID) []string {
 	if len(missing) > 0 {
 		slices.SortFunc(missing, byLocal)
 		out = append(out, fmt.Sprintf("%d local jobs have been missing from the listings of %s since %s: %s",
-			len(missing), c.name, oldest, someOf(missing)))
+			len(missing), h.name, oldest, someOf(missing)))
 	}
-	return append(out, c.doubtfulBulks(id)...)
+	return append(out, h.doubtfulBulks(id)...)
 }
 
 // doubtfulBulks is the part of doubts about submissions. The locks are held.
-func (c *Cluster) doubtfulBulks(id jjm.GridID) []string {
+func (h *health) doubtfulBulks(id jjm.GridID) []string {
 	var out []string
-	for tag, b := range c.long.bulks {
+	for tag, b := range h.long.bulks {
 		jobs := b.jobs
 		if id != 0 {
-			if jobs = c.membersOf(tag, id); jobs == 0 {
+			if jobs = h.membersOf(tag, id); jobs == 0 {
 				continue
 			}
 		}
@@ -183,7 +205,7 @@ func (c *Cluster) doubtfulBulks(id jjm.GridID) []string {
 			why = "no answer yet"
 		}
 		out = append(out, fmt.Sprintf("the submission of %d local jobs to %s (bulk %s) has not been settled since %s: %s",
-			jobs, c.name, tag, b.since, why))
+			jobs, h.name, tag, b.since, why))
 	}
 	slices.Sort(out)
 	return out
@@ -191,9 +213,9 @@ func (c *Cluster) doubtfulBulks(id jjm.GridID) []string {
 
 // membersOf counts the attempts of a grid job that are in a bulk. The memory
 // lock is held.
-func (c *Cluster) membersOf(tag jjm.Tag, id jjm.GridID) int {
+func (h *health) membersOf(tag jjm.Tag, id jjm.GridID) int {
 	n := 0
-	if b := c.s.Bulks[tag]; b != nil {
+	if b := h.s.Bulks[tag]; b != nil {
 		for _, m := range b.Members {
 			if m.Grid == id {
 				n++
@@ -214,4 +236,14 @@ func someOf(ids []jjm.AttemptID) string {
 		names = append(names, "...")
 	}
 	return strings.Join(names, ", ")
+}
+
+// tell fills in how people see the health of the cluster.
+func (h *health) tellHealth(w *wire.Cluster) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w.Healthy, w.Cause, w.LastSeen = h.cause == "", h.cause, jjm.At(h.lastGood)
+	if !w.Healthy {
+		w.Since = jjm.At(h.badSince)
+	}
 }

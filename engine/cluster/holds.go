@@ -6,10 +6,18 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/engine/base"
 	"jjm/engine/fair"
 	"jjm/engine/state"
 	"jjm/plan"
 )
+
+// holder takes note of holds by the batch system and decides about them.
+type holder struct {
+	c *Cluster
+	b *base.Base
+	s *state.State
+}
 
 // holdNews is what a look at a held local job made of its holding.
 type holdNews struct {
@@ -32,16 +40,17 @@ func (cs *Clusters) maxHoldAge(result string) time.Duration {
 }
 
 // holdRules are the cluster's, then the site's.
-func (c *Cluster) holdRules() []plan.HoldRule {
-	own, site := c.config.Hold, c.b.Conf().Hold
+func (ho *holder) holdRules() []plan.HoldRule {
+	own, site := ho.c.config.Hold, ho.b.Conf().Hold
 	return append(own[:len(own):len(own)], site...)
 }
 
 // noteHolds takes note of what a listing says of holds, decides about them, and
-// sees to it that what was decided is done, now or after a restart.
-func (c *Cluster) noteHolds(ctx context.Context, reports []jjm.Report, account jjm.Owner) error {
-	news, releases := c.lookAtHolds(reports, account)
-	if err := c.cs.keepHoldings(ctx, news); err != nil {
+// sees to it that what was decided is done, now or after a restart. Added is how much
+// longer holds last than at the last listing.
+func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added time.Duration) error {
+	news, releases := ho.lookAtHolds(reports, added)
+	if err := ho.c.cs.keepHoldings(ctx, news); err != nil {
 		return err
 	}
 	for i := range news {
@@ -49,27 +58,26 @@ func (c *Cluster) noteHolds(ctx context.Context, reports []jjm.Report, account j
 			releases = append(releases, news[i].id)
 		}
 	}
-	c.askRelease(releases...)
+	ho.c.controller.askRelease(releases...)
 	return nil
 }
 
 // lookAtHolds gives what is new, by some age at least, and the releases that are
 // decided and not done.
-func (c *Cluster) lookAtHolds(reports []jjm.Report, account jjm.Owner) (news []holdNews, releases []jjm.AttemptID) {
-	e := c.cs
-	e.s.Mem.RLock()
-	defer e.s.Mem.RUnlock()
-	rules, now, added := c.holdRules(), jjm.At(e.b.Now()), c.vigils[account].added
+func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news []holdNews, releases []jjm.AttemptID) {
+	ho.s.Mem.RLock()
+	defer ho.s.Mem.RUnlock()
+	rules, now := ho.holdRules(), jjm.At(ho.b.Now())
 	for i := range reports {
 		r := &reports[i]
-		l := c.pointsTo(r)
+		l := ho.pointsTo(r)
 		switch {
 		case l == nil || !r.State.Alive():
 		case r.State == jjm.BatchHold && l.Phase == jjm.BatchHeld:
-			h := plan.HoldSeen(l.Holding, *r, plan.HeldBy(c.kind, r.Hold), now, added)
+			h := plan.HoldSeen(l.Holding, *r, plan.HeldBy(ho.c.kind, r.Hold), now, added)
 			if !l.Kill {
-				age := e.maxHoldAge(e.s.Grids[l.ID.Grid].Job.Spec.Result)
-				h = plan.Decided(h, plan.Hold(plan.HoldFacts{Kind: c.kind, Hold: h, Rules: rules, MaxAge: age}), "")
+				age := ho.c.cs.maxHoldAge(ho.s.Grids[l.ID.Grid].Job.Spec.Result)
+				h = plan.Decided(h, plan.Hold(plan.HoldFacts{Kind: ho.c.kind, Hold: h, Rules: rules, MaxAge: age}), "")
 			}
 			if l.Holding == nil || h != *l.Holding {
 				news = append(news, holdNews{l.AttemptID(), l.Holding, h})
@@ -85,12 +93,12 @@ func (c *Cluster) lookAtHolds(reports []jjm.Report, account jjm.Owner) (news []h
 
 // pointsTo gives the local job whose current attempt is the batch job of a
 // report, or nil. The memory lock is held.
-func (c *Cluster) pointsTo(r *jjm.Report) *jjm.LocalJob {
-	b := c.s.Bulks[r.Tag]
-	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != c.name {
+func (ho *holder) pointsTo(r *jjm.Report) *jjm.LocalJob {
+	b := ho.s.Bulks[r.Tag]
+	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != ho.c.name {
 		return nil
 	}
-	l := c.s.Current(b.Members[r.Index])
+	l := ho.s.Current(b.Members[r.Index])
 	if l == nil || l.Tag != r.Tag || !owns(b, l, r.ID) {
 		return nil
 	}

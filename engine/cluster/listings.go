@@ -32,13 +32,13 @@ type look struct {
 }
 
 // tell has the watch loop do something, at once where that is who calls.
-func (c *Cluster) tell(ctx context.Context, then func()) {
-	if c.absents.Alone {
+func (w *watcher) tell(ctx context.Context, then func()) {
+	if w.absents.Alone {
 		then()
 		return
 	}
 	select {
-	case c.asking.looks <- look{then: then}:
+	case w.asking.looks <- look{then: then}:
 	case <-ctx.Done():
 	}
 }
@@ -61,8 +61,8 @@ func newAsking() asking {
 }
 
 // ask begins a listing of an account.
-func (c *Cluster) ask(ctx context.Context, account jjm.Owner) {
-	a := &c.asking
+func (w *watcher) ask(ctx context.Context, account jjm.Owner) {
+	a := &w.asking
 	a.under[account] = true
 	a.all.Go(func() {
 		select {
@@ -70,11 +70,11 @@ func (c *Cluster) ask(ctx context.Context, account jjm.Owner) {
 		case <-ctx.Done():
 			return
 		}
-		l := look{account: account, began: c.b.Now()}
-		cmd, cancel := c.command(ctx, account)
-		l.listing, l.err = c.adapter.List(cmd, account, c.since(account))
+		l := look{account: account, began: w.b.Now()}
+		cmd, cancel := w.c.command(ctx, account)
+		l.listing, l.err = w.c.adapter.List(cmd, account, w.since(account))
 		cancel()
-		l.took = max(c.b.Now().Sub(l.began), 0)
+		l.took = max(w.b.Now().Sub(l.began), 0)
 		<-a.turns
 		select {
 		case a.looks <- l:
@@ -85,21 +85,21 @@ func (c *Cluster) ask(ctx context.Context, account jjm.Owner) {
 
 // watchOnce makes one listing per account and applies each as it comes. Trouble
 // changes nothing but the health of the cluster, or the account's own.
-func (c *Cluster) watchOnce(ctx context.Context) error {
-	c.cycle++
-	accounts := c.accounts()
-	c.unwatched(accounts)
-	c.asking.before, c.asking.took = c.lastTook, 0 // lastTook this loop alone sets
+func (w *watcher) watchOnce(ctx context.Context) error {
+	w.cycle++
+	accounts := w.accounts()
+	w.unwatched(accounts)
+	w.asking.before, w.asking.took = w.times.last, 0 // lastTook this loop alone sets
 	due := map[jjm.Owner]bool{}
 	for _, account := range accounts {
-		if !c.asking.under[account] {
+		if !w.asking.under[account] {
 			due[account] = true
-			c.ask(ctx, account)
+			w.ask(ctx, account)
 		}
 	}
 	late := make(<-chan time.Time)
 	if len(accounts) > 1 {
-		t := time.NewTimer(straggle + 2*max(c.lastTook, 0))
+		t := time.NewTimer(straggle + 2*max(w.times.last, 0))
 		defer t.Stop()
 		late = t.C
 	}
@@ -109,11 +109,11 @@ func (c *Cluster) watchOnce(ctx context.Context) error {
 			return nil
 		case <-late:
 			return nil
-		case l := <-c.asking.looks:
+		case l := <-w.asking.looks:
 			if l.then == nil {
 				delete(due, l.account)
 			}
-			if err := c.take(ctx, l); err != nil {
+			if err := w.take(ctx, l); err != nil {
 				return err
 			}
 		}
@@ -122,18 +122,18 @@ func (c *Cluster) watchOnce(ctx context.Context) error {
 }
 
 // take applies what a listing came to.
-func (c *Cluster) take(ctx context.Context, l look) error {
+func (w *watcher) take(ctx context.Context, l look) error {
 	if l.then != nil {
 		l.then()
 		return nil
 	}
-	a := &c.asking
+	a := &w.asking
 	delete(a.under, l.account)
 	if ctx.Err() != nil {
 		return nil
 	}
 	if l.err != nil {
-		c.complainOfListing(l)
+		w.complainOfListing(l)
 	}
 	if run.IsRunners(l.err) { // it says nothing of the batch system
 		delete(a.heard, l.account)
@@ -142,37 +142,37 @@ func (c *Cluster) take(ctx context.Context, l look) error {
 	a.heard[l.account] = l.err
 	if l.err == nil { // else it is a deadline's length, and says nothing of what a listing costs
 		a.took += l.took
-		c.listed(a.before, a.took)
+		w.listed(a.before, a.took)
 	}
-	c.judgeHealth(ctx, l.err)
+	w.judgeHealth(ctx, l.err)
 	if l.err != nil {
-		c.listedIll(l.account)
+		w.listedIll(l.account)
 		return nil
 	}
-	c.listedWell(l.account, l.began)
-	if err := c.b.Crash("watch.listed"); err != nil {
+	w.listedWell(l.account, l.began)
+	if err := w.b.Crash("watch.listed"); err != nil {
 		return err
 	}
-	c.asked = jjm.At(l.began)
-	return c.applyListing(ctx, l.listing, c.asked, l.account)
+	w.asked = jjm.At(l.began)
+	return w.applyListing(ctx, l.listing, w.asked, l.account)
 }
 
 // complainOfListing tells of an account that gets no listing, where that is more
 // than the cluster's own trouble.
-func (c *Cluster) complainOfListing(l look) {
-	if c.b.Deps.Account != nil {
+func (w *watcher) complainOfListing(l look) {
+	if w.b.Deps.Account != nil {
 		return
 	}
-	c.b.Complain(slog.LevelWarn, "listing/"+c.name+"/"+l.account.User, "the jobs of an account cannot be listed as that account",
-		"cluster", c.name, "account", l.account.User, "error", l.err)
+	w.b.Complain(slog.LevelWarn, "listing/"+w.name+"/"+l.account.User, "the jobs of an account cannot be listed as that account",
+		"cluster", w.name, "account", l.account.User, "error", l.err)
 }
 
 // judgeHealth says whether the cluster is well, from the last answer of each
 // account; seen is that of the latest.
-func (c *Cluster) judgeHealth(ctx context.Context, latest error) {
-	h := plan.Heard{Own: c.b.Deps.Account != nil}
+func (w *watcher) judgeHealth(ctx context.Context, latest error) {
+	h := plan.Heard{Own: w.b.Deps.Account != nil}
 	cause := latest
-	for _, err := range c.asking.heard {
+	for _, err := range w.asking.heard {
 		if err == nil {
 			h.Answered++
 			continue
@@ -183,21 +183,21 @@ func (c *Cluster) judgeHealth(ctx context.Context, latest error) {
 		}
 	}
 	if h.OneWord() {
-		h.Pinged = c.pings(ctx)
+		h.Pinged = w.pings(ctx)
 	}
 	if !h.Ill() {
 		cause = nil
 	}
-	c.health(cause, latest == nil)
+	w.c.health.note(cause, latest == nil)
 }
 
 // pings reports whether the batch system answers the daemon itself.
-func (c *Cluster) pings(ctx context.Context) bool {
-	p, ok := c.adapter.(adapters.Prober)
+func (w *watcher) pings(ctx context.Context) bool {
+	p, ok := w.c.adapter.(adapters.Prober)
 	if !ok {
 		return false
 	}
-	cmd, cancel := context.WithTimeout(run.Through(ctx, nil), patience*c.deadline())
+	cmd, cancel := context.WithTimeout(run.Through(ctx, nil), patience*w.c.deadline())
 	defer cancel()
 	return p.Probe(cmd) == nil
 }

@@ -9,40 +9,32 @@ import (
 
 	"jjm"
 	"jjm/adapters"
-	"jjm/engine/fair"
 	"jjm/engine/state"
 )
 
 // outcome stores what a submission came to. Only an answer that is certain is
 // acted on: doubt is left to plan.Reconcile.
-func (c *Cluster) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.Receipt, err error) error {
+func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.Receipt, err error) error {
 	switch kind := jjm.KindOf(err); {
 	case err == nil:
-		return c.accepted(ctx, tag, receipt.ID)
+		return sb.accepted(ctx, tag, receipt.ID)
 	case kind == jjm.Invalid || kind == jjm.Denied:
-		return c.refused(ctx, tag, err.Error())
+		return sb.refused(ctx, tag, err.Error())
 	case kind == jjm.Busy:
-		c.b.Complain(slog.LevelWarn, "busy/"+c.name, "batch system is busy, bulk waits", "cluster", c.name, "tag", tag, "error", err)
-		c.saidBusy(tag)
-		c.later(tag, 5*time.Second)
-		return c.tried(ctx, tag, err)
+		sb.b.Complain(slog.LevelWarn, "busy/"+sb.name, "batch system is busy, bulk waits", "cluster", sb.name, "tag", tag, "error", err)
+		sb.c.saidBusy(tag)
+		sb.c.settler.later(tag, 5*time.Second)
+		return sb.tried(ctx, tag, err)
 	default:
-		c.b.Log.Warn("submission is in doubt", "cluster", c.name, "tag", tag, "error", err)
-		c.later(tag, c.caps().Settle)
-		return c.doubt(ctx, tag, err)
+		sb.b.Log.Warn("submission is in doubt", "cluster", sb.name, "tag", tag, "error", err)
+		sb.c.settler.later(tag, sb.c.caps().Settle)
+		return sb.doubt(ctx, tag, err)
 	}
 }
 
-// later postpones the next look at an unsettled bulk.
-func (c *Cluster) later(tag jjm.Tag, d time.Duration) {
-	c.mu.Lock()
-	c.retryAt[tag] = deadline{set: c.b.Now(), wait: max(d, 100*time.Millisecond)}
-	c.mu.Unlock()
-}
-
 // accepted stores the batch system's id; two-phase bulks are then released.
-func (c *Cluster) accepted(ctx context.Context, tag jjm.Tag, id string) error {
-	err := c.s.Change(ctx, "acknowledge", func(ch *state.Change) error {
+func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error {
+	err := sb.s.Change(ctx, "acknowledge", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
 		if b == nil {
 			return nil
@@ -50,11 +42,11 @@ func (c *Cluster) accepted(ctx context.Context, tag jjm.Tag, id string) error {
 		b.ID, b.Settled, b.Error = id, ch.Now, ""
 		b.Tries++
 		b.State = jjm.BulkAccepted
-		if !c.caps().TwoPhase {
+		if !sb.c.caps().TwoPhase {
 			b.State = jjm.BulkReleased
 		}
 		for _, m := range b.Members {
-			if c.s.Current(m) == nil {
+			if sb.s.Current(m) == nil {
 				continue
 			}
 			l := ch.Local(m.LocalID)
@@ -63,26 +55,23 @@ func (c *Cluster) accepted(ctx context.Context, tag jjm.Tag, id string) error {
 				l.BatchID = "" // a double was listed first: this one will be released
 			}
 			if l.State == jjm.Submitting {
-				ch.Move(l, jjm.Submitted, jjm.Queued, c.name+" "+id)
+				ch.Move(l, jjm.Submitted, jjm.Queued, sb.name+" "+id)
 			}
 		}
 		return nil
 	})
-	account := c.accountOf(tag)
-	c.mu.Lock()
-	delete(c.retryAt, tag)
-	delete(c.busy, account)
-	c.mu.Unlock()
-	if err == nil && c.caps().TwoPhase {
-		err = c.release(ctx, tag)
+	sb.c.settler.settled(tag)
+	sb.c.notBusy(sb.c.accountOf(tag))
+	if err == nil && sb.c.caps().TwoPhase {
+		err = sb.release(ctx, tag)
 	}
-	fair.Kick(c.watchKick)
+	sb.c.watcher.wakeWatch()
 	return err
 }
 
 // release lets the jobs of a held bulk run, now that their ids are stored.
-func (c *Cluster) release(ctx context.Context, tag jjm.Tag) error {
-	b, _, err := c.openBulk(tag)
+func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
+	b, _, err := sb.openBulk(tag)
 	if b == nil || err != nil {
 		return err
 	}
@@ -90,19 +79,19 @@ func (c *Cluster) release(ctx context.Context, tag jjm.Tag) error {
 	for i := range refs {
 		refs[i] = adapters.Ref{Tag: tag, ID: b.ID, Index: int32(i)}
 	}
-	cmd, cancel := c.command(ctx, c.account(b.Owner))
+	cmd, cancel := sb.c.command(ctx, sb.c.account(b.Owner))
 	defer cancel()
-	results, err := c.adapter.Control(cmd, c.account(b.Owner), adapters.Release, refs)
+	results, err := sb.c.adapter.Control(cmd, sb.c.account(b.Owner), adapters.Release, refs)
 	if err == nil {
-		err = c.unreleased(b, results)
+		err = sb.unreleased(b, results)
 	}
-	c.setReleased(tag)
+	sb.setReleased(tag)
 	if err != nil {
-		c.b.Complain(slog.LevelWarn, "release/"+string(tag), "release of a held bulk, trying again", "cluster", c.name, "tag", tag, "error", err)
-		c.later(tag, 5*time.Second)
+		sb.b.Complain(slog.LevelWarn, "release/"+string(tag), "release of a held bulk, trying again", "cluster", sb.name, "tag", tag, "error", err)
+		sb.c.settler.later(tag, 5*time.Second)
 		return nil
 	}
-	return c.s.Change(ctx, "release", func(ch *state.Change) error {
+	return sb.s.Change(ctx, "release", func(ch *state.Change) error {
 		if b := ch.Bulk(tag); b != nil {
 			b.State = jjm.BulkReleased
 		}
@@ -111,21 +100,21 @@ func (c *Cluster) release(ctx context.Context, tag jjm.Tag) error {
 }
 
 // setReleased notes when a held bulk was released.
-func (c *Cluster) setReleased(tag jjm.Tag) {
-	c.s.Write.Lock()
-	defer c.s.Write.Unlock()
-	c.s.Mem.Lock()
-	defer c.s.Mem.Unlock()
-	if live := c.s.Bulks[tag]; live != nil {
-		live.Released = jjm.At(c.b.Now())
+func (sb *submitter) setReleased(tag jjm.Tag) {
+	sb.s.Write.Lock()
+	defer sb.s.Write.Unlock()
+	sb.s.Mem.Lock()
+	defer sb.s.Mem.Unlock()
+	if live := sb.s.Bulks[tag]; live != nil {
+		live.Released = jjm.At(sb.b.Now())
 	}
 }
 
 // unreleased gives the errors of a release that call for another. A job that is
 // gone needs none: it ran and is forgotten, or was lost, which absence will
 // show. But a batch system may know a bulk late.
-func (c *Cluster) unreleased(b *jjm.Bulk, results []error) error {
-	late := jjm.At(c.b.Now()).Sub(b.Settled) < c.caps().Settle
+func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
+	late := jjm.At(sb.b.Now()).Sub(b.Settled) < sb.c.caps().Settle
 	return errors.Join(slices.DeleteFunc(slices.Clone(results), func(err error) bool {
 		return err == nil || !late && jjm.KindOf(err) == jjm.Gone
 	})...)
@@ -133,21 +122,21 @@ func (c *Cluster) unreleased(b *jjm.Bulk, results []error) error {
 
 // refused settles a bulk that the batch system will never take: a member that
 // may go to another cluster goes there, the others fail (decision R19).
-func (c *Cluster) refused(ctx context.Context, tag jjm.Tag, why string) error {
-	return c.s.Change(ctx, "refuse", func(ch *state.Change) error {
+func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error {
+	return sb.s.Change(ctx, "refuse", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
 		if b == nil {
 			return nil
 		}
 		ch.Refused = map[jjm.GridID]map[state.Spot]string{}
-		text := "refused by " + c.name + ": " + why
-		c.takeBack(ch, b, text, func(l *jjm.LocalJob, g *state.Grid) bool {
-			others := slices.ContainsFunc(c.s.Candidates(g, l.Place), func(name string) bool { return name != c.name })
+		text := "refused by " + sb.name + ": " + why
+		sb.takeBack(ch, b, text, func(l *jjm.LocalJob, g *state.Grid) bool {
+			others := slices.ContainsFunc(sb.s.Candidates(g, l.Place), func(name string) bool { return name != sb.name })
 			if others && ch.Refused[g.Job.ID] == nil {
 				ch.Refused[g.Job.ID] = map[state.Spot]string{}
 			}
 			if others {
-				ch.Refused[g.Job.ID][state.Spot{Place: l.Place, Cluster: c.name}] = why
+				ch.Refused[g.Job.ID][state.Spot{Place: l.Place, Cluster: sb.name}] = why
 			}
 			return others
 		})
@@ -159,9 +148,9 @@ func (c *Cluster) refused(ctx context.Context, tag jjm.Tag, why string) error {
 // takeBack ends the attempts of a bulk that the batch system surely does not
 // have. A member that again names gets another attempt, anywhere; of the others
 // those that were to be killed are, the rest fail.
-func (c *Cluster) takeBack(ch *state.Change, b *jjm.Bulk, text string, again func(*jjm.LocalJob, *state.Grid) bool) {
+func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again func(*jjm.LocalJob, *state.Grid) bool) {
 	for _, m := range b.Members {
-		if c.s.Current(m) == nil {
+		if sb.s.Current(m) == nil {
 			continue
 		}
 		l := ch.Local(m.LocalID)
@@ -173,7 +162,7 @@ func (c *Cluster) takeBack(ch *state.Change, b *jjm.Bulk, text string, again fun
 			l.Ended = ch.Now
 			ch.End(l, jjm.Evidence{}, v)
 			ch.Move(l, jjm.Killed, jjm.ByPerson, "never submitted")
-		case again(l, c.s.Grids[m.Grid]):
+		case again(l, sb.s.Grids[m.Grid]):
 			ch.End(l, jjm.Evidence{}, v)
 			l.Attempt, l.NotBefore = l.Attempt+1, ch.Now
 			ch.Move(l, jjm.Submitting, jjm.RetryWait, text)
@@ -189,16 +178,16 @@ func (c *Cluster) takeBack(ch *state.Change, b *jjm.Bulk, text string, again fun
 
 // tried counts a try that certainly came to nothing. A bulk whose members can
 // all go to a cluster that is well does so; else it is tried again here.
-func (c *Cluster) tried(ctx context.Context, tag jjm.Tag, cause error) error {
-	return c.s.Change(ctx, "submit-again", func(ch *state.Change) error {
+func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error {
+	return sb.s.Change(ctx, "submit-again", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
 		if b == nil {
 			return nil
 		}
 		b.Tries++
 		b.Error = cause.Error()
-		if c.movable(b, ch.Now) {
-			c.takeBack(ch, b, "not taken by "+c.name+", goes elsewhere: "+cause.Error(), func(*jjm.LocalJob, *state.Grid) bool { return true })
+		if sb.movable(b, ch.Now) {
+			sb.takeBack(ch, b, "not taken by "+sb.name+", goes elsewhere: "+cause.Error(), func(*jjm.LocalJob, *state.Grid) bool { return true })
 		}
 		return nil
 	})
@@ -206,26 +195,26 @@ func (c *Cluster) tried(ctx context.Context, tag jjm.Tag, cause error) error {
 
 // moveOn takes a bulk back that the batch system surely does not have and that
 // may not be submitted here now, if all its members may go elsewhere.
-func (c *Cluster) moveOn(ctx context.Context, b *jjm.Bulk) error {
-	c.s.Mem.RLock()
-	movable := c.movable(b, jjm.At(c.b.Now()))
-	c.s.Mem.RUnlock()
+func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
+	sb.s.Mem.RLock()
+	movable := sb.movable(b, jjm.At(sb.b.Now()))
+	sb.s.Mem.RUnlock()
 	if !movable {
 		return nil
 	}
-	return c.tried(ctx, b.Tag, jjm.Errorf(jjm.Busy, "cluster %s is paused", c.name))
+	return sb.tried(ctx, b.Tag, jjm.Errorf(jjm.Busy, "cluster %s is paused", sb.name))
 }
 
 // movable reports whether every member of a bulk may go to a better cluster. A
 // lock of the engine is held.
-func (c *Cluster) movable(b *jjm.Bulk, now jjm.Time) bool {
+func (sb *submitter) movable(b *jjm.Bulk, now jjm.Time) bool {
 	movable := false
 	for _, m := range b.Members {
-		l := c.s.Current(m)
+		l := sb.s.Current(m)
 		if l == nil || l.Kill {
 			continue
 		}
-		if !c.elsewhere(c.s.Grids[m.Grid], l.Place, now) {
+		if !sb.c.elsewhere(sb.s.Grids[m.Grid], l.Place, now) {
 			return false
 		}
 		movable = true
@@ -234,8 +223,8 @@ func (c *Cluster) movable(b *jjm.Bulk, now jjm.Time) bool {
 }
 
 // doubt marks the members of a bulk that may or may not have arrived.
-func (c *Cluster) doubt(ctx context.Context, tag jjm.Tag, cause error) error {
-	return c.s.Change(ctx, "doubt", func(ch *state.Change) error {
+func (sb *submitter) doubt(ctx context.Context, tag jjm.Tag, cause error) error {
+	return sb.s.Change(ctx, "doubt", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
 		if b == nil {
 			return nil
@@ -243,7 +232,7 @@ func (c *Cluster) doubt(ctx context.Context, tag jjm.Tag, cause error) error {
 		b.Tries++
 		b.Error = cause.Error()
 		for _, m := range b.Members {
-			if c.s.Current(m) == nil {
+			if sb.s.Current(m) == nil {
 				continue
 			}
 			if l := ch.Local(m.LocalID); l.State == jjm.Submitting && l.Phase != jjm.Doubtful {

@@ -41,7 +41,7 @@ func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 		return false
 	}
 	c.b.Over("probe/" + c.name)
-	fair.Kick(c.submitKick)
+	c.submitter.wakeSubmit()
 	return true
 }
 

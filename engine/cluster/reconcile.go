@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"jjm"
@@ -12,40 +13,53 @@ import (
 	"jjm/engine/areas"
 	"jjm/engine/base"
 	"jjm/engine/fair"
+	"jjm/engine/state"
 	"jjm/plan"
 )
+
+// settler settles bulks of which it is not known whether the batch system has them.
+type settler struct {
+	c    *Cluster
+	b    *base.Base
+	s    *state.State
+	name string
+
+	// mu is taken after the memory lock, never before.
+	mu      sync.Mutex
+	retryAt map[jjm.Tag]deadline // doubtful or busy bulks: when to look again
+}
 
 // settleDue looks at every bulk that is not settled and whose time has come:
 // after a crash that is every bulk without ids, at once. What of an account is due
 // is settled one after another.
-func (c *Cluster) settleDue(ctx context.Context) (next time.Duration, err error) {
+func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error) {
 	next = time.Hour
 	due := map[jjm.Owner][]jjm.Tag{}
-	for tag, account := range c.unsettled() {
-		if c.submits.Taken(account) {
+	for tag, account := range st.unsettled() {
+		if st.c.submitter.submits.Taken(account) {
 			continue // maybe with this very bulk; after that it is looked at again
 		}
-		if left := c.retryIn(tag); left > 0 {
+		if left := st.retryIn(tag); left > 0 {
 			next = min(next, left)
 			continue
 		}
 		due[account] = append(due[account], tag)
 	}
 	for account, tags := range due {
-		c.submits.Do(account, func() {
-			crashed := c.settleAll(ctx, tags)
-			if c.submits.Alone {
+		st.c.submitter.submits.Do(account, func() {
+			crashed := st.settleAll(ctx, tags)
+			if st.c.submitter.submits.Alone {
 				err = crashed
 			}
-		}, func() { fair.Kick(c.submitKick) })
-		if !c.submits.Alone {
+		}, func() { fair.Kick(st.c.submitter.submitKick) })
+		if !st.c.submitter.submits.Alone {
 			continue
 		}
 		if err != nil {
 			return 0, err
 		}
 		for _, tag := range tags {
-			if left := c.retryIn(tag); left > 0 {
+			if left := st.retryIn(tag); left > 0 {
 				next = min(next, left)
 			}
 		}
@@ -55,42 +69,42 @@ func (c *Cluster) settleDue(ctx context.Context) (next time.Duration, err error)
 
 // settleAll settles bulks. Trouble is of one, or of its owner's area: the others go
 // on. The error is of a crash only.
-func (c *Cluster) settleAll(ctx context.Context, tags []jjm.Tag) error {
+func (st *settler) settleAll(ctx context.Context, tags []jjm.Tag) error {
 	for _, tag := range tags {
-		err := c.settle(ctx, tag)
+		err := st.settle(ctx, tag)
 		if err != nil {
-			c.later(tag, asideFor)
+			st.later(tag, asideFor)
 		}
 		if ctx.Err() != nil || errors.Is(err, base.ErrCrashed) {
 			return err
 		}
 		if err != nil {
-			c.b.Complain(slog.LevelError, "settle/"+string(tag), "a bulk cannot be settled, trying again", "cluster", c.name, "tag", tag, "error", err)
+			st.b.Complain(slog.LevelError, "settle/"+string(tag), "a bulk cannot be settled, trying again", "cluster", st.name, "tag", tag, "error", err)
 		}
 	}
 	return nil
 }
 
 // retryIn is how long an unsettled bulk is left alone.
-func (c *Cluster) retryIn(tag jjm.Tag) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at, waits := c.retryAt[tag]
+func (st *settler) retryIn(tag jjm.Tag) time.Duration {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	at, waits := st.retryAt[tag]
 	if !waits {
 		return 0
 	}
-	return at.left(c.b.Now())
+	return at.left(st.b.Now())
 }
 
 // unsettled lists the bulks of this cluster whose ids are not stored, or that
 // are not released, and the accounts that they are of.
-func (c *Cluster) unsettled() map[jjm.Tag]jjm.Owner {
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
+func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
+	st.s.Mem.RLock()
+	defer st.s.Mem.RUnlock()
 	tags := map[jjm.Tag]jjm.Owner{}
-	for tag, b := range c.s.Bulks {
-		if b.Cluster == c.name && (b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted) {
-			tags[tag] = c.account(b.Owner)
+	for tag, b := range st.s.Bulks {
+		if b.Cluster == st.name && (b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted) {
+			tags[tag] = st.c.account(b.Owner)
 		}
 	}
 	return tags
@@ -98,53 +112,53 @@ func (c *Cluster) unsettled() map[jjm.Tag]jjm.Owner {
 
 // settle decides about one bulk. It is the only way out of doubt, whether an
 // ambiguous error or a crash led into it.
-func (c *Cluster) settle(ctx context.Context, tag jjm.Tag) error {
-	b, _, err := c.openBulk(tag)
+func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
+	b, _, err := st.c.submitter.openBulk(tag)
 	if b == nil || err != nil {
 		return err
 	}
 	if b.State == jjm.BulkAccepted {
-		return c.release(ctx, tag)
+		return st.c.submitter.release(ctx, tag)
 	}
-	facts, err := c.bulkFacts(ctx, b)
+	facts, err := st.bulkFacts(ctx, b)
 	if err != nil {
 		return err
 	}
-	if err := c.b.Crash("reconcile.found"); err != nil {
+	if err := st.b.Crash("reconcile.found"); err != nil {
 		return err
 	}
 	act := plan.Reconcile(facts)
-	if err := c.cancelExtra(ctx, b, act.Cancel); err != nil {
+	if err := st.cancelExtra(ctx, b, act.Cancel); err != nil {
 		return err
 	}
 	switch act.Do {
 	case plan.BulkAdopt:
-		c.b.Log.Info("bulk found again", "cluster", c.name, "tag", tag, "batch", act.ID, "why", act.Why)
-		return c.accepted(ctx, tag, act.ID)
+		st.b.Log.Info("bulk found again", "cluster", st.name, "tag", tag, "batch", act.ID, "why", act.Why)
+		return st.c.submitter.accepted(ctx, tag, act.ID)
 	case plan.BulkSubmit:
-		if c.halted(b) {
-			c.later(tag, asideFor)
-			return c.moveOn(ctx, b)
+		if st.c.halted(b) {
+			st.later(tag, asideFor)
+			return st.c.submitter.moveOn(ctx, b)
 		}
-		return c.act(ctx, tag)
+		return st.c.submitter.act(ctx, tag)
 	case plan.BulkRefuse:
-		return c.refused(ctx, tag, act.Why)
+		return st.c.submitter.refused(ctx, tag, act.Why)
 	}
-	c.later(tag, act.After)
+	st.later(tag, act.After)
 	return nil
 }
 
 // bulkFacts asks the batch system and the claims about a doubtful bulk.
-func (c *Cluster) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, error) {
-	ar, err := c.cs.areas.Of(b.Owner)
+func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, error) {
+	ar, err := st.c.cs.areas.Of(b.Owner)
 	if err != nil {
 		return plan.BulkFacts{}, err
 	}
-	now := jjm.At(c.b.Now())
-	c.s.Mem.Lock()
+	now := jjm.At(st.b.Now())
+	st.s.Mem.Lock()
 	tried := b.Created
 	allKilled := true
-	if live := c.s.Bulks[b.Tag]; live != nil {
+	if live := st.s.Bulks[b.Tag]; live != nil {
 		if live.Tried == 0 {
 			live.Tried = tried
 		}
@@ -152,22 +166,22 @@ func (c *Cluster) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, e
 		tried = live.Tried
 	}
 	for _, m := range b.Members {
-		if l := c.s.Current(m); l != nil && !l.Kill {
+		if l := st.s.Current(m); l != nil && !l.Kill {
 			allKilled = false
 		}
 	}
-	c.s.Mem.Unlock()
-	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: c.caps().Settle, Refused: allKilled, Back: c.backSince(tried)}
-	cmd, cancel := c.command(ctx, c.account(b.Owner))
+	st.s.Mem.Unlock()
+	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle, Refused: allKilled, Back: st.c.health.backSince(tried)}
+	cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
 	defer cancel()
-	found, err := c.adapter.Find(cmd, c.account(b.Owner), []jjm.Tag{b.Tag})
+	found, err := st.c.adapter.Find(cmd, st.c.account(b.Owner), []jjm.Tag{b.Tag})
 	if err != nil || len(found) != 1 || found[0].Tag != b.Tag {
 		if err != nil {
-			c.b.Complain(slog.LevelWarn, "doubt/"+string(b.Tag), "a doubtful bulk cannot be looked up", "cluster", c.name, "tag", b.Tag, "error", err)
+			st.b.Complain(slog.LevelWarn, "doubt/"+string(b.Tag), "a doubtful bulk cannot be looked up", "cluster", st.name, "tag", b.Tag, "error", err)
 		}
 		facts.FindErr = true
 	} else {
-		facts.Found = c.ownFound(b.Owner, found[0])
+		facts.Found = st.c.ownFound(b.Owner, found[0])
 		facts.FindErr = facts.Found.Presence == adapters.NotYetKnown && found[0].Presence != adapters.NotYetKnown
 	}
 	facts.Holders = map[string]int{}
@@ -204,25 +218,25 @@ func partOf(job, bulk string) bool {
 
 // cancelExtra removes doubles of a bulk, loudly. Members that already run there
 // stay: their attempts will be pointed to them.
-func (c *Cluster) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) error {
+func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	ar, err := c.cs.areas.Of(b.Owner)
+	ar, err := st.c.cs.areas.Of(b.Owner)
 	if err != nil {
 		return err
 	}
 	claims := wrapperClaims(ar, b)
 	for _, id := range ids {
-		c.b.Log.Error("a bulk was submitted twice: one is cancelled", "cluster", c.name, "tag", b.Tag, "batch", id)
+		st.b.Log.Error("a bulk was submitted twice: one is cancelled", "cluster", st.name, "tag", b.Tag, "batch", id)
 		var refs []adapters.Ref
 		for i := range b.Members {
 			if claim, held := claims[int32(i)]; !held || !partOf(claim.Batch, id) {
 				refs = append(refs, adapters.Ref{Tag: b.Tag, ID: id, Index: int32(i)})
 			}
 		}
-		cmd, cancel := c.command(ctx, c.account(b.Owner))
-		results, err := c.adapter.Control(cmd, c.account(b.Owner), adapters.Cancel, refs)
+		cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
+		results, err := st.c.adapter.Control(cmd, st.c.account(b.Owner), adapters.Cancel, refs)
 		cancel()
 		if err == nil {
 			err = errors.Join(results...)
@@ -232,4 +246,25 @@ func (c *Cluster) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) er
 		}
 	}
 	return nil
+}
+
+// settled forgets when to look again at a bulk.
+func (st *settler) settled(tag jjm.Tag) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	delete(st.retryAt, tag)
+}
+
+// settleNow has all that is in doubt looked at now: its waits were for an outage.
+func (st *settler) settleNow() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	clear(st.retryAt)
+}
+
+// later postpones the next look at an unsettled bulk.
+func (st *settler) later(tag jjm.Tag, d time.Duration) {
+	st.mu.Lock()
+	st.retryAt[tag] = deadline{set: st.b.Now(), wait: max(d, 100*time.Millisecond)}
+	st.mu.Unlock()
 }

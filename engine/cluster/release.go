@@ -13,81 +13,81 @@ import (
 )
 
 // askRelease hands attempts whose release is stored to the control loop.
-func (c *Cluster) askRelease(ids ...jjm.AttemptID) {
+func (ct *controller) askRelease(ids ...jjm.AttemptID) {
 	if len(ids) == 0 {
 		return
 	}
 	fresh := false
-	c.mu.Lock()
+	ct.mu.Lock()
 	for _, id := range ids {
-		if _, known := c.releases[id]; !known {
-			c.releases[id] = c.b.Now().Add(-c.b.Conf().CancelAgain.D())
+		if _, known := ct.releases[id]; !known {
+			ct.releases[id] = ct.b.Now().Add(-ct.b.Conf().CancelAgain.D())
 			fresh = true
 		}
 	}
-	c.mu.Unlock()
+	ct.mu.Unlock()
 	if fresh {
-		fair.Kick(c.controlKick)
+		fair.Kick(ct.controlKick)
 	}
 }
 
 // releaseHeld sends releases of an owner that are due, for many with one command.
-func (c *Cluster) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []absentee) {
+func (ct *controller) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []absentee) {
 	for some := range slices.Chunk(jobs, absentees) {
-		if err := c.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
-			c.b.Complain(slog.LevelWarn, "release/"+c.name+"/"+owner.User, "release of held jobs, to be repeated", "cluster", c.name, "jobs", len(some), "error", err)
+		if err := ct.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
+			ct.b.Complain(slog.LevelWarn, "release/"+ct.name+"/"+owner.User, "release of held jobs, to be repeated", "cluster", ct.name, "jobs", len(some), "error", err)
 		}
 	}
 }
 
 // releasesDue lists what to release now and forgets what is done or over.
-func (c *Cluster) releasesDue() map[jjm.Owner][]absentee {
-	now, again := c.b.Now(), c.b.Conf().CancelAgain.D()
-	c.mu.Lock()
+func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
+	now, again := ct.b.Now(), ct.b.Conf().CancelAgain.D()
+	ct.mu.Lock()
 	var ids []jjm.AttemptID
-	for id, last := range c.releases {
+	for id, last := range ct.releases {
 		if gone := now.Sub(last); gone >= again || gone < 0 { // < 0: the clock was set back
 			ids = append(ids, id)
-			c.releases[id] = now
+			ct.releases[id] = now
 		}
 	}
-	c.mu.Unlock()
+	ct.mu.Unlock()
 	due := map[jjm.Owner][]absentee{}
 	var over, wait []jjm.AttemptID
-	for _, id := range ids { // without c.mu: it comes after the memory lock
-		l, _, ok := c.s.AttemptRow(id)
-		ref, owner, known := c.cs.RefOf(&l)
+	for _, id := range ids { // without mu: that comes after the memory lock
+		l, _, ok := ct.s.AttemptRow(id)
+		ref, owner, known := ct.c.cs.RefOf(&l)
 		switch {
 		case !ok || l.Kill || l.Holding == nil || l.Holding.Deed != jjm.HoldRelease:
 			over = append(over, id)
-		case known && c.controls.Taken(c.account(owner)):
+		case known && ct.controls.Taken(ct.c.account(owner)):
 			wait = append(wait, id)
 		case known:
 			due[owner] = append(due[owner], absentee{id, ref})
 		}
 	}
-	c.mu.Lock()
+	ct.mu.Lock()
 	for _, id := range over {
-		delete(c.releases, id)
+		delete(ct.releases, id)
 	}
 	for _, id := range wait { // due again at once
-		c.releases[id] = now.Add(-again)
+		ct.releases[id] = now.Add(-again)
 	}
-	c.mu.Unlock()
+	ct.mu.Unlock()
 	return due
 }
 
 // sendRelease runs one command and stores what it came to. A refusal for good is
 // an end too: the rule, or the person, is told.
-func (c *Cluster) sendRelease(ctx context.Context, owner jjm.Owner, jobs []absentee) error {
+func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []absentee) error {
 	refs := make([]adapters.Ref, len(jobs))
 	for i := range jobs {
 		refs[i] = jobs[i].ref
 	}
-	cmd, cancel := c.command(ctx, c.account(owner))
+	cmd, cancel := ct.c.command(ctx, ct.c.account(owner))
 	defer cancel()
-	results, err := c.adapter.Control(cmd, c.account(owner), adapters.Release, refs)
-	if crashed := c.b.Crash("hold.acted"); crashed != nil {
+	results, err := ct.c.adapter.Control(cmd, ct.c.account(owner), adapters.Release, refs)
+	if crashed := ct.b.Crash("hold.acted"); crashed != nil {
 		return crashed
 	}
 	if err == nil && len(results) != len(refs) {
@@ -111,8 +111,8 @@ func (c *Cluster) sendRelease(ctx context.Context, owner jjm.Owner, jobs []absen
 	if len(ends) == 0 {
 		return err
 	}
-	fair.Kick(c.watchKick)
-	if stored := c.released(ctx, ends); stored != nil {
+	ct.c.watcher.wakeWatch()
+	if stored := ct.released(ctx, ends); stored != nil {
 		return stored
 	}
 	return err
@@ -126,10 +126,10 @@ func textOf(err error) string {
 }
 
 // released stores the ends of releases.
-func (c *Cluster) released(ctx context.Context, ends map[jjm.AttemptID]string) error {
-	return c.s.Change(ctx, "hold-done", func(ch *state.Change) error {
+func (ct *controller) released(ctx context.Context, ends map[jjm.AttemptID]string) error {
+	return ct.s.Change(ctx, "hold-done", func(ch *state.Change) error {
 		for id, trouble := range ends {
-			live := c.s.Current(id)
+			live := ct.s.Current(id)
 			if live == nil || live.Holding == nil || live.Holding.Deed != jjm.HoldRelease {
 				continue
 			}
@@ -148,7 +148,7 @@ func (c *Cluster) released(ctx context.Context, ends map[jjm.AttemptID]string) e
 func (cs *Clusters) WakeReleases(c *state.Change) {
 	for _, id := range c.Frees {
 		if cl := cs.all[c.Locals[id.LocalID].Cluster]; cl != nil {
-			cl.askRelease(id)
+			cl.controller.askRelease(id)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func New(s *state.State, as *areas.Areas, ends *endings.Endings) *Clusters {
 // Wake has the submit loops look at what is ready. It does not wait.
 func (cs *Clusters) Wake() {
 	for _, c := range cs.all {
-		fair.Kick(c.submitKick)
+		c.submitter.wakeSubmit()
 	}
 }
 
@@ -50,9 +50,9 @@ func (cs *Clusters) Loops() (loops []func(context.Context)) {
 
 // loops are those of one cluster.
 func (c *Cluster) loops() []func(context.Context) {
-	loops := []func(context.Context){c.watchLoop, c.controlLoop, func(ctx context.Context) {
+	loops := []func(context.Context){c.watcher.watchLoop, c.controller.controlLoop, func(ctx context.Context) {
 		c.awaitProbe(ctx)
-		c.submitLoop(ctx)
+		c.submitter.submitLoop(ctx)
 	}}
 	if r, ok := c.adapter.(adapters.Runner); ok {
 		loops = append(loops, func(ctx context.Context) { c.runAdapter(ctx, r) })

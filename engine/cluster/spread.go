@@ -26,7 +26,7 @@ func (c *Cluster) rank(now jjm.Time) plan.Rank {
 	if _, yes := c.s.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
 		return plan.Barred
 	}
-	if !c.healthy() || c.wasBusy() {
+	if !c.health.healthy() || c.wasBusy() {
 		return plan.Troubled
 	}
 	if _, yes := c.s.Ordered(jjm.OrderDrain, jjm.OrderCluster, c.name, now); yes {
@@ -219,4 +219,11 @@ func (c *Cluster) elsewhere(g *state.Grid, place int32, now jjm.Time) bool {
 	return slices.ContainsFunc(c.s.Candidates(g, place), func(name string) bool {
 		return name != c.name && c.cs.all[name].rank(now) < plan.Troubled
 	})
+}
+
+// notBusy notes that a submission as an account was taken.
+func (c *Cluster) notBusy(account jjm.Owner) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.busy, account)
 }

@@ -6,7 +6,6 @@ import (
 
 	"jjm"
 	"jjm/adapters"
-	"jjm/engine/fair"
 )
 
 // strays are live batch jobs under tags of this store whose attempts are over: a
@@ -41,40 +40,34 @@ func (s *strays) begin(account jjm.Owner) {
 }
 
 // stray notes a listing line that belongs to no current attempt.
-func (c *Cluster) stray(r *jjm.Report) {
-	if !r.State.Alive() || !strings.HasPrefix(string(r.Tag), "j"+c.b.Store.Nonce()) {
+func (w *watcher) stray(r *jjm.Report) {
+	if !r.State.Alive() || !strings.HasPrefix(string(r.Tag), "j"+w.b.Store.Nonce()) {
 		return
 	}
-	if len(c.strays.listed) >= maxStrays {
+	if len(w.strays.listed) >= maxStrays {
 		return
 	}
-	key := strayKey{c.strays.account, r.Tag, r.ID}
-	c.strays.listed[key] = true
-	now := c.b.Now()
-	if since, known := c.strays.seen[key]; !known || now.Before(since) {
-		c.strays.seen[key] = now
+	key := strayKey{w.strays.account, r.Tag, r.ID}
+	w.strays.listed[key] = true
+	now := w.b.Now()
+	if since, known := w.strays.seen[key]; !known || now.Before(since) {
+		w.strays.seen[key] = now
 	}
 }
 
 // cancelStrays cancels those of the listing that stayed too long, and again
 // after as long.
-func (c *Cluster) cancelStrays() {
-	now := c.b.Now()
-	for key, since := range c.strays.seen {
+func (w *watcher) cancelStrays() {
+	now := w.b.Now()
+	for key, since := range w.strays.seen {
 		switch {
-		case key.account != c.strays.account:
-		case !c.strays.listed[key]:
-			delete(c.strays.seen, key)
+		case key.account != w.strays.account:
+		case !w.strays.listed[key]:
+			delete(w.strays.seen, key)
 		case now.Sub(since) >= strayAge:
-			c.strays.seen[key] = now
-			c.b.Log.Error("a batch job of an attempt that is over goes on: cancelled", "cluster", c.name, "tag", key.tag, "batch", key.id)
-			c.mu.Lock()
-			if c.strangers == nil {
-				c.strangers = map[jjm.Owner][]adapters.Ref{}
-			}
-			c.strangers[key.account] = append(c.strangers[key.account], adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
-			c.mu.Unlock()
-			fair.Kick(c.controlKick)
+			w.strays.seen[key] = now
+			w.b.Log.Error("a batch job of an attempt that is over goes on: cancelled", "cluster", w.name, "tag", key.tag, "batch", key.id)
+			w.c.controller.addStranger(key.account, adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
 		}
 	}
 }
@@ -106,7 +99,7 @@ func (s *strays) also(open []jjm.Owner, isOpen map[jjm.Owner]bool, now time.Time
 func (cs *Clusters) RecallAccounts() {
 	for _, c := range cs.all {
 		for _, g := range cs.s.Grids {
-			c.strays.lately[c.account(g.Job.Owner)] = cs.b.Now()
+			c.watcher.recall(c.account(g.Job.Owner))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"jjm"
@@ -16,87 +17,107 @@ import (
 	"jjm/sandbox"
 )
 
+// submitter forms bulks of ready local jobs and hands them to the batch system.
+type submitter struct {
+	c          *Cluster
+	b          *base.Base
+	s          *state.State
+	name       string
+	submitKick chan struct{}
+	// submits are done by account.
+	submits fair.Lanes
+
+	mu sync.Mutex
+	// aside are owners whose work area makes trouble, until when.
+	aside map[jjm.Owner]deadline
+}
+
+func newSubmitter(c *Cluster) *submitter {
+	return &submitter{c: c, b: c.b, s: c.s, name: c.name, submitKick: make(chan struct{}, 1), submits: c.lanes(),
+		aside: map[jjm.Owner]deadline{}}
+}
+
 // submitLoop forms bulks of what is ready and hands them over, and settles
 // those whose submission is in doubt.
-func (c *Cluster) submitLoop(ctx context.Context) {
-	defer c.submits.All.Wait()
+func (sb *submitter) submitLoop(ctx context.Context) {
+	defer sb.submits.All.Wait()
 	for ctx.Err() == nil {
-		next, err := c.submitOnce(ctx)
+		next, err := sb.submitOnce(ctx)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-			c.b.Complain(slog.LevelError, "submit/"+c.name, "submission, trying again", "cluster", c.name, "error", err)
+			sb.b.Complain(slog.LevelError, "submit/"+sb.name, "submission, trying again", "cluster", sb.name, "error", err)
 			next = asideFor
 		}
-		fair.WaitKick(ctx, c.submitKick, next)
+		fair.WaitKick(ctx, sb.submitKick, next)
 	}
 }
 
 // submitOnce settles what is due, then submits until nothing is ready of accounts
 // as which nothing else is done now. The answer is how long nothing will be due.
-func (c *Cluster) submitOnce(ctx context.Context) (time.Duration, error) {
-	wait, err := c.settleDue(ctx)
+func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
+	wait, err := sb.c.settler.settleDue(ctx)
 	if err != nil {
 		return wait, err
 	}
 	for ctx.Err() == nil {
-		b, members, err := c.choose()
+		b, members, err := sb.choose()
 		if err != nil || b == nil {
-			return min(wait, c.nextDue(), c.submits.Slows()), err
+			return min(wait, sb.nextDue(), sb.submits.Slows()), err
 		}
-		c.submits.Do(c.account(b.Owner), func() { err = c.hand(ctx, b, members) }, func() { fair.Kick(c.submitKick) })
-		if c.submits.Alone && err != nil {
+		sb.submits.Do(sb.c.account(b.Owner), func() { err = sb.hand(ctx, b, members) }, func() { fair.Kick(sb.submitKick) })
+		if sb.submits.Alone && err != nil {
 			if errors.Is(err, base.ErrCrashed) {
 				return wait, err
 			}
 			wait = min(wait, asideFor)
 		}
 	}
-	return min(wait, c.nextDue()), nil
+	return min(wait, sb.nextDue()), nil
 }
 
 // hand writes down what the members of a bulk are to run, stores it and hands it
 // over. Its owner is set aside for trouble.
-func (c *Cluster) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
-	as, err := c.cs.assignments(ctx, members)
+func (sb *submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
+	as, err := sb.c.cs.assignments(ctx, members)
 	if err == nil {
-		c.shorten(b, len(as))
+		sb.shorten(b, len(as))
 	}
 	if err == nil && slices.ContainsFunc(as, isTooLong) { // without them the others form a bulk anew
-		c.giveBack(b)
-		c.formed(b)
-		err = c.failTooLong(ctx, members, as)
+		sb.giveBack(b)
+		sb.formed(b)
+		err = sb.failTooLong(ctx, members, as)
 	} else if err != nil {
-		c.giveBack(b)
-		c.formed(b)
+		sb.giveBack(b)
+		sb.formed(b)
 	} else {
-		err = c.launch(ctx, b, as)
+		err = sb.launch(ctx, b, as)
 	}
 	if err != nil && ctx.Err() == nil {
-		c.setAside(b.Owner, err)
+		sb.setAside(b.Owner, err)
 	}
 	return err
 }
 
 // shorten leaves a bulk its first n members; the others are ready again.
-func (c *Cluster) shorten(b *jjm.Bulk, n int) {
+func (sb *submitter) shorten(b *jjm.Bulk, n int) {
 	if n == len(b.Members) {
 		return
 	}
 	rest := *b
 	rest.Members = b.Members[n:]
-	c.s.Mem.Lock()
+	sb.s.Mem.Lock()
 	b.Members = b.Members[:n:n]
-	c.s.Mem.Unlock()
-	c.giveBack(&rest)
+	sb.s.Mem.Unlock()
+	sb.giveBack(&rest)
 }
 
 func isTooLong(a sandbox.Assignment) bool { return a.TooLong() }
 
 // failTooLong fails the local jobs that cannot be told what to do: another attempt
 // would be as long.
-func (c *Cluster) failTooLong(ctx context.Context, members []jjm.LocalJob, as []sandbox.Assignment) error {
+func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as []sandbox.Assignment) error {
 	text := fmt.Sprintf("its command line, environment and list of inputs have more than %d bytes together: cut the work into "+
 		"smaller parts, or shorten what each is told", sandbox.MaxAssignment)
-	return c.s.Change(ctx, "refuse", func(ch *state.Change) error {
+	return sb.s.Change(ctx, "refuse", func(ch *state.Change) error {
 		for i := range as {
 			if !as[i].TooLong() {
 				continue
@@ -113,153 +134,152 @@ func (c *Cluster) failTooLong(ctx context.Context, members []jjm.LocalJob, as []
 }
 
 // formed notes that a bulk is stored, or will not be.
-func (c *Cluster) formed(b *jjm.Bulk) {
-	c.s.Mem.Lock()
-	delete(c.s.Forming, b.Tag)
-	c.s.Mem.Unlock()
+func (sb *submitter) formed(b *jjm.Bulk) {
+	sb.s.Mem.Lock()
+	delete(sb.s.Forming, b.Tag)
+	sb.s.Mem.Unlock()
 }
 
 // asideFor is how long an owner waits whose work area makes trouble.
 const asideFor = 5 * time.Second
 
 // setAside lets the others go on.
-func (c *Cluster) setAside(owner jjm.Owner, err error) {
+func (sb *submitter) setAside(owner jjm.Owner, err error) {
 	if !errors.Is(err, base.ErrCrashed) {
-		c.complainOf(owner, err)
+		sb.complainOf(owner, err)
 	}
-	c.mu.Lock()
-	c.aside[owner] = deadline{set: c.b.Now(), wait: asideFor}
-	c.mu.Unlock()
+	sb.mu.Lock()
+	sb.aside[owner] = deadline{set: sb.b.Now(), wait: asideFor}
+	sb.mu.Unlock()
 }
 
-func (c *Cluster) complainOf(owner jjm.Owner, err error) {
-	c.b.Complain(slog.LevelError, "submit/"+c.name+"/"+owner.User, "submission, trying again",
-		"cluster", c.name, "owner", owner.User, "error", err)
+func (sb *submitter) complainOf(owner jjm.Owner, err error) {
+	sb.b.Complain(slog.LevelError, "submit/"+sb.name+"/"+owner.User, "submission, trying again",
+		"cluster", sb.name, "owner", owner.User, "error", err)
 }
 
 // waits gives how long an owner is still set aside.
-func (c *Cluster) waits(owner jjm.Owner) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	left := c.aside[owner].left(c.b.Now())
+func (sb *submitter) waits(owner jjm.Owner) time.Duration {
+	sb.mu.Lock()
+	defer sb.mu.Unlock()
+	left := sb.aside[owner].left(sb.b.Now())
 	if left == 0 {
-		delete(c.aside, owner)
+		delete(sb.aside, owner)
 	}
 	return left
 }
 
 // launch stores the intent and then acts on it.
-func (c *Cluster) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
+func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	if len(b.Members) == 0 {
-		c.formed(b)
+		sb.formed(b)
 		return nil
 	}
-	err := c.intend(ctx, b, as)
-	c.formed(b)
+	err := sb.intend(ctx, b, as)
+	sb.formed(b)
 	if err != nil {
-		c.giveBack(b)
+		sb.giveBack(b)
 		if jjm.KindOf(err) == jjm.Conflict {
-			c.discard(b)
+			sb.discard(b)
 			return nil // a member was killed meanwhile: form the bulk anew
 		}
 		return err
 	}
-	return c.act(ctx, b.Tag)
+	return sb.act(ctx, b.Tag)
 }
 
 // discard removes the folder of a bulk that was surely not stored.
-func (c *Cluster) discard(b *jjm.Bulk) {
-	ar, err := c.cs.areas.Of(b.Owner)
+func (sb *submitter) discard(b *jjm.Bulk) {
+	ar, err := sb.c.cs.areas.Of(b.Owner)
 	if err == nil {
 		err = ar.RemoveBulk(context.Background(), b.Tag)
 	}
 	if err != nil {
-		c.b.Log.Warn("folder of a bulk that was not stored stays", "tag", b.Tag, "error", err)
+		sb.b.Log.Warn("folder of a bulk that was not stored stays", "tag", b.Tag, "error", err)
 	}
 }
 
 // intend writes the assignment file, then commits the bulk: a bulk in the store
 // always has its assignment.
-func (c *Cluster) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
-	ar, err := c.cs.areas.Of(b.Owner)
+func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
+	ar, err := sb.c.cs.areas.Of(b.Owner)
 	if err != nil {
 		return err
 	}
 	if err := ar.WriteAssignment(b.Tag, as); err != nil {
-		c.discard(b)
+		sb.discard(b)
 		return fmt.Errorf("assignment of bulk %s: %w", b.Tag, err)
 	}
-	if err := c.b.Crash("submit.assigned"); err != nil {
+	if err := sb.b.Crash("submit.assigned"); err != nil {
 		return err
 	}
-	return c.s.Change(ctx, "submit", func(ch *state.Change) error {
+	return sb.s.Change(ctx, "submit", func(ch *state.Change) error {
 		ch.Created = append(ch.Created, b)
 		for pos, m := range b.Members {
 			l := ch.Local(m.LocalID)
 			if l == nil || l.Attempt != m.Attempt || l.Kill || l.State.Final() {
 				return jjm.Errorf(jjm.Conflict, "local job %s changed while its bulk was formed", m.LocalID)
 			}
-			l.Cluster, l.Tag, l.Pos = c.name, b.Tag, int32(pos)
+			l.Cluster, l.Tag, l.Pos = sb.name, b.Tag, int32(pos)
 			l.BatchID, l.Host = "", ""
 			l.Submitted, l.Started, l.Ended = 0, 0, 0
-			ch.Move(l, jjm.Submitting, jjm.Spooled, "bulk "+string(b.Tag)+" for "+c.name)
+			ch.Move(l, jjm.Submitting, jjm.Spooled, "bulk "+string(b.Tag)+" for "+sb.name)
 		}
 		return nil
 	})
 }
 
 // act runs the submission of a stored bulk and stores what came of it.
-func (c *Cluster) act(ctx context.Context, tag jjm.Tag) error {
-	e := c.cs
-	b, ar, err := c.openBulk(tag)
+func (sb *submitter) act(ctx context.Context, tag jjm.Tag) error {
+	b, ar, err := sb.openBulk(tag)
 	if b == nil || err != nil {
 		return err
 	}
-	order, err := c.order(ar, b)
+	order, err := sb.c.order(ar, b)
 	if err != nil {
 		return err
 	}
-	e.s.Mem.Lock()
-	if live := e.s.Bulks[tag]; live != nil {
-		live.Tried = jjm.At(e.b.Now())
+	sb.s.Mem.Lock()
+	if live := sb.s.Bulks[tag]; live != nil {
+		live.Tried = jjm.At(sb.b.Now())
 	}
-	e.s.Mem.Unlock()
-	cmd, cancel := c.command(ctx, c.account(b.Owner))
+	sb.s.Mem.Unlock()
+	cmd, cancel := sb.c.command(ctx, sb.c.account(b.Owner))
 	defer cancel()
-	receipt, err := c.adapter.Submit(cmd, order)
-	if crashed := e.b.Crash("submit.acted"); crashed != nil {
+	receipt, err := sb.c.adapter.Submit(cmd, order)
+	if crashed := sb.b.Crash("submit.acted"); crashed != nil {
 		return crashed
 	}
 	if err == nil {
-		err = c.believed(b.Owner, receipt)
+		err = sb.c.believed(b.Owner, receipt)
 	}
-	return c.outcome(ctx, tag, receipt, err)
+	return sb.outcome(ctx, tag, receipt, err)
 }
 
 // openBulk copies a live bulk and opens its owner's area.
-func (c *Cluster) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
-	c.s.Mem.RLock()
-	live := c.s.Bulks[tag]
-	c.s.Mem.RUnlock()
+func (sb *submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
+	sb.s.Mem.RLock()
+	live := sb.s.Bulks[tag]
+	sb.s.Mem.RUnlock()
 	if live == nil {
 		return nil, nil, nil
 	}
 	b := live.Bulk
-	ar, err := c.cs.areas.Of(b.Owner)
+	ar, err := sb.c.cs.areas.Of(b.Owner)
 	return &b, ar, err
 }
 
 // nextDue is when the next waiting local job of this cluster becomes ready.
-func (c *Cluster) nextDue() time.Duration {
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
+func (sb *submitter) nextDue() time.Duration {
+	sb.s.Mem.RLock()
+	defer sb.s.Mem.RUnlock()
 	next := time.Hour
-	now := jjm.At(c.b.Now())
-	for _, g := range c.s.Grids {
-		if !c.serves(g, now) {
+	now := jjm.At(sb.b.Now())
+	for _, g := range sb.s.Grids {
+		if !sb.c.serves(g, now) {
 			continue
 		}
-		if left := c.waits(g.Job.Owner); left > 0 {
+		if left := sb.waits(g.Job.Owner); left > 0 {
 			next = min(next, left)
 		} else if len(g.Waiting) > 0 {
 			next = min(next, max(g.Waiting[0].At.Sub(now), 0))
@@ -267,3 +287,6 @@ func (c *Cluster) nextDue() time.Duration {
 	}
 	return next
 }
+
+// wakeSubmit has the submit loop look at what is ready. It does not wait.
+func (sb *submitter) wakeSubmit() { fair.Kick(sb.submitKick) }

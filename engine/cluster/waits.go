@@ -9,21 +9,20 @@ import (
 // noteWaits lets people see why batch jobs wait and until when. It goes to
 // memory alone, and to a record when that is written for another reason: a
 // scheduler's estimates change with every listing.
-func (c *Cluster) noteWaits(reports []jjm.Report, at jjm.Time) {
+func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
 	type news struct {
 		id    jjm.AttemptID
 		waits *jjm.Waiting
 	}
 	var all []news
 	if at == 0 {
-		at = jjm.At(c.b.Now())
+		at = jjm.At(ho.b.Now())
 	}
 	same := map[jjm.Waiting]*jjm.Waiting{} // what many say alike is kept once
-	e := c.cs
-	e.s.Mem.RLock()
+	ho.s.Mem.RLock()
 	for i := range reports {
 		r := &reports[i]
-		l := c.waiter(r)
+		l := ho.waiter(r)
 		if l == nil {
 			continue
 		}
@@ -33,16 +32,16 @@ func (c *Cluster) noteWaits(reports []jjm.Report, at jjm.Time) {
 			all = append(all, news{l.AttemptID(), nil})
 		}
 	}
-	e.s.Mem.RUnlock()
+	ho.s.Mem.RUnlock()
 	if len(all) == 0 {
 		return
 	}
-	e.s.Write.Lock() // a change copies rows without the other lock
-	defer e.s.Write.Unlock()
-	e.s.Mem.Lock()
-	defer e.s.Mem.Unlock()
+	ho.s.Write.Lock() // a change copies rows without the other lock
+	defer ho.s.Write.Unlock()
+	ho.s.Mem.Lock()
+	defer ho.s.Mem.Unlock()
 	for _, n := range all {
-		if l := e.s.Current(n.id); l != nil && l.State == jjm.Submitted {
+		if l := ho.s.Current(n.id); l != nil && l.State == jjm.Submitted {
 			l.Waits = n.waits
 		}
 	}
@@ -50,8 +49,8 @@ func (c *Cluster) noteWaits(reports []jjm.Report, at jjm.Time) {
 
 // waiter is the local job that waits in the batch system as a report says, or
 // nil. The memory lock is held.
-func (c *Cluster) waiter(r *jjm.Report) *jjm.LocalJob {
-	l := c.pointsTo(r)
+func (ho *holder) waiter(r *jjm.Report) *jjm.LocalJob {
+	l := ho.pointsTo(r)
 	if l == nil || l.State != jjm.Submitted {
 		return nil
 	}

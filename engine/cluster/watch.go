@@ -4,36 +4,77 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"jjm"
 	"jjm/adapters"
 	"jjm/engine/base"
+	"jjm/engine/endings"
 	"jjm/engine/fair"
 	"jjm/engine/state"
 	"jjm/plan"
 )
 
+// watcher lists the batch system and compares what it says with memory. Only its loop
+// touches what is not behind its mutex.
+type watcher struct {
+	c         *Cluster
+	b         *base.Base
+	s         *state.State
+	ends      *endings.Endings
+	name      string
+	watchKick chan struct{}
+	// cycle numbers the listings, asked is when the one at hand began.
+	cycle    uint32
+	asked    jjm.Time
+	restarts map[jjm.AttemptID]int // by the batch system, as far as seen
+	missing  map[jjm.AttemptID]plan.Absence
+	vigils   map[jjm.Owner]vigil
+	strays   strays
+	asking   asking
+	// absents are looked into by account.
+	absents fair.Lanes
+	times   times
+}
+
+// times is how long rounds of listings take.
+type times struct {
+	mu   sync.Mutex
+	took time.Duration // what a round takes, as far as listings are answered (plan.Took)
+	last time.Duration // of the last round, -1 before the first; the watch loop's alone
+}
+
+func newWatcher(c *Cluster) *watcher {
+	return &watcher{
+		c: c, b: c.b, s: c.s, ends: c.cs.ends, name: c.name, watchKick: make(chan struct{}, 1),
+		restarts: map[jjm.AttemptID]int{}, missing: map[jjm.AttemptID]plan.Absence{}, vigils: map[jjm.Owner]vigil{},
+		strays: strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
+		asking: newAsking(), absents: c.lanes(), times: times{last: -1},
+	}
+}
+
 // watchLoop lists the cluster once an interval, which adapts to how long listings
 // take, and sooner when something asks for it.
-func (c *Cluster) watchLoop(ctx context.Context) {
-	defer c.absents.All.Wait()
-	defer c.asking.all.Wait()
+func (w *watcher) watchLoop(ctx context.Context) {
+	defer w.absents.All.Wait()
+	defer w.asking.all.Wait()
 	for ctx.Err() == nil {
-		if err := c.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-			c.b.Complain(slog.LevelError, "listing/"+c.name, "listing could not be applied, trying again", "cluster", c.name, "error", err)
+		if err := w.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
+			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, trying again", "cluster", w.name, "error", err)
 		}
-		c.warnUnknown()
-		if err := c.rest(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-			c.b.Complain(slog.LevelError, "listing/"+c.name, "listing could not be applied, trying again", "cluster", c.name, "error", err)
+		w.c.health.warnUnknown(w.missing)
+		if err := w.rest(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
+			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, trying again", "cluster", w.name, "error", err)
 		}
 	}
 }
 
 // rest lasts until the next listing is due. Listings that come late are applied
 // meanwhile.
-func (c *Cluster) rest(ctx context.Context) error {
-	every, soon, result := c.interval()
+func (w *watcher) rest(ctx context.Context) error {
+	every, soon, result := w.interval()
 	due, look := time.NewTimer(every), time.NewTicker(result)
 	defer due.Stop()
 	defer look.Stop()
@@ -43,18 +84,18 @@ func (c *Cluster) rest(ctx context.Context) error {
 			return nil
 		case <-due.C:
 			return nil
-		case <-c.watchKick:
+		case <-w.watchKick:
 			fair.Pause(ctx, soon)
 			return nil
-		case <-c.hints():
+		case <-w.c.hints():
 			fair.Pause(ctx, soon)
 			return nil
-		case l := <-c.asking.looks:
-			if err := c.take(ctx, l); err != nil {
+		case l := <-w.asking.looks:
+			if err := w.take(ctx, l); err != nil {
 				return err
 			}
 		case <-look.C:
-			if c.resultsWait() {
+			if w.resultsWait() {
 				return nil
 			}
 		}
@@ -64,51 +105,48 @@ func (c *Cluster) rest(ctx context.Context) error {
 // interval says when to list again: by itself, when something asks for it, and
 // when results wait for it. Those are less urgent: where jobs end all the time
 // there would be no rest.
-func (c *Cluster) interval() (every, soon, result time.Duration) {
-	p := c.polling()
-	c.mu.Lock()
-	took := c.took
-	c.mu.Unlock()
+func (w *watcher) interval() (every, soon, result time.Duration) {
+	p, took := w.c.polling(), w.pace()
 	return p.Every(took), p.Soon(took), p.AfterResult(took)
 }
 
 // resultsWait reports whether enough results wait for the last word of this
 // cluster.
-func (c *Cluster) resultsWait() bool {
+func (w *watcher) resultsWait() bool {
 	waiting := 0
-	for tag, results := range c.cs.ends.WithoutReport() {
-		if c.cs.clusterOf(tag) == c {
+	for tag, results := range w.ends.WithoutReport() {
+		if w.c.cs.clusterOf(tag) == w.c {
 			waiting += results
 		}
 	}
-	return waiting > 0 && plan.Worth(waiting, c.inBatch())
+	return waiting > 0 && plan.Worth(waiting, w.inBatch())
 }
 
 // inBatch counts the local jobs that the batch system has, or is about to get.
-func (c *Cluster) inBatch() (n int) {
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
-	for _, g := range c.s.Grids {
-		n += state.Sum(g.On[c.name].Load())
+func (w *watcher) inBatch() (n int) {
+	w.s.Mem.RLock()
+	defer w.s.Mem.RUnlock()
+	for _, g := range w.s.Grids {
+		n += state.Sum(g.On[w.name].Load())
 	}
 	return n
 }
 
 // listed notes how long the listings of this round took that were answered, after
 // one that took so long before.
-func (c *Cluster) listed(before, took time.Duration) {
-	c.mu.Lock()
-	c.took, c.lastTook = plan.Took(before, took), took
-	c.mu.Unlock()
+func (w *watcher) listed(before, took time.Duration) {
+	w.times.mu.Lock()
+	w.times.took, w.times.last = plan.Took(before, took), took
+	w.times.mu.Unlock()
 }
 
 // since is how far back ended jobs matter: to the oldest open bulk.
-func (c *Cluster) since(account jjm.Owner) time.Time {
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
-	oldest := jjm.At(c.b.Now())
-	for _, b := range c.s.Bulks {
-		if b.Cluster == c.name && c.account(b.Owner) == account && b.Created < oldest {
+func (w *watcher) since(account jjm.Owner) time.Time {
+	w.s.Mem.RLock()
+	defer w.s.Mem.RUnlock()
+	oldest := jjm.At(w.b.Now())
+	for _, b := range w.s.Bulks {
+		if b.Cluster == w.name && w.c.account(b.Owner) == account && b.Created < oldest {
 			oldest = b.Created
 		}
 	}
@@ -117,20 +155,20 @@ func (c *Cluster) since(account jjm.Owner) time.Time {
 
 // applyListing compares the listing with memory and stores the differences: in
 // a quiet cycle there are none, and nothing is written.
-func (c *Cluster) applyListing(ctx context.Context, listing adapters.Listing, asked jjm.Time, account jjm.Owner) error {
-	listing.Reports = c.ownReports(listing.Reports, account)
-	c.strays.begin(account)
-	alive, ended := c.compare(listing.Reports)
-	c.cancelStrays()
-	missing := c.absences(asked, account)
-	now := jjm.At(c.b.Now())
+func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, asked jjm.Time, account jjm.Owner) error {
+	listing.Reports = w.c.ownReports(listing.Reports, account)
+	w.strays.begin(account)
+	alive, ended := w.compare(listing.Reports)
+	w.cancelStrays()
+	missing := w.absences(asked, account)
+	now := jjm.At(w.b.Now())
 	for id, r := range ended {
-		c.cs.ends.Report(id, r, now)
+		w.ends.Report(id, r, now)
 	}
 	if len(alive) > 0 {
-		err := c.s.Change(ctx, "watch", func(ch *state.Change) error {
+		err := w.s.Change(ctx, "watch", func(ch *state.Change) error {
 			for _, r := range alive {
-				c.live(ch, r)
+				w.live(ch, r)
 			}
 			return nil
 		})
@@ -138,40 +176,39 @@ func (c *Cluster) applyListing(ctx context.Context, listing adapters.Listing, as
 			return err
 		}
 	}
-	c.noteWaits(listing.Reports, jjm.At(listing.At))
-	if err := c.noteHolds(ctx, listing.Reports, account); err != nil {
+	w.c.holder.noteWaits(listing.Reports, jjm.At(listing.At))
+	if err := w.c.holder.noteHolds(ctx, listing.Reports, w.vigils[account].added); err != nil {
 		return err
 	}
-	c.absent(ctx, account, missing)
+	w.absent(ctx, account, missing)
 	if len(ended) > 0 || len(missing) > 0 {
-		c.cs.ends.Wake()
+		w.ends.Wake()
 	}
 	return nil
 }
 
 // compare marks what the listing shows as seen and picks the reports that tell
 // something new: of jobs that are alive, and of jobs that ended.
-func (c *Cluster) compare(reports []jjm.Report) (alive []jjm.Report, ended map[jjm.AttemptID]jjm.Report) {
-	e := c.cs
-	e.s.Mem.RLock()
-	defer e.s.Mem.RUnlock()
+func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[jjm.AttemptID]jjm.Report) {
+	w.s.Mem.RLock()
+	defer w.s.Mem.RUnlock()
 	ended = map[jjm.AttemptID]jjm.Report{}
 	for i := range reports {
 		r := &reports[i]
-		b := e.s.Bulks[r.Tag]
-		if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != c.name {
-			c.stray(r)
+		b := w.s.Bulks[r.Tag]
+		if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != w.name {
+			w.stray(r)
 			continue
 		}
-		l := e.s.Current(b.Members[r.Index])
+		l := w.s.Current(b.Members[r.Index])
 		own := l != nil && l.Tag == r.Tag && owns(b, l, r.ID)
 		if own {
-			b.Seen[r.Index] = c.cycle
+			b.Seen[r.Index] = w.cycle
 		}
 		switch {
 		case l == nil || l.Tag != r.Tag:
-			c.stray(r)
-		case !c.tells(l, r):
+			w.stray(r)
+		case !w.tells(l, r):
 		case r.State.Ended() && (!own || b.State == jjm.BulkIntent): // maybe a double that was cancelled
 		case r.State.Ended():
 			ended[l.AttemptID()] = *r
@@ -196,38 +233,38 @@ func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
 }
 
 // tells reports whether a listing line differs from what memory shows.
-func (c *Cluster) tells(l *jjm.LocalJob, r *jjm.Report) bool {
+func (w *watcher) tells(l *jjm.LocalJob, r *jjm.Report) bool {
 	if r.State.Ended() {
-		return !c.cs.ends.Knows(l.AttemptID(), r.State)
+		return !w.ends.Knows(l.AttemptID(), r.State)
 	}
 	if r.ID != l.BatchID || r.Host != "" && r.Host != l.Host || r.Started != 0 && l.Started == 0 {
 		return true
 	}
-	return plan.Live(c.liveInput(l, *r)).Changed
+	return plan.Live(w.liveInput(l, *r)).Changed
 }
 
-func (c *Cluster) liveInput(l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
-	held := c.caps().TwoPhase
-	if b := c.s.Bulks[l.Tag]; b != nil {
-		held = held && (b.State != jjm.BulkReleased || c.asked <= b.Released)
+func (w *watcher) liveInput(l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
+	held := w.c.caps().TwoPhase
+	if b := w.s.Bulks[l.Tag]; b != nil {
+		held = held && (b.State != jjm.BulkReleased || w.asked <= b.Released)
 	}
-	return plan.LiveInput{State: l.State, Phase: l.Phase, Restarts: c.restarts[l.AttemptID()], OwnHold: held, Report: r}
+	return plan.LiveInput{State: l.State, Phase: l.Phase, Restarts: w.restarts[l.AttemptID()], OwnHold: held, Report: r}
 }
 
 // live applies a report of a job that is alive to its local job.
-func (c *Cluster) live(ch *state.Change, r jjm.Report) {
-	b := c.s.Bulks[r.Tag]
-	if b == nil || c.s.Current(b.Members[r.Index]) == nil {
+func (w *watcher) live(ch *state.Change, r jjm.Report) {
+	b := w.s.Bulks[r.Tag]
+	if b == nil || w.s.Current(b.Members[r.Index]) == nil {
 		return
 	}
 	id := b.Members[r.Index]
-	c.cs.ends.Alive(id)
+	w.ends.Alive(id)
 	l := ch.Local(id.LocalID)
 	if !owns(b, l, r.ID) {
-		c.stranger(id, r)
+		w.stranger(id, r)
 		return
 	}
-	c.cs.ends.Revived(id)
+	w.ends.Revived(id)
 	l.BatchID = r.ID
 	if r.Host != "" {
 		l.Host = r.Host
@@ -238,23 +275,60 @@ func (c *Cluster) live(ch *state.Change, r jjm.Report) {
 			l.Started = r.Started
 		}
 	}
-	if next := plan.Live(c.liveInput(l, r)); next.Changed {
+	if next := plan.Live(w.liveInput(l, r)); next.Changed {
 		ch.Move(l, next.State, next.Phase, next.Cause)
 		if next.Restarts > 0 {
-			c.restarts[id] = next.Restarts
+			w.restarts[id] = next.Restarts
 		}
 	}
 }
 
 // stranger is a job under one of our tags that is not the one its attempt
 // points to: a doubled submission. The claim says which one runs.
-func (c *Cluster) stranger(id jjm.AttemptID, r jjm.Report) {
-	c.b.Log.Error("two batch jobs for one attempt", "cluster", c.name, "local", id.LocalID, "tag", r.Tag, "batch", r.ID)
-	c.cs.ends.Suspect(id, r)
-	c.cs.ends.Wake()
+func (w *watcher) stranger(id jjm.AttemptID, r jjm.Report) {
+	w.b.Log.Error("two batch jobs for one attempt", "cluster", w.name, "local", id.LocalID, "tag", r.Tag, "batch", r.ID)
+	w.ends.Suspect(id, r)
+	w.ends.Wake()
 }
 
 // heartbeatFresh reports whether a missing attempt's wrapper shows signs of life,
 // as far as its owner's harvest looked: a listing waits for nobody's work area.
 // What is not known counts as alive.
 func (cs *Clusters) heartbeatFresh(id jjm.AttemptID) bool { return !cs.ends.Stale(id) }
+
+// accounts lists the accounts with open bulks here, and those that had some not
+// long ago.
+func (w *watcher) accounts() []jjm.Owner {
+	w.s.Mem.RLock()
+	defer w.s.Mem.RUnlock()
+	seen := map[jjm.Owner]bool{}
+	var out []jjm.Owner
+	for _, b := range w.s.Bulks {
+		if a := w.c.account(b.Owner); b.Cluster == w.name && !seen[a] {
+			seen[a] = true
+			out = append(out, a)
+		}
+	}
+	out = w.strays.also(out, seen, w.b.Now())
+	if len(out) == 0 && !w.c.health.healthy() { // nothing to list: find out for those who would come here
+		for _, g := range w.s.Grids {
+			if slices.Contains(g.Job.Step.Clusters, w.name) && !g.Job.Status.Final() {
+				return []jjm.Owner{w.c.account(g.Job.Owner)}
+			}
+		}
+	}
+	return out
+}
+
+// pace is what a round of listings takes, as far as they are answered (plan.Took).
+func (w *watcher) pace() time.Duration {
+	w.times.mu.Lock()
+	defer w.times.mu.Unlock()
+	return w.times.took
+}
+
+// recall lets an account be listed for a while, though it may have no open bulk.
+func (w *watcher) recall(account jjm.Owner) { w.strays.lately[account] = w.b.Now() }
+
+// wakeWatch has the batch system listed soon. It does not wait.
+func (w *watcher) wakeWatch() { fair.Kick(w.watchKick) }

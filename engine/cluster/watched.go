@@ -18,32 +18,32 @@ type vigil struct {
 }
 
 // listedWell counts a good listing of an account.
-func (c *Cluster) listedWell(account jjm.Owner, asked time.Time) {
-	v := c.vigils[account]
+func (w *watcher) listedWell(account jjm.Owner, asked time.Time) {
+	v := w.vigils[account]
 	before := v.For
-	v.Watched = v.Listed(asked.Sub(v.asked), c.farApart())
+	v.Watched = v.Listed(asked.Sub(v.asked), w.farApart())
 	v.asked, v.added = asked, v.For-before
-	c.vigils[account] = v
+	w.vigils[account] = v
 }
 
 // listedIll stops the clock of an account that got no listing. What others are told
 // counts for them all the same.
-func (c *Cluster) listedIll(account jjm.Owner) {
-	v := c.vigils[account]
+func (w *watcher) listedIll(account jjm.Owner) {
+	v := w.vigils[account]
 	v.Watched = v.Failed()
-	c.vigils[account] = v
+	w.vigils[account] = v
 }
 
 // unwatched stops the clocks of the accounts that are not listed any more.
-func (c *Cluster) unwatched(listed []jjm.Owner) {
+func (w *watcher) unwatched(listed []jjm.Owner) {
 	gone := func(account jjm.Owner) bool { return !slices.Contains(listed, account) }
-	maps.DeleteFunc(c.vigils, func(account jjm.Owner, _ vigil) bool { return gone(account) })
-	maps.DeleteFunc(c.asking.heard, func(account jjm.Owner, _ error) bool { return gone(account) })
+	maps.DeleteFunc(w.vigils, func(account jjm.Owner, _ vigil) bool { return gone(account) })
+	maps.DeleteFunc(w.asking.heard, func(account jjm.Owner, _ error) bool { return gone(account) })
 }
 
 // farApart is the most time that lies between two listings of a cluster that is
 // well: one may take as long as a call may, and the interval adapts to that.
-func (c *Cluster) farApart() time.Duration {
-	every, _, _ := c.interval()
-	return 2*every + patience*c.deadline()
+func (w *watcher) farApart() time.Duration {
+	every, _, _ := w.interval()
+	return 2*every + patience*w.c.deadline()
 }

@@ -45,7 +45,7 @@ func (cs *Clusters) nobodyTakes(g *state.Grid, place int32, now jjm.Time) string
 	for _, name := range cs.s.Candidates(g, place) {
 		if o, paused := cs.s.Ordered(jjm.OrderPause, jjm.OrderCluster, name, now); paused {
 			why = append(why, o.String())
-		} else if !cs.all[name].healthy() {
+		} else if !cs.all[name].health.healthy() {
 			why = append(why, fmt.Sprintf("cluster %s does not answer", name))
 		} else {
 			return ""
