@@ -149,7 +149,7 @@ func (e *Engine) connect() {
 		Records: e.records, KillLocals: e.wishes.KillLocals, Settle: e.intake.Settle})
 	e.state.WakeGrid, e.state.WakeSubmit = e.jobs.Wake, e.clusters.Wake
 	e.state.Participants = e.transaction()
-	e.state.Shown = []func(*state.Change){e.feeder.TellReaders}
+	e.state.Shown = []func(*state.Change, *state.Memo){e.feeder.TellReaders}
 	e.state.Committed = []func(*state.Change){e.judge.WakeEndings, e.clusters.WakeReleases}
 }
 
@@ -164,7 +164,9 @@ func (e *Engine) load(ctx context.Context) error {
 	e.judge.ResumeKills()
 	e.clusters.RecallAccounts()
 	e.records.ResumeRecords()
-	for id, g := range e.state.Grids {
+	v := e.state.View()
+	defer v.Close()
+	for id, g := range v.Grids() {
 		e.jobs.Wake(id)
 		e.datasets.KickSources(&g.Job)
 	}

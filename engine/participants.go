@@ -1,6 +1,8 @@
 package engine
 
-import "jjm/engine/state"
+import (
+	"jjm/engine/state"
+)
 
 // transaction is the order in which the rooms take part in a change.
 func (e *Engine) transaction() []state.Participant {

@@ -47,9 +47,9 @@ func (an *Answers) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, fil
 		id.Attempt-- // the next one has not begun: show the last
 	}
 	live := func() bool {
-		an.s.Mem.RLock()
-		defer an.s.Mem.RUnlock()
-		return an.s.Current(l.AttemptID()) != nil
+		v := an.s.View()
+		defer v.Close()
+		return v.Current(l.AttemptID()) != nil
 	}
 	f, err := ar.OpenJobFile(id, file)
 	switch {

@@ -11,8 +11,7 @@ import (
 // mostHolds is how many kinds of holds people are shown of a grid job.
 const mostHolds = 10
 
-// holds tells what of a grid job is held, by whom and why. The memory lock is
-// held, or g is our own.
+// holds tells what of a grid job is held, by whom and why.
 func holds(g *state.Grid) []wire.Hold {
 	if g.Held == 0 {
 		return nil

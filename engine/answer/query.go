@@ -33,25 +33,27 @@ func (an *Answers) Lookup(ctx context.Context, caller wire.Caller, ids []jjm.Gri
 }
 
 func (an *Answers) lookup(ctx context.Context, caller wire.Caller, id jjm.GridID) (wire.Lookup, error) {
-	an.s.Mem.RLock()
-	if g := an.s.Grids[id]; g != nil {
-		defer an.s.Mem.RUnlock()
+	v := an.s.View()
+	if g := v.Grid(id); g != nil {
+		defer v.Close()
 		if !caller.May(g.Job.Owner.UID) {
 			return wire.Lookup{}, jjm.Errorf(jjm.Denied, "grid job %s belongs to %s", id, g.Job.Owner.User)
 		}
-		return an.answer(g), nil
+		return an.answer(v.Memory, g), nil
 	}
-	an.s.Mem.RUnlock()
+	v.Close()
 	job, err := an.s.Find(ctx, caller, id)
 	if err != nil {
 		return wire.Lookup{}, err
 	}
-	return an.answer(state.NewGrid(job)), nil
+	v = an.s.View()
+	defer v.Close()
+	return an.answer(v.Memory, state.NewGrid(job)), nil
 }
 
-// answer is the one honest status. The memory lock is held, or g is our own.
-func (an *Answers) answer(g *state.Grid) wire.Lookup {
-	v := an.rooms.Records.Outside(g)
+// answer is the one honest status. G may be one of the history.
+func (an *Answers) answer(mem state.Memory, g *state.Grid) wire.Lookup {
+	v := an.rooms.Records.Outside(mem, g)
 	return wire.Lookup{
 		ID: g.Job.ID, Status: g.Job.Status.String(), GRAM: v.Gram, Code: v.Code,
 		Message: v.Message, Master: v.Master, Exit: v.Exit,
@@ -108,18 +110,18 @@ func (an *Answers) status(ctx context.Context, caller wire.Caller, ref jjm.Ref) 
 	if err != nil {
 		return wire.Status{}, err
 	}
-	an.s.Mem.RLock()
-	g := an.s.Grids[ref.Grid]
+	v := an.s.View()
+	g := v.Grid(ref.Grid)
 	live := g != nil && (len(g.Locals) > 0 || !job.Status.Final())
 	if !live {
 		g = state.NewGrid(job)
 	}
-	s := an.statusOf(g)
+	s := an.statusOf(v.Memory, g)
 	if live && ref.Locals {
 		s.Locals = pick(g.Locals, ref)
 		state.ShowPlaces(g, s.Locals, jjm.At(an.b.Now()))
 	}
-	an.s.Mem.RUnlock()
+	v.Close()
 	if s.Inputs, err = an.rooms.Records.InputsOf(ctx, &job); err != nil {
 		return wire.Status{}, err
 	}
@@ -166,13 +168,13 @@ func pick(locals []jjm.LocalJob, ref jjm.Ref) []jjm.LocalJob {
 	return slices.Clone(locals[from:min(to, from+maxLocals)])
 }
 
-// statusOf is all but the local jobs. The memory lock is held, or g is our own.
-func (an *Answers) statusOf(g *state.Grid) wire.Status {
+// statusOf is all but the local jobs. G may be one of the history.
+func (an *Answers) statusOf(mem state.Memory, g *state.Grid) wire.Status {
 	s := wire.Status{
-		Lookup: an.answer(g), Name: g.Job.Spec.Name, Type: g.Job.Spec.Type,
+		Lookup: an.answer(mem, g), Name: g.Job.Spec.Name, Type: g.Job.Spec.Type,
 		Owner: g.Job.Owner.User, Key: g.Job.Spec.Key, Origin: g.Job.Origin, Cluster: g.Job.Step.Cluster,
 		Clusters: g.Job.Step.Clusters, ClusterJobs: clusterJobs(&g.Job, g.ClusterJobs()), Accepted: g.Job.Accepted, Ended: g.Job.Ended, Why: g.Job.Step.Why,
-		Record: an.recordPath(g.Job.ID), Trouble: an.rooms.Clusters.TroubleOf(g), Holds: holds(g), Steps: wireSteps(&g.Job, g.Steps()),
+		Record: an.recordPath(g.Job.ID), Trouble: an.rooms.Clusters.TroubleOf(mem, g), Holds: holds(g), Steps: wireSteps(&g.Job, g.Steps()),
 	}
 	if g.Job.Spec.Key != "" {
 		s.Handle = jjm.HandleOf(g.Job.Owner.UID, g.Job.Spec.Key)
@@ -220,13 +222,13 @@ func (an *Answers) List(ctx context.Context, caller wire.Caller, l wire.List) ([
 		if !caller.May(job.Owner.UID) {
 			continue
 		}
-		an.s.Mem.RLock()
-		g := an.s.Grids[job.ID]
+		v := an.s.View()
+		g := v.Grid(job.ID)
 		if g == nil {
 			g = state.NewGrid(job)
 		}
-		s := an.statusOf(g)
-		an.s.Mem.RUnlock()
+		s := an.statusOf(v.Memory, g)
+		v.Close()
 		if err := an.showSteps(ctx, &job, &s); err != nil {
 			return nil, err
 		}
@@ -278,13 +280,11 @@ func allFinal(states []wire.Status) bool {
 }
 
 func (an *Answers) versions(refs []jjm.Ref) []uint64 {
-	an.s.Mem.RLock()
-	defer an.s.Mem.RUnlock()
+	v := an.s.View()
+	defer v.Close()
 	out := make([]uint64, len(refs))
 	for i, ref := range refs {
-		if g := an.s.Grids[ref.Grid]; g != nil {
-			out[i] = g.Version + 1
-		}
+		out[i] = v.Version(ref.Grid)
 	}
 	return out
 }
@@ -384,14 +384,14 @@ func (an *Answers) JobTypes() []wire.JobType {
 
 // Clusters gives the state of the batch systems.
 func (an *Answers) Clusters(context.Context) []wire.Cluster {
-	an.s.Mem.RLock()
-	defer an.s.Mem.RUnlock()
+	v := an.s.View()
+	defer v.Close()
 	now := jjm.At(an.b.Now())
 	out := make([]wire.Cluster, 0, len(an.s.Names))
 	for _, name := range an.s.Names {
-		w := an.rooms.Clusters.View(name)
-		w.Orders = an.s.InForce(now, func(o jjm.Order) bool { return o.Kind == jjm.OrderCluster && o.Name == name })
-		for _, g := range an.s.Grids {
+		w := an.rooms.Clusters.View(v.Memory, name)
+		w.Orders = v.InForce(now, func(o jjm.Order) bool { return o.Kind == jjm.OrderCluster && o.Name == name })
+		for _, g := range v.Grids() {
 			if g.Job.Status.Final() {
 				continue
 			}

@@ -24,15 +24,15 @@ type Jobs interface {
 
 // Records are what people read.
 type Records interface {
-	Outside(*state.Grid) state.Outside
+	Outside(state.Memory, *state.Grid) state.Outside
 	InputsOf(context.Context, *jjm.GridJob) ([]wire.Input, error)
 	PublishNow(context.Context, jjm.GridID)
 }
 
 // Clusters are the batch systems.
 type Clusters interface {
-	TroubleOf(*state.Grid) []string
-	View(name string) wire.Cluster
+	TroubleOf(state.Memory, *state.Grid) []string
+	View(mem state.Memory, name string) wire.Cluster
 }
 
 // Rooms are those that know what is asked.

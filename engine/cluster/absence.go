@@ -16,20 +16,20 @@ import (
 // absences lists the attempts of this cluster that should have been listed and
 // were not. Bulks acknowledged after the question was asked do not count.
 func (w *watcher) absences(asked jjm.Time, account jjm.Owner) map[jjm.AttemptID]plan.Absence {
-	w.s.Mem.RLock()
-	defer w.s.Mem.RUnlock()
+	v := w.s.View()
+	defer v.Close()
 	out := map[jjm.AttemptID]plan.Absence{}
 	watched := w.vigils[account].For
-	for _, b := range w.s.Bulks {
+	for _, b := range v.Bulks() {
 		if b.Cluster != w.name || w.c.account(b.Owner) != account || b.State == jjm.BulkIntent || b.Settled >= asked {
 			continue
 		}
 		for pos, m := range b.Members {
-			if b.Seen[pos] == w.cycle {
+			if b.SeenIn(pos, w.cycle) {
 				delete(w.missing, m)
 				continue
 			}
-			if l := w.s.Current(m); l != nil && l.Tag == b.Tag {
+			if l := v.Current(m); l != nil && l.Tag == b.Tag {
 				a := w.missing[m].Missed(asked, b.Settled, watched)
 				w.missing[m] = a
 				out[m] = a

@@ -89,9 +89,9 @@ func (c *Cluster) frozen(kinds []string) (notes []string) {
 // NotReached tells of the jobs that are in a batch system now and that newer
 // credentials do not reach.
 func (cs *Clusters) NotReached(id jjm.GridID, kinds []string) (notes []string) {
-	cs.s.Mem.RLock()
-	defer cs.s.Mem.RUnlock()
-	g := cs.s.Grids[id]
+	v := cs.s.View()
+	defer v.Close()
+	g := v.Grid(id)
 	if g == nil || len(kinds) == 0 {
 		return nil
 	}

@@ -83,9 +83,9 @@ func (c *Cluster) caps() adapters.Capabilities { return c.adapter.Capabilities()
 
 // kickGrids lets the grid jobs of this cluster see that its health changed.
 func (c *Cluster) kickGrids() {
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
-	for id, g := range c.s.Grids {
+	v := c.s.View()
+	defer v.Close()
+	for id, g := range v.Grids() {
 		if slices.Contains(g.Job.Step.Clusters, c.name) {
 			c.s.WakeGrid(id)
 		}

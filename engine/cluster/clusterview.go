@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,11 +18,11 @@ type ideal interface {
 	Reset()
 }
 
-// view is how people see the cluster, but for the jobs. The memory lock is held.
-func (c *Cluster) view() wire.Cluster {
+// view is how people see the cluster, but for the jobs.
+func (c *Cluster) view(mem state.Memory) wire.Cluster {
 	caps, polling := c.caps(), c.polling()
 	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots, Storages: c.config.Storages, Limits: c.limits(caps),
-		Trouble: append(c.health.outage(), c.health.doubts(0)...)}
+		Trouble: append(c.health.outage(), c.health.doubts(mem, 0)...)}
 	c.health.tellHealth(&w)
 	took := c.watcher.pace()
 	w.Listing, w.Interval = jjm.Duration(took), jjm.Duration(polling.Every(took))
@@ -35,8 +34,8 @@ func (c *Cluster) view() wire.Cluster {
 	return w
 }
 
-// View is how people see a cluster, but for the jobs. The memory lock is held.
-func (cs *Clusters) View(name string) wire.Cluster { return cs.all[name].view() }
+// View is how people see a cluster, but for the jobs.
+func (cs *Clusters) View(mem state.Memory, name string) wire.Cluster { return cs.all[name].view(mem) }
 
 // limits are the bounds of jobs here: the batch system's and the configuration's.
 func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
@@ -54,10 +53,10 @@ func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
 // Waiting counts the local jobs that no batch system has got yet, each once:
 // those that may go to several clusters, too.
 func (cs *Clusters) Waiting() int {
-	cs.s.Mem.RLock()
-	defer cs.s.Mem.RUnlock()
+	v := cs.s.View()
+	defer v.Close()
 	n := 0
-	for _, g := range cs.s.Grids {
+	for _, g := range v.Grids() {
 		if g.Job.Status.Final() {
 			continue
 		}
@@ -97,23 +96,18 @@ func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, cluster string)
 	return nil
 }
 
-// TroubleOf says what of a grid job has been unknown for long. The memory lock
-// is held, or g is our own.
-func (cs *Clusters) TroubleOf(g *state.Grid) []string {
+// TroubleOf says what of a grid job has been unknown for long.
+func (cs *Clusters) TroubleOf(mem state.Memory, g *state.Grid) []string {
 	if g.Job.Status.Final() {
 		return nil
 	}
 	var out []string
 	if g.Reads != nil {
-		for _, i := range slices.Sorted(maps.Keys(g.Reads.Trouble)) {
-			if text := g.Reads.Trouble[i]; text != "" {
-				out = append(out, text)
-			}
-		}
+		out = append(out, g.Reads.Troubles()...)
 	}
 	for _, name := range cs.s.Names {
 		if c := cs.all[name]; slices.Contains(g.Job.Step.Clusters, name) || g.On[name] != nil {
-			out = append(append(out, c.health.outage()...), c.health.doubts(g.Job.ID)...)
+			out = append(append(out, c.health.outage()...), c.health.doubts(mem, g.Job.ID)...)
 		}
 	}
 	return out

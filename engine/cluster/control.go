@@ -41,9 +41,9 @@ func newController(c *Cluster) *controller {
 // Carries reports whether the workers of a bulk's cluster do not see the work
 // area.
 func (cs *Clusters) Carries(tag jjm.Tag) bool {
-	cs.s.Mem.RLock()
-	defer cs.s.Mem.RUnlock()
-	b := cs.s.Bulks[tag]
+	v := cs.s.View()
+	defer v.Close()
+	b := v.Bulk(tag)
 	if b == nil {
 		return false
 	}
@@ -138,9 +138,9 @@ func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapte
 
 // CancelStranger hands a second batch job of one attempt to the control loop.
 func (cs *Clusters) CancelStranger(l *jjm.LocalJob, owner jjm.Owner, ref adapters.Ref) {
-	cs.s.Mem.RLock()
-	b := cs.s.Bulks[l.Tag]
-	cs.s.Mem.RUnlock()
+	v := cs.s.View()
+	b := v.Bulk(l.Tag)
+	v.Close()
 	if b == nil || cs.all[b.Cluster] == nil {
 		return
 	}
@@ -150,9 +150,9 @@ func (cs *Clusters) CancelStranger(l *jjm.LocalJob, owner jjm.Owner, ref adapter
 
 // clusterOf gives the cluster of an open bulk, or nil.
 func (cs *Clusters) clusterOf(tag jjm.Tag) *Cluster {
-	cs.s.Mem.RLock()
-	defer cs.s.Mem.RUnlock()
-	if b := cs.s.Bulks[tag]; b != nil {
+	v := cs.s.View()
+	defer v.Close()
+	if b := v.Bulk(tag); b != nil {
 		return cs.all[b.Cluster]
 	}
 	return nil
@@ -160,13 +160,13 @@ func (cs *Clusters) clusterOf(tag jjm.Tag) *Cluster {
 
 // AskCancel hands an attempt to its cluster's control loop.
 func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
-	cs.s.Mem.RLock()
-	b := cs.s.Bulks[l.Tag]
+	v := cs.s.View()
+	b := v.Bulk(l.Tag)
 	var c *Cluster
 	if b != nil {
 		c = cs.all[b.Cluster]
 	}
-	cs.s.Mem.RUnlock()
+	v.Close()
 	if c == nil {
 		return
 	}
@@ -176,9 +176,9 @@ func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 // RefOf names the batch job of an attempt; ok is false while its id is not
 // known.
 func (cs *Clusters) RefOf(l *jjm.LocalJob) (adapters.Ref, jjm.Owner, bool) {
-	cs.s.Mem.RLock()
-	defer cs.s.Mem.RUnlock()
-	b := cs.s.Bulks[l.Tag]
+	v := cs.s.View()
+	defer v.Close()
+	b := v.Bulk(l.Tag)
 	if b == nil {
 		return adapters.Ref{}, jjm.Owner{}, false
 	}

@@ -1,33 +1,31 @@
 package cluster
 
 import (
-	"maps"
 	"slices"
 
 	"jjm"
+	"jjm/engine/state"
 	"jjm/plan"
 )
 
 // choose takes the members of the next bulk out of what is ready: of one owner and
 // one shape, shared fairly among the grid jobs.
-func (sb *submitter) choose() (*jjm.Bulk, []jjm.LocalJob, error) {
-	sb.s.Write.Lock()
-	defer sb.s.Write.Unlock()
-	sb.s.Mem.Lock() // the queues of what is ready change
-	defer sb.s.Mem.Unlock()
-	now := jjm.At(sb.b.Now())
-	shares := sb.shares(now)
-	if len(shares) == 0 {
-		return nil, nil, nil
-	}
-	lead := sb.s.Grids[shares[0].Grid]
+func (sb *submitter) choose() (b *jjm.Bulk, members []jjm.LocalJob, err error) {
 	tag, err := jjm.NewTag(sb.b.Store.Nonce())
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &jjm.Bulk{Tag: tag, Cluster: sb.name, Owner: lead.Job.Owner, Request: lead.Job.Spec.Request, Created: now}
-	members := sb.fill(b, shares, now)
-	sb.s.Forming[tag] = b
+	now := jjm.At(sb.b.Now())
+	sb.s.Adjust(func(a *state.Memo) {
+		shares := sb.shares(a, now)
+		if len(shares) == 0 {
+			return
+		}
+		lead := a.Grid(shares[0].Grid)
+		b = &jjm.Bulk{Tag: tag, Cluster: sb.name, Owner: lead.Job.Owner, Request: lead.Job.Spec.Request, Created: now}
+		members = sb.fill(a, b, shares, now)
+		a.Form(b)
+	})
 	return b, members, nil
 }
 
@@ -39,16 +37,15 @@ type placed struct {
 
 // demand lists the grid jobs with something ready that may come here, by place,
 // oldest first.
-func (sb *submitter) demand(now jjm.Time) []placed {
+func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
 	var all []placed
-	for _, id := range slices.Sorted(maps.Keys(sb.s.Grids)) {
-		g := sb.s.Grids[id]
-		if !sb.c.serves(g, now) || sb.waits(g.Job.Owner) > 0 || sb.submits.Slow(sb.c.account(g.Job.Owner)) {
+	for id, g := range a.InOrder() {
+		if !sb.c.serves(a.Memory, g, now) || sb.waits(g.Job.Owner) > 0 || sb.submits.Slow(sb.c.account(g.Job.Owner)) {
 			continue
 		}
-		g.Due(now)
-		for place := range int32(len(g.Ready)) {
-			if g.Trim(place, now) > 0 && slices.Contains(sb.s.Candidates(g, place), sb.name) {
+		a.Due(g, now)
+		for place := range g.Places() {
+			if a.Ready(g, place, now) > 0 && slices.Contains(a.Candidates(g, place), sb.name) {
 				all = append(all, placed{id, place})
 			}
 		}
@@ -77,25 +74,25 @@ func (sb *submitter) shapeOf(job *jjm.GridJob) shape {
 // to this cluster is shared among all that have something ready, and of their
 // shares those of the one shape with most come first, as far as a bulk goes.
 // None while the cluster has no room.
-func (sb *submitter) shares(now jjm.Time) []plan.Budget {
+func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 	here := sb.s.Positions[sb.name]
-	all := sb.demand(now) // first: it also takes note of what has become due
-	site, roomOf := sb.c.cs.standing(now)
+	all := sb.demand(a, now) // first: it also takes note of what has become due
+	site, roomOf := sb.c.cs.standing(a.Memory, now)
 	if len(all) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
 		return nil
 	}
 	var wants []plan.Want
 	for _, p := range all {
-		g := sb.s.Grids[p.grid]
-		wants = append(wants, sb.c.cs.want(g, p.place, here, roomOf(g.Job.Owner)))
+		g := a.Grid(p.grid)
+		wants = append(wants, sb.c.cs.want(a.Memory, g, p.place, here, roomOf(g.Job.Owner)))
 	}
 	demands := plan.Share(here, site, wants)
-	return sb.alike(demands, plan.Site(demands, site[here].Room))
+	return sb.alike(a.Memory, demands, plan.Site(demands, site[here].Room))
 }
 
 // alike gives of the budgets those of the shape that has most, cut to one bulk.
-func (sb *submitter) alike(demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
-	shapeOf := func(id jjm.GridID) shape { return sb.shapeOf(&sb.s.Grids[id].Job) }
+func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
+	shapeOf := func(id jjm.GridID) shape { return sb.shapeOf(&mem.Grid(id).Job) }
 	held := map[placed]plan.Demand{}
 	for _, d := range demands {
 		held[placed{d.Grid, d.Place}] = d
@@ -123,14 +120,15 @@ func (sb *submitter) alike(demands []plan.Demand, budgets []plan.Budget) []plan.
 }
 
 // fill takes the members of b and gives copies of their rows.
-func (sb *submitter) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
+func (sb *submitter) fill(a *state.Memo, b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
 	var members []jjm.LocalJob
 	for _, budget := range shares {
-		g := sb.s.Grids[budget.Grid]
-		for n := 0; n < budget.Jobs && g.Trim(budget.Place, now) > 0; n++ {
-			q := g.Ready.Of(budget.Place)
-			l := g.Locals[q[0]]
-			g.Ready.Set(budget.Place, q[1:])
+		g := a.Grid(budget.Grid)
+		for range budget.Jobs {
+			l, ok := a.Take(g, budget.Place, now)
+			if !ok {
+				break
+			}
 			b.Members = append(b.Members, l.AttemptID())
 			members = append(members, l)
 		}
@@ -140,13 +138,5 @@ func (sb *submitter) fill(b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm
 
 // giveBack returns members that were taken for a bulk that was not stored.
 func (sb *submitter) giveBack(b *jjm.Bulk) {
-	sb.s.Write.Lock()
-	defer sb.s.Write.Unlock()
-	sb.s.Mem.Lock()
-	defer sb.s.Mem.Unlock()
-	for _, m := range b.Members {
-		if g := sb.s.Grids[m.Grid]; g != nil {
-			g.Ready.Push(g.Locals[m.N].Place, m.N)
-		}
-	}
+	sb.s.Adjust(func(a *state.Memo) { a.GiveBack(b.Members) })
 }

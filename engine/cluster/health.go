@@ -132,14 +132,14 @@ func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 // not certainly handed over, for as long as limit.
 func (h *health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time, limit time.Duration) (map[jjm.AttemptID]jjm.Time, map[jjm.Tag]lateBulk) {
 	missing, bulks := map[jjm.AttemptID]jjm.Time{}, map[jjm.Tag]lateBulk{}
-	h.s.Mem.RLock()
-	defer h.s.Mem.RUnlock()
+	v := h.s.View()
+	defer v.Close()
 	for id, a := range absences {
-		if a.Since != 0 && now.Sub(a.Since) >= limit && h.s.Current(id) != nil {
+		if a.Since != 0 && now.Sub(a.Since) >= limit && v.Current(id) != nil {
 			missing[id] = a.Since
 		}
 	}
-	for tag, b := range h.s.Bulks {
+	for tag, b := range v.Bulks() {
 		unsettled := b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted
 		if b.Cluster == h.name && unsettled && now.Sub(b.Created) >= limit {
 			bulks[tag] = lateBulk{since: b.Created, jobs: b.Open, why: b.Error}
@@ -167,8 +167,8 @@ func (h *health) outage() []string {
 }
 
 // doubts says which local jobs have been unknown here for too long, for people:
-// those of one grid job, or all with id 0. The memory lock is held.
-func (h *health) doubts(id jjm.GridID) []string {
+// those of one grid job, or all with id 0.
+func (h *health) doubts(mem state.Memory, id jjm.GridID) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []string
@@ -187,16 +187,16 @@ func (h *health) doubts(id jjm.GridID) []string {
 		out = append(out, fmt.Sprintf("%d local jobs have been missing from the listings of %s since %s: %s",
 			len(missing), h.name, oldest, someOf(missing)))
 	}
-	return append(out, h.doubtfulBulks(id)...)
+	return append(out, h.doubtfulBulks(mem, id)...)
 }
 
-// doubtfulBulks is the part of doubts about submissions. The locks are held.
-func (h *health) doubtfulBulks(id jjm.GridID) []string {
+// doubtfulBulks is the part of doubts about submissions.
+func (h *health) doubtfulBulks(mem state.Memory, id jjm.GridID) []string {
 	var out []string
 	for tag, b := range h.long.bulks {
 		jobs := b.jobs
 		if id != 0 {
-			if jobs = h.membersOf(tag, id); jobs == 0 {
+			if jobs = h.membersOf(mem, tag, id); jobs == 0 {
 				continue
 			}
 		}
@@ -211,11 +211,10 @@ func (h *health) doubtfulBulks(id jjm.GridID) []string {
 	return out
 }
 
-// membersOf counts the attempts of a grid job that are in a bulk. The memory
-// lock is held.
-func (h *health) membersOf(tag jjm.Tag, id jjm.GridID) int {
+// membersOf counts the attempts of a grid job that are in a bulk.
+func (h *health) membersOf(mem state.Memory, tag jjm.Tag, id jjm.GridID) int {
 	n := 0
-	if b := h.s.Bulks[tag]; b != nil {
+	if b := mem.Bulk(tag); b != nil {
 		for _, m := range b.Members {
 			if m.Grid == id {
 				n++

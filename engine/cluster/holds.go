@@ -65,18 +65,18 @@ func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added tim
 // lookAtHolds gives what is new, by some age at least, and the releases that are
 // decided and not done.
 func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news []holdNews, releases []jjm.AttemptID) {
-	ho.s.Mem.RLock()
-	defer ho.s.Mem.RUnlock()
+	v := ho.s.View()
+	defer v.Close()
 	rules, now := ho.holdRules(), jjm.At(ho.b.Now())
 	for i := range reports {
 		r := &reports[i]
-		l := ho.pointsTo(r)
+		l := ho.pointsTo(v.Memory, r)
 		switch {
 		case l == nil || !r.State.Alive():
 		case r.State == jjm.BatchHold && l.Phase == jjm.BatchHeld:
 			h := plan.HoldSeen(l.Holding, *r, plan.HeldBy(ho.c.kind, r.Hold), now, added)
 			if !l.Kill {
-				age := ho.c.cs.maxHoldAge(ho.s.Grids[l.ID.Grid].Job.Spec.Result)
+				age := ho.c.cs.maxHoldAge(v.Grid(l.ID.Grid).Job.Spec.Result)
 				h = plan.Decided(h, plan.Hold(plan.HoldFacts{Kind: ho.c.kind, Hold: h, Rules: rules, MaxAge: age}), "")
 			}
 			if l.Holding == nil || h != *l.Holding {
@@ -92,13 +92,13 @@ func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news [
 }
 
 // pointsTo gives the local job whose current attempt is the batch job of a
-// report, or nil. The memory lock is held.
-func (ho *holder) pointsTo(r *jjm.Report) *jjm.LocalJob {
-	b := ho.s.Bulks[r.Tag]
+// report, or nil.
+func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
+	b := mem.Bulk(r.Tag)
 	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != ho.c.name {
 		return nil
 	}
-	l := ho.s.Current(b.Members[r.Index])
+	l := mem.Current(b.Members[r.Index])
 	if l == nil || l.Tag != r.Tag || !owns(b, l, r.ID) {
 		return nil
 	}
@@ -110,17 +110,15 @@ func (ho *holder) pointsTo(r *jjm.Report) *jjm.LocalJob {
 // it was looked at is left for the next look.
 func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 	var store []holdNews
-	cs.s.Write.Lock()
-	cs.s.Mem.Lock()
-	for _, n := range news {
-		if plan.HoldNews(n.old, n.now) {
-			store = append(store, n)
-		} else if l := cs.s.Local(n.id.LocalID); l != nil && l.Attempt == n.id.Attempt && l.Holding == n.old {
-			l.Holding = &n.now
+	cs.s.Adjust(func(a *state.Memo) {
+		for _, n := range news {
+			if plan.HoldNews(n.old, n.now) {
+				store = append(store, n)
+			} else {
+				a.SetHolding(n.id, n.old, &n.now)
+			}
 		}
-	}
-	cs.s.Mem.Unlock()
-	cs.s.Write.Unlock()
+	})
 	if len(store) == 0 {
 		return nil
 	}
@@ -135,7 +133,7 @@ func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 // keepHolding is keepHoldings for one. A hold by the application has no attempt
 // that must end first: it fails at once.
 func keepHolding(c *state.Change, n *holdNews) {
-	live := c.S.Local(n.id.LocalID)
+	live := c.Live.Local(n.id.LocalID)
 	if live == nil || live.Attempt != n.id.Attempt || live.State.Final() || live.Holding != n.old {
 		return
 	}
@@ -174,10 +172,10 @@ func (cs *Clusters) holdLoop(ctx context.Context) {
 
 // heldByApplications gives the local jobs in state held, older by some time.
 func (cs *Clusters) heldByApplications(older time.Duration) []holdNews {
-	cs.s.Mem.RLock()
-	defer cs.s.Mem.RUnlock()
+	v := cs.s.View()
+	defer v.Close()
 	var news []holdNews
-	for _, g := range cs.s.Grids {
+	for _, g := range v.Grids() {
 		if g.Counts[jjm.Held] == 0 || g.Job.Kill {
 			continue
 		}

@@ -46,7 +46,7 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 			b.State = jjm.BulkReleased
 		}
 		for _, m := range b.Members {
-			if sb.s.Current(m) == nil {
+			if ch.Live.Current(m) == nil {
 				continue
 			}
 			l := ch.Local(m.LocalID)
@@ -101,13 +101,8 @@ func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 
 // setReleased notes when a held bulk was released.
 func (sb *submitter) setReleased(tag jjm.Tag) {
-	sb.s.Write.Lock()
-	defer sb.s.Write.Unlock()
-	sb.s.Mem.Lock()
-	defer sb.s.Mem.Unlock()
-	if live := sb.s.Bulks[tag]; live != nil {
-		live.Released = jjm.At(sb.b.Now())
-	}
+	now := jjm.At(sb.b.Now())
+	sb.s.Adjust(func(a *state.Memo) { a.SetReleased(tag, now) })
 }
 
 // unreleased gives the errors of a release that call for another. A job that is
@@ -131,7 +126,7 @@ func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error
 		ch.Refused = map[jjm.GridID]map[state.Spot]string{}
 		text := "refused by " + sb.name + ": " + why
 		sb.takeBack(ch, b, text, func(l *jjm.LocalJob, g *state.Grid) bool {
-			others := slices.ContainsFunc(sb.s.Candidates(g, l.Place), func(name string) bool { return name != sb.name })
+			others := slices.ContainsFunc(ch.Live.Candidates(g, l.Place), func(name string) bool { return name != sb.name })
 			if others && ch.Refused[g.Job.ID] == nil {
 				ch.Refused[g.Job.ID] = map[state.Spot]string{}
 			}
@@ -150,7 +145,7 @@ func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error
 // those that were to be killed are, the rest fail.
 func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again func(*jjm.LocalJob, *state.Grid) bool) {
 	for _, m := range b.Members {
-		if sb.s.Current(m) == nil {
+		if ch.Live.Current(m) == nil {
 			continue
 		}
 		l := ch.Local(m.LocalID)
@@ -162,7 +157,7 @@ func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again 
 			l.Ended = ch.Now
 			ch.End(l, jjm.Evidence{}, v)
 			ch.Move(l, jjm.Killed, jjm.ByPerson, "never submitted")
-		case again(l, sb.s.Grids[m.Grid]):
+		case again(l, ch.Live.Grid(m.Grid)):
 			ch.End(l, jjm.Evidence{}, v)
 			l.Attempt, l.NotBefore = l.Attempt+1, ch.Now
 			ch.Move(l, jjm.Submitting, jjm.RetryWait, text)
@@ -186,7 +181,7 @@ func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error 
 		}
 		b.Tries++
 		b.Error = cause.Error()
-		if sb.movable(b, ch.Now) {
+		if sb.movable(ch.Live, b, ch.Now) {
 			sb.takeBack(ch, b, "not taken by "+sb.name+", goes elsewhere: "+cause.Error(), func(*jjm.LocalJob, *state.Grid) bool { return true })
 		}
 		return nil
@@ -196,25 +191,24 @@ func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error 
 // moveOn takes a bulk back that the batch system surely does not have and that
 // may not be submitted here now, if all its members may go elsewhere.
 func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
-	sb.s.Mem.RLock()
-	movable := sb.movable(b, jjm.At(sb.b.Now()))
-	sb.s.Mem.RUnlock()
+	v := sb.s.View()
+	movable := sb.movable(v.Memory, b, jjm.At(sb.b.Now()))
+	v.Close()
 	if !movable {
 		return nil
 	}
 	return sb.tried(ctx, b.Tag, jjm.Errorf(jjm.Busy, "cluster %s is paused", sb.name))
 }
 
-// movable reports whether every member of a bulk may go to a better cluster. A
-// lock of the engine is held.
-func (sb *submitter) movable(b *jjm.Bulk, now jjm.Time) bool {
+// movable reports whether every member of a bulk may go to a better cluster.
+func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 	movable := false
 	for _, m := range b.Members {
-		l := sb.s.Current(m)
+		l := mem.Current(m)
 		if l == nil || l.Kill {
 			continue
 		}
-		if !sb.c.elsewhere(sb.s.Grids[m.Grid], l.Place, now) {
+		if !sb.c.elsewhere(mem, mem.Grid(m.Grid), l.Place, now) {
 			return false
 		}
 		movable = true
@@ -232,7 +226,7 @@ func (sb *submitter) doubt(ctx context.Context, tag jjm.Tag, cause error) error 
 		b.Tries++
 		b.Error = cause.Error()
 		for _, m := range b.Members {
-			if sb.s.Current(m) == nil {
+			if ch.Live.Current(m) == nil {
 				continue
 			}
 			if l := ch.Local(m.LocalID); l.State == jjm.Submitting && l.Phase != jjm.Doubtful {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"jjm"
 	"jjm/adapters"
+	"jjm/engine/state"
 )
 
 // What a batch system says under an account's rights may be the account's own
@@ -16,13 +17,13 @@ func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Repo
 	if c.b.Deps.Account != nil {
 		return reports
 	}
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
-	foreign := c.foreignIDs(account)
+	v := c.s.View()
+	defer v.Close()
+	foreign := c.foreignIDs(v.Memory, account)
 	own := reports[:0:0]
 	for i := range reports {
 		r := &reports[i]
-		if b := c.s.Bulks[r.Tag]; b != nil && (c.account(b.Owner).UID != account.UID || b.ID == "" && foreign.holds(r.ID)) {
+		if b := v.Bulk(r.Tag); b != nil && (c.account(b.Owner).UID != account.UID || b.ID == "" && foreign.holds(r.ID)) {
 			continue
 		}
 		own = append(own, *r)
@@ -50,11 +51,10 @@ func (of ids) holds(id string) bool {
 	return false
 }
 
-// foreignIDs gives the ids that bulks of other accounts have here. The memory lock
-// is held.
-func (c *Cluster) foreignIDs(account jjm.Owner) ids {
+// foreignIDs gives the ids that bulks of other accounts have here.
+func (c *Cluster) foreignIDs(mem state.Memory, account jjm.Owner) ids {
 	out := ids{}
-	for _, b := range c.s.Bulks {
+	for _, b := range mem.Bulks() {
 		if b.Cluster == c.name && b.ID != "" && c.account(b.Owner).UID != account.UID {
 			out[b.ID] = true
 		}
@@ -69,9 +69,9 @@ func (c *Cluster) believed(owner jjm.Owner, receipt adapters.Receipt) error {
 	if c.b.Deps.Account != nil || receipt.ID == "" {
 		return nil
 	}
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
-	if !c.foreignIDs(account).holds(receipt.ID) {
+	v := c.s.View()
+	defer v.Close()
+	if !c.foreignIDs(v.Memory, account).holds(receipt.ID) {
 		return nil
 	}
 	return jjm.Errorf(jjm.Ambiguous, "%s: the submission as %s was acknowledged with %.80q, which is a bulk of another account: "+
@@ -85,9 +85,9 @@ func (c *Cluster) ownFound(owner jjm.Owner, f adapters.Found) adapters.Found {
 	if c.b.Deps.Account != nil || len(f.IDs) == 0 {
 		return f
 	}
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
-	foreign := c.foreignIDs(account)
+	v := c.s.View()
+	defer v.Close()
+	foreign := c.foreignIDs(v.Memory, account)
 	for _, id := range f.IDs {
 		if foreign.holds(id) {
 			c.disbelieve(account, "a search", 1)

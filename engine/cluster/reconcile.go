@@ -99,10 +99,10 @@ func (st *settler) retryIn(tag jjm.Tag) time.Duration {
 // unsettled lists the bulks of this cluster whose ids are not stored, or that
 // are not released, and the accounts that they are of.
 func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
-	st.s.Mem.RLock()
-	defer st.s.Mem.RUnlock()
+	v := st.s.View()
+	defer v.Close()
 	tags := map[jjm.Tag]jjm.Owner{}
-	for tag, b := range st.s.Bulks {
+	for tag, b := range v.Bulks() {
 		if b.Cluster == st.name && (b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted) {
 			tags[tag] = st.c.account(b.Owner)
 		}
@@ -155,22 +155,16 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 		return plan.BulkFacts{}, err
 	}
 	now := jjm.At(st.b.Now())
-	st.s.Mem.Lock()
-	tried := b.Created
+	var tried jjm.Time
 	allKilled := true
-	if live := st.s.Bulks[b.Tag]; live != nil {
-		if live.Tried == 0 {
-			live.Tried = tried
+	st.s.Mark(func(m *state.Marks) {
+		tried = m.Tried(b.Tag, b.Created, now) // if the clock was set back: wait anew, from now on
+		for _, id := range b.Members {
+			if l := m.Current(id); l != nil && !l.Kill {
+				allKilled = false
+			}
 		}
-		live.Tried = min(live.Tried, now) // the clock was set back: wait anew, from now on
-		tried = live.Tried
-	}
-	for _, m := range b.Members {
-		if l := st.s.Current(m); l != nil && !l.Kill {
-			allKilled = false
-		}
-	}
-	st.s.Mem.Unlock()
+	})
 	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle, Refused: allKilled, Back: st.c.health.backSince(tried)}
 	cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
 	defer cancel()

@@ -129,7 +129,7 @@ func textOf(err error) string {
 func (ct *controller) released(ctx context.Context, ends map[jjm.AttemptID]string) error {
 	return ct.s.Change(ctx, "hold-done", func(ch *state.Change) error {
 		for id, trouble := range ends {
-			live := ct.s.Current(id)
+			live := ch.Live.Current(id)
 			if live == nil || live.Holding == nil || live.Holding.Deed != jjm.HoldRelease {
 				continue
 			}

@@ -12,24 +12,23 @@ import (
 
 // serves reports whether local jobs of a grid job may be submitted here, as far as
 // their place lets them.
-func (c *Cluster) serves(g *state.Grid, now jjm.Time) bool {
+func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	if c.s.Low() != "" || c.s.WorkUses.Over(g.Job.Owner.UID) != "" || g.Job.Kill || g.Job.Status == jjm.Paused || !slices.Contains(g.Job.Step.Clusters, c.name) {
 		return false
 	}
-	_, halted := c.s.Halted(g, now)
+	_, halted := mem.Halted(g, now)
 	return !halted
 }
 
-// rank is how much reason there is to send work here. A lock of the engine is
-// held.
-func (c *Cluster) rank(now jjm.Time) plan.Rank {
-	if _, yes := c.s.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
+// rank is how much reason there is to send work here.
+func (c *Cluster) rank(mem state.Memory, now jjm.Time) plan.Rank {
+	if _, yes := mem.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
 		return plan.Barred
 	}
-	if !c.health.healthy() || c.wasBusy() {
+	if !c.health.healthy() || c.wasBusy(mem) {
 		return plan.Troubled
 	}
-	if _, yes := c.s.Ordered(jjm.OrderDrain, jjm.OrderCluster, c.name, now); yes {
+	if _, yes := mem.Ordered(jjm.OrderDrain, jjm.OrderCluster, c.name, now); yes {
 		return plan.Drained
 	}
 	return plan.Fit
@@ -55,18 +54,17 @@ func (c *Cluster) saidBusy(tag jjm.Tag) {
 
 // accountOf is the account of a live bulk.
 func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
-	if b := c.s.Bulks[tag]; b != nil {
+	v := c.s.View()
+	defer v.Close()
+	if b := v.Bulk(tag); b != nil {
 		return c.account(b.Owner)
 	}
 	return jjm.Owner{}
 }
 
 // wasBusy reports whether submissions were not taken lately: of one account, where
-// others have bulks here that were taken, that is the account's own trouble. A lock
-// of the engine is held.
-func (c *Cluster) wasBusy() bool {
+// others have bulks here that were taken, that is the account's own trouble.
+func (c *Cluster) wasBusy(mem state.Memory) bool {
 	h := plan.Heard{Own: c.b.Deps.Account != nil}
 	var busy jjm.Owner
 	c.mu.Lock()
@@ -80,7 +78,7 @@ func (c *Cluster) wasBusy() bool {
 	if h.Silent != 1 || h.Own {
 		return h.Ill()
 	}
-	for _, b := range c.s.Bulks {
+	for _, b := range mem.Bulks() {
 		if b.Cluster == c.name && b.ID != "" && c.account(b.Owner) != busy {
 			h.Answered = 1
 			break
@@ -95,10 +93,10 @@ type loads struct {
 	owners map[jjm.Owner][]plan.Load
 }
 
-// loads counts. A lock of the engine is held.
-func (cs *Clusters) loads() loads {
+// loads counts.
+func (cs *Clusters) loads(mem state.Memory) loads {
 	ls := loads{all: make([]plan.Load, len(cs.s.Names)), owners: map[jjm.Owner][]plan.Load{}}
-	for _, g := range cs.s.Grids {
+	for _, g := range mem.Grids() {
 		of := ls.owners[g.Job.Owner]
 		if of == nil {
 			of = make([]plan.Load, len(cs.s.Names))
@@ -111,8 +109,8 @@ func (cs *Clusters) loads() loads {
 			}
 		}
 	}
-	for _, b := range cs.s.Forming {
-		if at, known := cs.s.Positions[b.Cluster]; known && cs.s.Bulks[b.Tag] == nil { // its members count nowhere yet
+	for _, b := range mem.Forming() {
+		if at, known := cs.s.Positions[b.Cluster]; known && mem.Bulk(b.Tag) == nil { // its members count nowhere yet
 			l := plan.Load{Pending: len(b.Members)}
 			ls.all[at] = ls.all[at].Plus(l)
 			if of := ls.owners[b.Owner]; of != nil {
@@ -145,15 +143,15 @@ func (c *Cluster) maxPending() int {
 }
 
 // standing is what plan.Share is to know of all clusters, and the room of one
-// owner at each. A lock of the engine is held.
-func (cs *Clusters) standing(now jjm.Time) (site []plan.Candidate, roomOf func(jjm.Owner) []int) {
-	loads := cs.loads()
+// owner at each.
+func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candidate, roomOf func(jjm.Owner) []int) {
+	loads := cs.loads(mem)
 	each := make([]plan.Bounds, len(cs.s.Names))
 	for i, name := range cs.s.Names {
 		c := cs.all[name]
 		all, own := c.bounds()
 		each[i] = own
-		site = append(site, plan.Candidate{Name: name, Rank: c.rank(now), Slots: c.caps().Slots,
+		site = append(site, plan.Candidate{Name: name, Rank: c.rank(mem, now), Slots: c.caps().Slots,
 			Load: loads.all[i].Pending + loads.all[i].Running, Room: plan.Room(loads.all[i], all)})
 	}
 	rooms := map[jjm.Owner][]int{}
@@ -176,13 +174,13 @@ func (cs *Clusters) standing(now jjm.Time) (site []plan.Candidate, roomOf func(j
 
 // want is what a grid job with something ready of a place wants of the cluster at
 // position here.
-func (cs *Clusters) want(g *state.Grid, place int32, here int, rooms []int) plan.Want {
+func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int, rooms []int) plan.Want {
 	have := g.On[cs.s.Names[here]]
 	w := plan.Want{
-		Demand: plan.Demand{Grid: g.Job.ID, Place: place, Ready: len(g.Ready.Of(place)), InBatch: have.Of(place), Others: state.Sum(have.Load()) - have.Of(place)},
+		Demand: plan.Demand{Grid: g.Job.ID, Place: place, Ready: g.ReadyAt(place), InBatch: have.Of(place), Others: state.Sum(have.Load()) - have.Of(place)},
 		Owner:  fmt.Sprint(g.Job.Owner.UID, " ", g.Job.Owner.User),
 	}
-	for _, name := range cs.s.Candidates(g, place) {
+	for _, name := range mem.Candidates(g, place) {
 		at := cs.s.Positions[name]
 		w.Among, w.Rooms = append(w.Among, at), append(w.Rooms, rooms[at])
 		w.At = append(w.At, g.On[name].Of(place))
@@ -193,31 +191,30 @@ func (cs *Clusters) want(g *state.Grid, place int32, here int, rooms []int) plan
 // halted reports whether somebody paused this cluster, or the type or the user of
 // a member of a bulk.
 func (c *Cluster) halted(b *jjm.Bulk) bool {
-	c.s.Mem.RLock()
-	defer c.s.Mem.RUnlock()
+	v := c.s.View()
+	defer v.Close()
 	now := jjm.At(c.b.Now())
-	if _, yes := c.s.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
+	if _, yes := v.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
 		return true
 	}
 	return slices.ContainsFunc(b.Members, func(m jjm.AttemptID) bool {
-		g := c.s.Grids[m.Grid]
-		if g == nil || c.s.Current(m) == nil {
+		g := v.Grid(m.Grid)
+		if g == nil || v.Current(m) == nil {
 			return false
 		}
-		_, yes := c.s.Halted(g, now)
+		_, yes := v.Halted(g, now)
 		return yes
 	})
 }
 
 // elsewhere reports whether a cluster better than this one, which is in trouble
-// or takes nothing now, would take the local jobs of g of a place. A lock of the
-// engine is held.
-func (c *Cluster) elsewhere(g *state.Grid, place int32, now jjm.Time) bool {
-	if _, halted := c.s.Halted(g, now); halted {
+// or takes nothing now, would take the local jobs of g of a place.
+func (c *Cluster) elsewhere(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
+	if _, halted := mem.Halted(g, now); halted {
 		return false
 	}
-	return slices.ContainsFunc(c.s.Candidates(g, place), func(name string) bool {
-		return name != c.name && c.cs.all[name].rank(now) < plan.Troubled
+	return slices.ContainsFunc(mem.Candidates(g, place), func(name string) bool {
+		return name != c.name && c.cs.all[name].rank(mem, now) < plan.Troubled
 	})
 }
 

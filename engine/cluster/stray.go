@@ -97,8 +97,10 @@ func (s *strays) also(open []jjm.Owner, isOpen map[jjm.Owner]bool, now time.Time
 // RecallAccounts lets the accounts of the grid jobs that were live at the last
 // stop be listed for a while, though they may have no open bulk any more.
 func (cs *Clusters) RecallAccounts() {
+	v := cs.s.View()
+	defer v.Close()
 	for _, c := range cs.all {
-		for _, g := range cs.s.Grids {
+		for _, g := range v.Grids() {
 			c.watcher.recall(c.account(g.Job.Owner))
 		}
 	}

@@ -104,9 +104,7 @@ func (sb *submitter) shorten(b *jjm.Bulk, n int) {
 	}
 	rest := *b
 	rest.Members = b.Members[n:]
-	sb.s.Mem.Lock()
-	b.Members = b.Members[:n:n]
-	sb.s.Mem.Unlock()
+	sb.s.Mark(func(m *state.Marks) { m.Shorten(b, n) })
 	sb.giveBack(&rest)
 }
 
@@ -135,9 +133,7 @@ func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as
 
 // formed notes that a bulk is stored, or will not be.
 func (sb *submitter) formed(b *jjm.Bulk) {
-	sb.s.Mem.Lock()
-	delete(sb.s.Forming, b.Tag)
-	sb.s.Mem.Unlock()
+	sb.s.Mark(func(m *state.Marks) { m.Formed(b.Tag) })
 }
 
 // asideFor is how long an owner waits whose work area makes trouble.
@@ -239,11 +235,8 @@ func (sb *submitter) act(ctx context.Context, tag jjm.Tag) error {
 	if err != nil {
 		return err
 	}
-	sb.s.Mem.Lock()
-	if live := sb.s.Bulks[tag]; live != nil {
-		live.Tried = jjm.At(sb.b.Now())
-	}
-	sb.s.Mem.Unlock()
+	now := jjm.At(sb.b.Now())
+	sb.s.Mark(func(m *state.Marks) { m.Try(tag, now) })
 	cmd, cancel := sb.c.command(ctx, sb.c.account(b.Owner))
 	defer cancel()
 	receipt, err := sb.c.adapter.Submit(cmd, order)
@@ -258,9 +251,9 @@ func (sb *submitter) act(ctx context.Context, tag jjm.Tag) error {
 
 // openBulk copies a live bulk and opens its owner's area.
 func (sb *submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
-	sb.s.Mem.RLock()
-	live := sb.s.Bulks[tag]
-	sb.s.Mem.RUnlock()
+	v := sb.s.View()
+	live := v.Bulk(tag)
+	v.Close()
 	if live == nil {
 		return nil, nil, nil
 	}
@@ -271,18 +264,18 @@ func (sb *submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
 
 // nextDue is when the next waiting local job of this cluster becomes ready.
 func (sb *submitter) nextDue() time.Duration {
-	sb.s.Mem.RLock()
-	defer sb.s.Mem.RUnlock()
+	v := sb.s.View()
+	defer v.Close()
 	next := time.Hour
 	now := jjm.At(sb.b.Now())
-	for _, g := range sb.s.Grids {
-		if !sb.c.serves(g, now) {
+	for _, g := range v.Grids() {
+		if !sb.c.serves(v.Memory, g, now) {
 			continue
 		}
 		if left := sb.waits(g.Job.Owner); left > 0 {
 			next = min(next, left)
-		} else if len(g.Waiting) > 0 {
-			next = min(next, max(g.Waiting[0].At.Sub(now), 0))
+		} else if at := g.NextDue(); at != 0 {
+			next = min(next, max(at.Sub(now), 0))
 		}
 	}
 	return next

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"jjm"
+	"jjm/engine/state"
 )
 
 // noteWaits lets people see why batch jobs wait and until when. It goes to
@@ -19,10 +20,10 @@ func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
 		at = jjm.At(ho.b.Now())
 	}
 	same := map[jjm.Waiting]*jjm.Waiting{} // what many say alike is kept once
-	ho.s.Mem.RLock()
+	v := ho.s.View()
 	for i := range reports {
 		r := &reports[i]
-		l := ho.waiter(r)
+		l := ho.waiter(v.Memory, r)
 		if l == nil {
 			continue
 		}
@@ -32,25 +33,21 @@ func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
 			all = append(all, news{l.AttemptID(), nil})
 		}
 	}
-	ho.s.Mem.RUnlock()
+	v.Close()
 	if len(all) == 0 {
 		return
 	}
-	ho.s.Write.Lock() // a change copies rows without the other lock
-	defer ho.s.Write.Unlock()
-	ho.s.Mem.Lock()
-	defer ho.s.Mem.Unlock()
-	for _, n := range all {
-		if l := ho.s.Current(n.id); l != nil && l.State == jjm.Submitted {
-			l.Waits = n.waits
+	ho.s.Adjust(func(a *state.Memo) {
+		for _, n := range all {
+			a.SetWaits(n.id, n.waits)
 		}
-	}
+	})
 }
 
 // waiter is the local job that waits in the batch system as a report says, or
-// nil. The memory lock is held.
-func (ho *holder) waiter(r *jjm.Report) *jjm.LocalJob {
-	l := ho.pointsTo(r)
+// nil.
+func (ho *holder) waiter(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
+	l := ho.pointsTo(mem, r)
 	if l == nil || l.State != jjm.Submitted {
 		return nil
 	}

@@ -124,9 +124,9 @@ func (w *watcher) resultsWait() bool {
 
 // inBatch counts the local jobs that the batch system has, or is about to get.
 func (w *watcher) inBatch() (n int) {
-	w.s.Mem.RLock()
-	defer w.s.Mem.RUnlock()
-	for _, g := range w.s.Grids {
+	v := w.s.View()
+	defer v.Close()
+	for _, g := range v.Grids() {
 		n += state.Sum(g.On[w.name].Load())
 	}
 	return n
@@ -142,10 +142,10 @@ func (w *watcher) listed(before, took time.Duration) {
 
 // since is how far back ended jobs matter: to the oldest open bulk.
 func (w *watcher) since(account jjm.Owner) time.Time {
-	w.s.Mem.RLock()
-	defer w.s.Mem.RUnlock()
+	v := w.s.View()
+	defer v.Close()
 	oldest := jjm.At(w.b.Now())
-	for _, b := range w.s.Bulks {
+	for _, b := range v.Bulks() {
 		if b.Cluster == w.name && w.c.account(b.Owner) == account && b.Created < oldest {
 			oldest = b.Created
 		}
@@ -190,25 +190,25 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 // compare marks what the listing shows as seen and picks the reports that tell
 // something new: of jobs that are alive, and of jobs that ended.
 func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[jjm.AttemptID]jjm.Report) {
-	w.s.Mem.RLock()
-	defer w.s.Mem.RUnlock()
+	v := w.s.View()
+	defer v.Close()
 	ended = map[jjm.AttemptID]jjm.Report{}
 	for i := range reports {
 		r := &reports[i]
-		b := w.s.Bulks[r.Tag]
+		b := v.Bulk(r.Tag)
 		if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != w.name {
 			w.stray(r)
 			continue
 		}
-		l := w.s.Current(b.Members[r.Index])
+		l := v.Current(b.Members[r.Index])
 		own := l != nil && l.Tag == r.Tag && owns(b, l, r.ID)
 		if own {
-			b.Seen[r.Index] = w.cycle
+			b.See(r.Index, w.cycle)
 		}
 		switch {
 		case l == nil || l.Tag != r.Tag:
 			w.stray(r)
-		case !w.tells(l, r):
+		case !w.tells(v.Memory, l, r):
 		case r.State.Ended() && (!own || b.State == jjm.BulkIntent): // maybe a double that was cancelled
 		case r.State.Ended():
 			ended[l.AttemptID()] = *r
@@ -233,28 +233,28 @@ func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
 }
 
 // tells reports whether a listing line differs from what memory shows.
-func (w *watcher) tells(l *jjm.LocalJob, r *jjm.Report) bool {
+func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 	if r.State.Ended() {
 		return !w.ends.Knows(l.AttemptID(), r.State)
 	}
 	if r.ID != l.BatchID || r.Host != "" && r.Host != l.Host || r.Started != 0 && l.Started == 0 {
 		return true
 	}
-	return plan.Live(w.liveInput(l, *r)).Changed
+	return plan.Live(w.liveInput(mem, l, *r)).Changed
 }
 
-func (w *watcher) liveInput(l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
+func (w *watcher) liveInput(mem state.Memory, l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
 	held := w.c.caps().TwoPhase
-	if b := w.s.Bulks[l.Tag]; b != nil {
-		held = held && (b.State != jjm.BulkReleased || w.asked <= b.Released)
+	if b := mem.Bulk(l.Tag); b != nil {
+		held = held && (b.State != jjm.BulkReleased || w.asked <= b.Released())
 	}
 	return plan.LiveInput{State: l.State, Phase: l.Phase, Restarts: w.restarts[l.AttemptID()], OwnHold: held, Report: r}
 }
 
 // live applies a report of a job that is alive to its local job.
 func (w *watcher) live(ch *state.Change, r jjm.Report) {
-	b := w.s.Bulks[r.Tag]
-	if b == nil || w.s.Current(b.Members[r.Index]) == nil {
+	b := ch.Live.Bulk(r.Tag)
+	if b == nil || ch.Live.Current(b.Members[r.Index]) == nil {
 		return
 	}
 	id := b.Members[r.Index]
@@ -275,7 +275,7 @@ func (w *watcher) live(ch *state.Change, r jjm.Report) {
 			l.Started = r.Started
 		}
 	}
-	if next := plan.Live(w.liveInput(l, r)); next.Changed {
+	if next := plan.Live(w.liveInput(ch.Live, l, r)); next.Changed {
 		ch.Move(l, next.State, next.Phase, next.Cause)
 		if next.Restarts > 0 {
 			w.restarts[id] = next.Restarts
@@ -299,11 +299,11 @@ func (cs *Clusters) heartbeatFresh(id jjm.AttemptID) bool { return !cs.ends.Stal
 // accounts lists the accounts with open bulks here, and those that had some not
 // long ago.
 func (w *watcher) accounts() []jjm.Owner {
-	w.s.Mem.RLock()
-	defer w.s.Mem.RUnlock()
+	v := w.s.View()
+	defer v.Close()
 	seen := map[jjm.Owner]bool{}
 	var out []jjm.Owner
-	for _, b := range w.s.Bulks {
+	for _, b := range v.Bulks() {
 		if a := w.c.account(b.Owner); b.Cluster == w.name && !seen[a] {
 			seen[a] = true
 			out = append(out, a)
@@ -311,7 +311,7 @@ func (w *watcher) accounts() []jjm.Owner {
 	}
 	out = w.strays.also(out, seen, w.b.Now())
 	if len(out) == 0 && !w.c.health.healthy() { // nothing to list: find out for those who would come here
-		for _, g := range w.s.Grids {
+		for _, g := range v.Grids() {
 			if slices.Contains(g.Job.Step.Clusters, w.name) && !g.Job.Status.Final() {
 				return []jjm.Owner{w.c.account(g.Job.Owner)}
 			}

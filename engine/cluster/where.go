@@ -9,10 +9,9 @@ import (
 )
 
 // Waits says of each place of g of which local jobs are still to be sent, and that
-// no cluster takes now, why; some is true if a cluster takes those of another. A
-// lock of the engine is held.
-func (cs *Clusters) Waits(g *state.Grid, now jjm.Time) (why []string, some bool) {
-	if o, halted := cs.s.Halted(g, now); halted {
+// no cluster takes now, why; some is true if a cluster takes those of another.
+func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []string, some bool) {
+	if o, halted := mem.Halted(g, now); halted {
 		return []string{o.String()}, false
 	}
 	if low := cs.s.Low(); low != "" {
@@ -25,7 +24,7 @@ func (cs *Clusters) Waits(g *state.Grid, now jjm.Time) (why []string, some bool)
 		return nil, true
 	}
 	for _, place := range g.UnsentPlaces() {
-		text := cs.nobodyTakes(g, place, now)
+		text := cs.nobodyTakes(mem, g, place, now)
 		switch {
 		case text == "":
 			some = true
@@ -40,10 +39,10 @@ func (cs *Clusters) Waits(g *state.Grid, now jjm.Time) (why []string, some bool)
 
 // nobodyTakes says why no cluster takes the local jobs of a place now, "" if one
 // does.
-func (cs *Clusters) nobodyTakes(g *state.Grid, place int32, now jjm.Time) string {
+func (cs *Clusters) nobodyTakes(mem state.Memory, g *state.Grid, place int32, now jjm.Time) string {
 	var why []string
-	for _, name := range cs.s.Candidates(g, place) {
-		if o, paused := cs.s.Ordered(jjm.OrderPause, jjm.OrderCluster, name, now); paused {
+	for _, name := range mem.Candidates(g, place) {
+		if o, paused := mem.Ordered(jjm.OrderPause, jjm.OrderCluster, name, now); paused {
 			why = append(why, o.String())
 		} else if !cs.all[name].health.healthy() {
 			why = append(why, fmt.Sprintf("cluster %s does not answer", name))
@@ -58,9 +57,9 @@ func (cs *Clusters) nobodyTakes(g *state.Grid, place int32, now jjm.Time) string
 }
 
 // WaitsFor says why no cluster takes the local jobs of g now, "" if one takes some
-// of them. A lock of the engine is held.
-func (cs *Clusters) WaitsFor(g *state.Grid, now jjm.Time) string {
-	why, some := cs.Waits(g, now)
+// of them.
+func (cs *Clusters) WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) string {
+	why, some := cs.Waits(mem, g, now)
 	if some {
 		return ""
 	}

@@ -3,7 +3,6 @@ package dataset
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"jjm"
 	"jjm/engine/state"
@@ -47,9 +46,9 @@ func (ds *Datasets) mayAdd(caller wire.Caller) error {
 	if err := ds.b.MayRun(caller); err != nil {
 		return err
 	}
-	ds.s.Mem.RLock()
-	defer ds.s.Mem.RUnlock()
-	return ds.s.Admitted(state.Whom(jjm.Owner{User: caller.User, UID: caller.UID}, nil, nil))
+	v := ds.s.View()
+	defer v.Close()
+	return v.Admitted(state.Whom(jjm.Owner{User: caller.User, UID: caller.UID}, nil, nil))
 }
 
 // showDatasets gives one dataset of an account, or all: to an administrator who
@@ -134,8 +133,8 @@ func (ds *Datasets) closeDataset(ctx context.Context, uid int, name, why string)
 
 // tell journals news of a dataset with the grid jobs that read it.
 func tell(c *state.Change, id store.DatasetID, what, actor string) {
-	for gid, g := range c.S.Grids {
-		if g.Reads != nil && slices.Contains(g.Reads.Datasets, id) {
+	for gid, g := range c.Live.Grids() {
+		if g.Reads != nil && g.Reads.Knows(id) {
 			c.Note(gid, "", what, "", actor)
 		}
 	}

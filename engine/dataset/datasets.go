@@ -202,11 +202,11 @@ func (ds *Datasets) mayClose(ctx context.Context, owner jjm.Owner, d jjm.Dataset
 	if have.Closed != 0 {
 		return nil // if files are to be added to it, that is refused where it is tried
 	}
-	ds.s.Mem.RLock()
-	defer ds.s.Mem.RUnlock()
-	who := ds.opener(&jjm.GridJob{Owner: owner}, d.Name)
+	v := ds.s.View()
+	defer v.Close()
+	who := ds.opener(v.Memory, &jjm.GridJob{Owner: owner}, d.Name)
 	switch {
-	case who == "" && err != nil, who == "" && ds.filling(owner, d.Name):
+	case who == "" && err != nil, who == "" && ds.filling(v.Memory, owner, d.Name):
 		return nil // it is new, or another grid job like this one makes it just now, and closes it
 	case who == "":
 		who = owner.User
@@ -215,9 +215,9 @@ func (ds *Datasets) mayClose(ctx context.Context, owner jjm.Owner, d jjm.Dataset
 }
 
 // opener is the grid job, other than g, that keeps a dataset of its owner open for
-// more files, "" for none. A lock of the engine is held.
-func (ds *Datasets) opener(g *jjm.GridJob, name string) string {
-	for id, other := range ds.s.Grids {
+// more files, "" for none.
+func (ds *Datasets) opener(mem state.Memory, g *jjm.GridJob, name string) string {
+	for id, other := range mem.Grids() {
 		if id == g.ID || other.Job.Owner.UID != g.Owner.UID || other.Job.Status.Final() {
 			continue
 		}
@@ -231,9 +231,9 @@ func (ds *Datasets) opener(g *jjm.GridJob, name string) string {
 }
 
 // filling reports whether a grid job that is being prepared makes a dataset, and
-// will close it. A lock of the engine is held.
-func (ds *Datasets) filling(owner jjm.Owner, name string) bool {
-	for _, g := range ds.s.Grids {
+// will close it.
+func (ds *Datasets) filling(mem state.Memory, owner jjm.Owner, name string) bool {
+	for _, g := range mem.Grids() {
 		fills := func(d jjm.DatasetInput) bool { return d.Name == name && brought(&d) && !d.Open }
 		if g.Job.Owner.UID == owner.UID && !g.Job.Step.Prepared && slices.ContainsFunc(g.Job.Spec.Datasets, fills) {
 			return true
@@ -256,7 +256,7 @@ func (ds *Datasets) openInputs(c *state.Change, g *jjm.GridJob) error {
 		if made && !given && !fromOutside(d) {
 			return jjm.Errorf(jjm.Invalid, "datasets[%d]: %s has no dataset %s: list its files, or make it with \"jjm dataset add\"", i, g.Owner.User, d.Name)
 		}
-		if given && !d.Open && ds.opener(g, d.Name) == "" {
+		if given && !d.Open && ds.opener(c.Live, g, d.Name) == "" {
 			if _, err := c.Tx.CloseDataset(id); err != nil {
 				return err
 			}

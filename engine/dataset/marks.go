@@ -49,7 +49,7 @@ func (ds *Datasets) mark(ctx context.Context, caller wire.Caller, uid int, d wir
 			out.Marked = append(out.Marked, one)
 		}
 		tellMarks(c, caller, set, d.State, fmt.Sprintf("%d files of dataset %s are %s: %s", fresh, d.Name, d.State, d.Reason), fresh)
-		if err := ds.ownersOf(ctx, set.ID, all, out.Marked); err != nil { // as they are before any of them gives a file back
+		if err := ds.ownersOf(c.Live, ctx, set.ID, all, out.Marked); err != nil { // as they are before any of them gives a file back
 			return err
 		}
 		return state.EachTaker(c, set.ID, d.LFNs, func(taker store.Dataset, lfns []string) error {
@@ -62,7 +62,7 @@ func (ds *Datasets) mark(ctx context.Context, caller wire.Caller, uid int, d wir
 				return err
 			}
 			tellMarks(c, caller, taker, d.State, fmt.Sprintf("%d files of dataset %s are %s in dataset %s: %s", len(lfns), taker.Name, d.State, d.Name, d.Reason), len(lfns))
-			return ds.ownersOf(ctx, taker.ID, all, out.Marked)
+			return ds.ownersOf(c.Live, ctx, taker.ID, all, out.Marked)
 		})
 	})
 }
@@ -82,7 +82,7 @@ func (ds *Datasets) unmark(ctx context.Context, caller wire.Caller, set store.Da
 // unmarkIn takes back marks of files of one dataset; the answer has a line for each
 // file, whichever datasets it is in.
 func (ds *Datasets) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset, d wire.Dataset, lfns []string, out *wire.Datasets) error {
-	if err := ds.cutsNow(set); err != nil {
+	if err := ds.cutsNow(c.Live, set); err != nil {
 		return err
 	}
 	all, err := c.Tx.UnmarkFiles(set.ID, lfns)
@@ -135,8 +135,8 @@ func tellMarks(c *state.Change, caller wire.Caller, set store.Dataset, to, what 
 // cutsNow refuses while a grid job is in the middle of cutting a dataset: it would
 // begin again in another file than that in which it stopped. Such a cutting has no
 // pauses, so it is over soon.
-func (ds *Datasets) cutsNow(set store.Dataset) error {
-	for id, g := range ds.s.Grids {
+func (ds *Datasets) cutsNow(mem state.Memory, set store.Dataset) error {
+	for id, g := range mem.Grids() {
 		if g.Job.Owner.UID != set.UID || g.Job.Step.Closed || len(g.Job.Step.Carry) == 0 ||
 			!slices.ContainsFunc(g.Job.Spec.Datasets, func(d jjm.DatasetInput) bool { return d.Name == set.Name && !d.Secondary }) {
 			continue
@@ -154,7 +154,7 @@ func (ds *Datasets) cutsNow(set store.Dataset) error {
 
 // ownersOf says which local jobs, not over yet, own some of marked files. Those that
 // a batch system has go on, and what they report counts; the others give it back.
-func (ds *Datasets) ownersOf(ctx context.Context, id store.DatasetID, all []store.Marked, out []wire.MarkedFile) error {
+func (ds *Datasets) ownersOf(mem state.Memory, ctx context.Context, id store.DatasetID, all []store.Marked, out []wire.MarkedFile) error {
 	lines := make(map[string]int, len(out))
 	for i := range out {
 		lines[out[i].LFN] = i
@@ -169,7 +169,7 @@ func (ds *Datasets) ownersOf(ctx context.Context, id store.DatasetID, all []stor
 	}
 	for _, o := range owners {
 		one := &out[at[o.File]]
-		if l := ds.s.Local(o.Local); l != nil && state.Withdrawable(l) {
+		if l := mem.Local(o.Local); l != nil && state.Withdrawable(l) {
 			one.Back = append(one.Back, o.Local.String())
 		} else {
 			one.Locals = append(one.Locals, o.Local.String())

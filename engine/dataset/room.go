@@ -39,7 +39,7 @@ func (ds *Datasets) Run(ctx context.Context) { ds.sources.Run(ctx) }
 // Begin lets the grid jobs that a change prepared read their datasets.
 func (ds *Datasets) Begin(c *state.Change) error {
 	for id, g := range c.Grids {
-		if !ds.prepares(id, g) {
+		if !ds.prepares(c.Live, id, g) {
 			continue
 		}
 		if err := ds.openInputs(c, g); err != nil {
@@ -50,7 +50,7 @@ func (ds *Datasets) Begin(c *state.Change) error {
 }
 
 // prepares reports whether a change prepares a grid job.
-func (ds *Datasets) prepares(id jjm.GridID, g *jjm.GridJob) bool {
-	live := ds.s.Grids[id]
+func (ds *Datasets) prepares(mem state.Memory, id jjm.GridID, g *jjm.GridJob) bool {
+	live := mem.Grid(id)
 	return live != nil && !live.Job.Step.Prepared && g.Step.Prepared
 }

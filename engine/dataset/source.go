@@ -18,6 +18,7 @@ import (
 	"jjm"
 	"jjm/catalogue"
 	"jjm/engine/fair"
+	"jjm/engine/state"
 	"jjm/handlers"
 	"jjm/run"
 )
@@ -108,25 +109,18 @@ func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 
 // sourceTrouble lets people see why files that are to come do not.
 func (ds *Datasets) sourceTrouble(s Source, err error) {
-	ds.s.Mem.RLock()
-	g := ds.s.Grids[s.Grid]
+	v := ds.s.View()
+	g := v.Grid(s.Grid)
 	text := ""
 	if g != nil && err != nil {
 		text = fmt.Sprintf("dataset %s, trying again: %v", g.Job.Spec.Datasets[s.i].Name, err)
 	}
-	shown := g == nil || g.Reads.Trouble[s.i] == text
-	ds.s.Mem.RUnlock()
+	shown := g == nil || g.Reads.Trouble(s.i) == text
+	v.Close()
 	if shown {
 		return
 	}
-	ds.s.Adjust(func() {
-		if g.Reads.Trouble == nil {
-			g.Reads.Trouble = map[int]string{}
-		}
-		g.Reads.Trouble[s.i] = text
-		g.HeadDirty = true
-		g.Version++
-	})
+	ds.s.Adjust(func(a *state.Memo) { a.SourceTrouble(s.Grid, s.i, text) })
 	fair.Kick(ds.s.PubKick)
 }
 

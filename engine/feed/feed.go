@@ -65,68 +65,21 @@ type feed struct {
 // itself, 0 for never: time alone lets a merge begin, or a sibling's result
 // does.
 func (fd *Feeder) LookAgain(id jjm.GridID) (again time.Duration) {
-	fd.s.Mem.RLock()
-	waits := fd.waitsForTime(id) != nil
-	fd.s.Mem.RUnlock()
+	v := fd.s.View()
+	waits := v.WaitsForTime(id)
+	v.Close()
 	if waits {
-		fd.s.Adjust(func() { again = fd.nextLook(id) })
+		now, poll := jjm.At(fd.b.Now()), fd.b.Conf().DatasetPoll.D()
+		fd.s.Adjust(func(a *state.Memo) { again = a.NextLook(id, now, poll) })
 	}
 	return again
 }
 
-// waitsForTime gives the step of a grid job that is idle and that time alone may
-// wake, or nil. One of the locks is held.
-func (fd *Feeder) waitsForTime(id jjm.GridID) *state.Reads {
-	g := fd.s.Grids[id]
-	switch {
-	case g == nil || g.Idle() == "":
-		return nil
-	case g.Reads != nil && timed(g.Job.Step.Splitter):
-		return g.Reads
-	}
-	return g.Merge
-}
-
-// nextLook is lookAgain while both locks are held.
-func (fd *Feeder) nextLook(id jjm.GridID) time.Duration {
-	r := fd.waitsForTime(id)
-	if r == nil {
-		return 0
-	}
-	now, poll := jjm.At(fd.b.Now()), fd.b.Conf().DatasetPoll.D()
-	if r.Due == 0 || r.Due > now.Add(poll) { // or the clock was set back
-		r.Due = now.Add(poll)
-	}
-	if now < r.Due {
-		return r.Due.Sub(now)
-	}
-	r.Idle, r.Due = "", 0
-	fd.s.Grids[id].WakeMerge()
-	return time.Millisecond
-}
-
-// timed reports whether what a splitter cuts depends on more than its files.
-func timed(splitter string) bool {
-	switch splitter {
-	case split.ParentlessMergeBySize, split.WMBSMergeBySize, split.SiblingProcessingBased:
-		return true
-	}
-	return false
-}
-
-// TellReaders wakes the grid jobs that read datasets of which a change has news. The
-// memory lock is held.
-func (fd *Feeder) TellReaders(c *state.Change) {
+// TellReaders wakes the grid jobs that read datasets of which a change has news.
+func (fd *Feeder) TellReaders(c *state.Change, a *state.Memo) {
 	for _, id := range c.News {
-		for gid, g := range fd.s.Grids {
-			if g.Reads != nil && (g.Reads.Datasets == nil || slices.Contains(g.Reads.Datasets, id)) {
-				g.Reads.News++
-				if slices.Contains(c.Marked, id) {
-					g.Reads.Marked++
-				}
-				g.Reads.Idle = ""
-				fd.s.WakeGrid(gid)
-			}
+		for _, reader := range a.News(id, slices.Contains(c.Marked, id)) {
+			fd.s.WakeGrid(reader)
 		}
 	}
 }
@@ -135,10 +88,10 @@ func (fd *Feeder) TellReaders(c *state.Change) {
 // entries of the ledger, states of files and the splitter's carry are one
 // transaction.
 func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) error {
-	fd.s.Mem.RLock()
-	r := fd.s.Grids[job.ID].Reads
-	marked := r.Marked
-	fd.s.Mem.RUnlock()
+	v := fd.s.View()
+	r := v.Grid(job.ID).Reads
+	marked := r.Marked()
+	v.Close()
 	f := fd.feeds.take(job.ID)
 	if f == nil || f.marked != marked || f.made != job.Step.Made || !bytes.Equal(f.carry, job.Step.Carry) {
 		var err error
@@ -162,7 +115,7 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 	stored := false
 	err = fd.s.Change(ctx, "generate", func(c *state.Change) error {
 		g := c.Grid(job.ID)
-		if c.S.Grids[job.ID] != nil && c.S.Grids[job.ID].Reads.Marked != f.marked {
+		if c.Live.Grid(job.ID) != nil && c.Live.Grid(job.ID).Reads.Marked() != f.marked {
 			return nil // some of these files cannot be read any more
 		}
 		if g == nil || g.Step.Made != f.made || !bytes.Equal(g.Step.Carry, f.carry) || g.Step.Closed {
@@ -193,20 +146,8 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 
 // rest notes that nothing can be cut until something new is known.
 func (fd *Feeder) rest(id jjm.GridID, news uint64, left split.Left) {
-	fd.idle(id, func(g *state.Grid) *state.Reads { return g.Reads }, news, cmp.Or(left.Why, "its dataset is open, and all files that are there are cut"))
-}
-
-// idle notes why one of the two steps makes no local jobs now, unless there is news.
-func (fd *Feeder) idle(id jjm.GridID, of func(*state.Grid) *state.Reads, news uint64, why string) {
-	fd.s.Adjust(func() {
-		g := fd.s.Grids[id]
-		if g == nil || of(g).News != news {
-			return
-		}
-		of(g).Idle = why
-		g.HeadDirty = true
-		g.Version++
-	})
+	why := cmp.Or(left.Why, "its dataset is open, and all files that are there are cut")
+	fd.s.Adjust(func(a *state.Memo) { a.Rest(id, jjm.StepWork, news, why) })
 }
 
 // leave stores what a cut leaves of the files.
@@ -293,14 +234,11 @@ func (fd *Feeder) knowInputs(ctx context.Context, id jjm.GridID, f *feed) error 
 	if err != nil {
 		return err
 	}
-	fd.s.Adjust(func() {
-		r := fd.s.Grids[id].Reads
-		r.Datasets = nil
-		for _, in := range inputs {
-			r.Datasets = append(r.Datasets, in.Dataset)
-		}
-		f.news, f.marked = r.News, r.Marked
-	})
+	var datasets []store.DatasetID
+	for _, in := range inputs {
+		datasets = append(datasets, in.Dataset)
+	}
+	fd.s.Adjust(func(a *state.Memo) { f.news, f.marked = a.KnowInputs(id, datasets) })
 	return nil
 }
 

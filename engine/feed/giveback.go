@@ -18,8 +18,8 @@ import (
 // same part, new names and new numbers (decision R17).
 func (fd *Feeder) Successors(c *state.Change) error {
 	for _, l := range c.Order {
-		was := c.S.Local(l.ID)
-		if g := c.S.Grids[l.ID.Grid]; !g.ReadsFiles(l) || !l.State.Final() || was.State.Final() {
+		was := c.Live.Local(l.ID)
+		if g := c.Live.Grid(l.ID.Grid); !g.ReadsFiles(l) || !l.State.Final() || was.State.Final() {
 			continue
 		}
 		c.Over = append(c.Over, l)
@@ -46,7 +46,7 @@ func succeed(c *state.Change, l *jjm.LocalJob) error {
 	if in.Origin != nil {
 		before = int(in.Origin.Before)
 	}
-	live := &c.S.Grids[l.ID.Grid].Job
+	live := &c.Live.Grid(l.ID.Grid).Job
 	result, attempts := live.Spec.Result, c.S.B.Conf().MaxAttempts
 	if l.Step == jjm.StepMerge {
 		result, attempts = jjm.ResultExit, live.Spec.Merge.Attempts

@@ -45,7 +45,7 @@ type origin struct {
 
 // originOf gives what a local job's outputs were made of.
 func originOf(c *state.Change, l *jjm.LocalJob) (o origin, err error) {
-	if c.S.Grids[l.ID.Grid].Reads == nil {
+	if c.Live.Grid(l.ID.Grid).Reads == nil {
 		return o, nil
 	}
 	numbers := []int32{l.ID.N}
@@ -89,7 +89,7 @@ func originOf(c *state.Change, l *jjm.LocalJob) (o origin, err error) {
 // Begin lets the grid jobs that a change prepared merge.
 func (fd *Feeder) Begin(c *state.Change) error {
 	for id, g := range c.Grids {
-		live := fd.s.Grids[id]
+		live := c.Live.Grid(id)
 		if live == nil || live.Job.Step.Prepared || !g.Step.Prepared {
 			continue
 		}

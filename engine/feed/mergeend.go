@@ -62,7 +62,7 @@ func makers(c *state.Change, l *jjm.LocalJob) ([]jjm.LocalID, error) {
 	var ids []jjm.LocalID
 	seen := map[jjm.LocalID]bool{}
 	for _, lfn := range in.Files {
-		if id, ok := outputs.Maker(l.ID.Grid, lfn); ok && !seen[id] && c.S.Local(id) != nil {
+		if id, ok := outputs.Maker(l.ID.Grid, lfn); ok && !seen[id] && c.Live.Local(id) != nil {
 			seen[id] = true
 			ids = append(ids, id)
 		}
@@ -86,14 +86,14 @@ func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
 			c.Move(j, jjm.Killed, jjm.ByPerson, "killed before all that it made was merged")
 		}
 		return nil
-	case j.Kill || c.S.Grids[j.ID.Grid].Job.Kill:
+	case j.Kill || c.Live.Grid(j.ID.Grid).Job.Kill:
 		c.Move(j, jjm.Killed, jjm.ByPerson, "its merge was killed")
 		return nil
 	}
 	j.Message = fmt.Sprintf("local job %s, which merges what it made, is %s: %s", l.ID, jjm.StateWord(l.State, l.Phase), l.Message)
 	c.Move(j, jjm.Failed, jjm.ByLimit, j.Message)
 	alone := below[jjm.FilePicked]+below[jjm.FileFinished] == 0
-	if alone && l.State == jjm.Failed && c.S.Grids[j.ID.Grid].Reads != nil {
+	if alone && l.State == jjm.Failed && c.Live.Grid(j.ID.Grid).Reads != nil {
 		return succeed(c, j)
 	}
 	return nil
@@ -103,7 +103,7 @@ func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
 // the same file failed for good (WMCore: they are failed when the fileset closes). It
 // has no successor: that would be an orphan too.
 func orphan(c *state.Change, id jjm.LocalID, why string) {
-	if live := c.S.Local(id); live == nil || !live.IsMerging() || c.Orphans[id] {
+	if live := c.Live.Local(id); live == nil || !live.IsMerging() || c.Orphans[id] {
 		return
 	}
 	if c.Orphans == nil {
@@ -125,7 +125,7 @@ func saveSettled(c *state.Change, settled map[jjm.LocalID]*jjm.LocalJob) error {
 	var all, reading []*jjm.LocalJob
 	for _, j := range settled {
 		all = append(all, j)
-		if c.S.Grids[j.ID.Grid].Reads != nil {
+		if c.Live.Grid(j.ID.Grid).Reads != nil {
 			reading = append(reading, j)
 		}
 	}

@@ -40,7 +40,7 @@ func (fd *Feeder) FeedMerge(ctx context.Context, job *jjm.GridJob) error {
 	}
 	stored := false
 	err = fd.s.Change(ctx, "generate", func(c *state.Change) error {
-		live := fd.s.Grids[job.ID] // to touch its copy would be news, and wake this up again
+		live := c.Live.Grid(job.ID) // to touch its copy would be news, and wake this up again
 		if live == nil || live.Job.Merging.Closed || !bytes.Equal(live.Job.Merging.Carry, f.carry) || !allWait(live, parts) {
 			return nil // overtaken: look again
 		}
@@ -115,11 +115,11 @@ func (f *mergeFeed) leaveMerge(tx *store.Tx, g *jjm.GridJob, left split.Left) er
 func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed, error) {
 	f := &mergeFeed{feed: feed{carry: job.Merging.Carry}}
 	work := split.Work{Now: jjm.At(fd.b.Now())}
-	fd.s.Mem.RLock()
-	g := fd.s.Grids[job.ID]
-	f.news = g.Merge.News
+	v := fd.s.View()
+	g := v.Grid(job.ID)
+	f.news = g.Merge.News()
 	work.Closed = g.Job.Step.Closed && g.Producing == 0 // what is there now is all, until a merge fails
-	fd.s.Mem.RUnlock()
+	v.Close()
 	for more := true; more; {
 		err := fd.s.Change(ctx, "notice", func(c *state.Change) error {
 			n, _, err := c.Tx.NoticeFiles(job.ID, jjm.StepMerge, noticeChunk)
@@ -131,9 +131,9 @@ func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed,
 		}
 	}
 	err := fd.b.Store.Available(ctx, job.ID, jjm.StepMerge, func(n int64, file jjm.File) error {
-		fd.s.Mem.RLock()
+		v = fd.s.View()
 		waits := waitsForMerge(g, file.LFN)
-		fd.s.Mem.RUnlock()
+		v.Close()
 		if !waits {
 			f.drops = append(f.drops, store.Drop{File: n, State: jjm.FileDropped, Why: "its local job is over without it"})
 			return nil
@@ -181,5 +181,6 @@ func (f *mergeFeed) pack(job *jjm.GridJob, work split.Work) error {
 
 // restMerge notes that nothing can be merged until something new is known.
 func (fd *Feeder) restMerge(id jjm.GridID, news uint64, left split.Left) {
-	fd.idle(id, func(g *state.Grid) *state.Reads { return g.Merge }, news, cmp.Or(left.Why, "all outputs that are there are being merged"))
+	why := cmp.Or(left.Why, "all outputs that are there are being merged")
+	fd.s.Adjust(func(a *state.Memo) { a.Rest(id, jjm.StepMerge, news, why) })
 }

@@ -46,13 +46,13 @@ func (fd *Feeder) AddOutputs(c *state.Change) error {
 		results[c.Ends[i].ID.LocalID] = c.Ends[i].Evidence.Result
 	}
 	for _, l := range c.Order {
-		g := c.S.Grids[l.ID.Grid]
-		if l.IsMerging() && results[l.ID] != nil && !c.S.Local(l.ID).IsMerging() {
+		g := c.Live.Grid(l.ID.Grid)
+		if l.IsMerging() && results[l.ID] != nil && !c.Live.Local(l.ID).IsMerging() {
 			if err := addUnmerged(c, &g.Job, l, results[l.ID]); err != nil {
 				return err
 			}
 		}
-		if g.Job.Spec.OutputDataset == "" || l.State != jjm.Completed || results[l.ID] == nil || c.S.Local(l.ID).State == jjm.Completed {
+		if g.Job.Spec.OutputDataset == "" || l.State != jjm.Completed || results[l.ID] == nil || c.Live.Local(l.ID).State == jjm.Completed {
 			continue
 		}
 		files, err := outputsOf(c, &g.Job, l, results[l.ID])
@@ -174,7 +174,7 @@ func closeOutput(c *state.Change, job *jjm.GridJob) error {
 // EndOutputs closes the datasets that the grid jobs filled which a change ends.
 func (fd *Feeder) EndOutputs(c *state.Change) error {
 	for id, g := range c.Grids {
-		if live := fd.s.Grids[id]; live == nil || live.Job.Status.Final() || !g.Status.Final() {
+		if live := c.Live.Grid(id); live == nil || live.Job.Status.Final() || !g.Status.Final() {
 			continue
 		}
 		if err := closeOutput(c, g); err != nil {

@@ -216,7 +216,7 @@ func (r *retraction) store(c *state.Change) error {
 	if r.wish.DryRun {
 		reason = "dry run"
 	}
-	live := c.S.Grids[r.job.ID]
+	live := c.Live.Grid(r.job.ID)
 	if live != nil && live.Job.Status.Final() {
 		live = nil
 	}

@@ -25,24 +25,20 @@ func (fd *Feeder) Withdraw(ctx context.Context, id jjm.GridID) error {
 			return err
 		}
 	}
-	fd.s.Adjust(func() {
-		if g := fd.s.Grids[id]; g != nil {
-			g.Reads.Withdrawn = marked + 1
-		}
-	})
+	fd.s.Adjust(func(a *state.Memo) { a.Withdrew(id, marked) })
 	return nil
 }
 
 // withdrawDue reports whether files were marked, or may have been before the start,
 // since local jobs were last withdrawn.
 func (fd *Feeder) withdrawDue(id jjm.GridID) (marked uint64, due bool) {
-	fd.s.Mem.RLock()
-	defer fd.s.Mem.RUnlock()
-	g := fd.s.Grids[id]
+	v := fd.s.View()
+	defer v.Close()
+	g := v.Grid(id)
 	if g == nil || g.Reads == nil || g.Job.Kill {
 		return 0, false
 	}
-	return g.Reads.Marked, g.Reads.Withdrawn != g.Reads.Marked+1
+	return g.Reads.Marked(), g.Reads.ToWithdraw()
 }
 
 // withdrawSome ends those of some local jobs that no batch system has.
@@ -55,7 +51,7 @@ func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int3
 		c.Withdrawn = map[jjm.LocalID]bool{}
 		for _, n := range locals {
 			at := jjm.LocalID{Grid: id, N: n}
-			if live := fd.s.Local(at); live == nil || !state.Withdrawable(live) {
+			if live := c.Live.Local(at); live == nil || !state.Withdrawable(live) {
 				continue // it was submitted meanwhile, or killed
 			}
 			l := c.Local(at)
@@ -73,8 +69,8 @@ func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int3
 // waitsToBeSent reports whether no batch system has a local job, and none had it in
 // vain: it is new, or waits for its next attempt.
 func (fd *Feeder) waitsToBeSent(id jjm.LocalID) bool {
-	fd.s.Mem.RLock()
-	defer fd.s.Mem.RUnlock()
-	l := fd.s.Local(id)
+	v := fd.s.View()
+	defer v.Close()
+	l := v.Local(id)
 	return l != nil && state.Withdrawable(l)
 }

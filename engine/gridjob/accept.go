@@ -42,18 +42,18 @@ func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit)
 		return wire.Submitted{}, doc.Locate(problems).Err()
 	}
 	if req.DryRun {
-		js.s.Mem.RLock()
-		err := js.s.Admitted(state.Whom(owner, req.Origin, req.Credentials))
+		v := js.s.View()
+		err := v.Admitted(state.Whom(owner, req.Origin, req.Credentials))
 		if err == nil {
-			err = js.s.Admits(spec, caller.User, fit.Clusters, jjm.At(js.b.Now()))
+			err = v.Admits(spec, caller.User, fit.Clusters, jjm.At(js.b.Now()))
 		}
 		if err == nil {
-			err = js.s.Allows(owner.UID)
+			err = v.Allows(owner.UID)
 		}
 		if err == nil {
 			err = js.s.HasSpace()
 		}
-		js.s.Mem.RUnlock()
+		v.Close()
 		if err != nil {
 			return wire.Submitted{}, err
 		}
@@ -102,13 +102,13 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 			out = wire.Submitted{ID: id, Existed: true}
 			return js.nameAgain(ctx, c, caller.UID, spec.Key, id)
 		}
-		if err := js.s.Admitted(state.Whom(owner, req.Origin, req.Credentials)); err != nil {
+		if err := c.Live.Admitted(state.Whom(owner, req.Origin, req.Credentials)); err != nil {
 			return err
 		}
-		if err := js.s.Admits(&spec, caller.User, fit.Clusters, c.Now); err != nil {
+		if err := c.Live.Admits(&spec, caller.User, fit.Clusters, c.Now); err != nil {
 			return err
 		}
-		if err := js.s.Allows(owner.UID); err != nil {
+		if err := c.Live.Allows(owner.UID); err != nil {
 			return err
 		}
 		if err := js.s.HasSpace(); err != nil {
@@ -156,7 +156,7 @@ func (js *Jobs) holder(c *state.Change, uid int, spec jjm.Spec) (jjm.GridID, boo
 		return id, found, err
 	}
 	cancelled := false
-	if g := js.s.Grids[id]; g != nil {
+	if g := c.Live.Grid(id); g != nil {
 		cancelled = g.Job.Kill
 	} else {
 		job, err := js.b.Store.Grid(context.Background(), id)

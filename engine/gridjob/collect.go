@@ -82,23 +82,14 @@ func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 
 // markAll makes the whole record be written once more.
 func (js *Jobs) markAll(id jjm.GridID) {
-	js.s.Adjust(func() {
-		g := js.s.Grids[id]
-		if g == nil || g.Published {
-			return
-		}
-		g.Published = true
-		for n := 0; n*state.ShardSize < len(g.Locals); n++ {
-			g.Dirty[n] = true
-		}
-	})
+	js.s.Adjust(func(a *state.Memo) { a.MarkWhole(id) })
 }
 
 // finalRow is the grid job as it will be once it is over.
 func (js *Jobs) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
-	js.s.Mem.RLock()
-	defer js.s.Mem.RUnlock()
-	g := js.s.Grids[id]
+	v := js.s.View()
+	defer v.Close()
+	g := v.Grid(id)
 	job := g.Job
 	job.Status, job.Reason = plan.Final(*facts)
 	job.Counts, job.Ended = g.Counts, jjm.At(js.b.Now())
@@ -233,11 +224,11 @@ func (js *Jobs) ownEntries(ctx context.Context, job *jjm.GridJob, yield func(san
 	if !yield(sandbox.TarEntry{Name: "jjm.log", Content: []byte(text)}, nil) {
 		return errEnough
 	}
-	js.s.Mem.RLock()
-	g := *js.s.Grids[job.ID]
+	v := js.s.View()
+	g := *v.Grid(job.ID)
 	g.Job = *job
-	head := js.rooms.Records.Head(&g)
-	js.s.Mem.RUnlock()
+	head := js.rooms.Records.Head(v.Memory, &g)
+	v.Close()
 	if err := js.rooms.Records.FillHead(ctx, &head); err != nil {
 		return err
 	}
@@ -313,11 +304,7 @@ func (js *Jobs) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	if ctx.Err() != nil {
 		return 0
 	}
-	js.s.Write.Lock()
-	js.s.Mem.Lock()
-	js.s.Untrack(id)
-	js.s.Mem.Unlock()
-	js.s.Write.Unlock()
+	js.s.Adjust(func(a *state.Memo) { a.Forget(id) })
 	return 0
 }
 
@@ -326,22 +313,8 @@ func (js *Jobs) retire(ctx context.Context, id jjm.GridID) time.Duration {
 // after a crash in between the next start finds the rest by the grid job's
 // owner.
 func (js *Jobs) sweep(ctx context.Context, id jjm.GridID) {
-	js.s.Mem.Lock()
-	g := js.s.Grids[id]
-	for i := range g.Locals {
-		tag := g.Locals[i].Tag
-		if tag == "" || g.Swept {
-			continue
-		}
-		if js.s.Uses[tag]--; js.s.Uses[tag] == 0 {
-			js.s.Unuse(g.Job.Owner, tag)
-			delete(js.s.Uses, tag)
-		}
-	}
-	g.Swept = true
-	uid := g.Job.Owner.UID
-	js.s.Mem.Unlock()
-	js.sweeper.SweepUnused(ctx, uid)
+	js.s.Mark(func(m *state.Marks) { m.Sweep(id) })
+	js.sweeper.SweepUnused(ctx, js.s.JobOf(id).Owner.UID)
 }
 
 // shareTar lets the owner and the administrators read a tar where they see the

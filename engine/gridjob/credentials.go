@@ -95,9 +95,9 @@ func (js *Jobs) dropCredentials(owner jjm.Owner, spec *jjm.Spec, over jjm.GridID
 // keyLives reports whether a live grid job, other than the one given, has a
 // request key of an owner.
 func (js *Jobs) keyLives(owner jjm.Owner, key string, but jjm.GridID) bool {
-	js.s.Mem.RLock()
-	defer js.s.Mem.RUnlock()
-	for id, g := range js.s.Grids {
+	v := js.s.View()
+	defer v.Close()
+	for id, g := range v.Grids() {
 		if id != but && g.Job.Spec.Key == key && g.Job.Owner.UID == owner.UID && !g.Job.Status.Final() {
 			return true
 		}

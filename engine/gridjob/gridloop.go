@@ -41,9 +41,9 @@ func (js *Jobs) stepGrid(ctx context.Context, id jjm.GridID) time.Duration {
 
 // gridFacts gathers what plan.Grid decides on.
 func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
-	js.s.Mem.RLock()
-	defer js.s.Mem.RUnlock()
-	g := js.s.Grids[id]
+	v := js.s.View()
+	defer v.Close()
+	g := v.Grid(id)
 	if g == nil {
 		return plan.GridFacts{}, false
 	}
@@ -52,8 +52,8 @@ func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 		Prepared: g.Job.Step.Prepared, Closed: g.Closed(),
 		Made: g.Job.Step.Made - g.GivenBack, Expected: g.Job.Step.Expected, Idle: g.Idle(),
 		Counts: g.Counts, EverSubmitted: g.Submitted, EverRan: g.Ran,
-		Merging: g.Merging, TarReady: g.Job.Tar != "", Waits: js.rooms.Clusters.WaitsFor(g, jjm.At(js.b.Now())),
-		Failure: g.Failure,
+		Merging: g.Merging, TarReady: g.Job.Tar != "", Waits: js.rooms.Clusters.WaitsFor(v.Memory, g, jjm.At(js.b.Now())),
+		Failure: g.Failure(),
 	}, true
 }
 
@@ -78,10 +78,10 @@ func (js *Jobs) carryOut(ctx context.Context, id jjm.GridID, act plan.GridAction
 // setStatus stores a status that is not final: final ones are committed with
 // the tar.
 func (js *Jobs) setStatus(ctx context.Context, id jjm.GridID, to jjm.GridStatus, reason string) error {
-	js.s.Mem.RLock()
-	job := &js.s.Grids[id].Job
+	v := js.s.View()
+	job := &v.Grid(id).Job
 	same := job.Status == to && (to != jjm.Pending || job.Reason == reason)
-	js.s.Mem.RUnlock()
+	v.Close()
 	if same || to.Final() {
 		return nil
 	}
@@ -99,18 +99,14 @@ func (js *Jobs) showTrouble(ctx context.Context, id jjm.GridID, err error) {
 	if err != nil && ctx.Err() == nil {
 		text = "trying again: " + err.Error()
 	}
-	js.s.Mem.RLock()
-	g := js.s.Grids[id]
-	shown := g == nil || g.Trouble == text
-	js.s.Mem.RUnlock()
+	v := js.s.View()
+	g := v.Grid(id)
+	shown := g == nil || g.Trouble() == text
+	v.Close()
 	if shown {
 		return
 	}
-	js.s.Adjust(func() {
-		g.Trouble = text
-		g.HeadDirty = true
-		g.Version++
-	})
+	js.s.Adjust(func(a *state.Memo) { a.ShowTrouble(id, text) })
 }
 
 // gridTrouble sorts an error: a wrong request ends the grid job as broken, a
@@ -122,11 +118,7 @@ func (js *Jobs) gridTrouble(ctx context.Context, id jjm.GridID, act plan.GridAct
 	early := act.Do == plan.Prepare || act.Do == plan.Generate
 	if early && jjm.KindOf(err) == jjm.Invalid {
 		js.b.Log.Warn("grid job cannot be instantiated", "job", id, "error", err)
-		js.s.Adjust(func() {
-			if g := js.s.Grids[id]; g != nil {
-				g.Failure = err.Error()
-			}
-		})
+		js.s.Adjust(func(a *state.Memo) { a.Fail(id, err.Error()) })
 		return time.Millisecond
 	}
 	js.b.Complain(slog.LevelError, "grid/"+id.String(), "grid job step, trying again", "job", id, "step", act.Do, "error", err)

@@ -98,10 +98,10 @@ func mode(s jjm.Spec) string {
 // transaction, with the splitter's carry.
 func (js *Jobs) generate(ctx context.Context, id jjm.GridID) error {
 	job := js.s.JobOf(id)
-	js.s.Mem.RLock()
-	g := js.s.Grids[id]
+	v := js.s.View()
+	g := v.Grid(id)
 	merge := g != nil && g.Merge != nil && !g.CutsWork()
-	js.s.Mem.RUnlock()
+	v.Close()
 	if merge {
 		return js.rooms.Feeder.FeedMerge(ctx, &job)
 	}

@@ -22,7 +22,7 @@ import (
 // Clusters are the batch systems that the local jobs may go to.
 type Clusters interface {
 	Choose(*jjm.Spec) (state.Choice, jjm.Problems)
-	WaitsFor(g *state.Grid, now jjm.Time) string
+	WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) string
 	NotReached(id jjm.GridID, kinds []string) []string
 }
 
@@ -54,7 +54,7 @@ type Prover interface {
 type Records interface {
 	PublishNow(context.Context, jjm.GridID)
 	Behind(jjm.GridID) bool
-	Head(*state.Grid) xmldb.Head
+	Head(state.Memory, *state.Grid) xmldb.Head
 	FillHead(context.Context, *xmldb.Head) error
 }
 

@@ -82,9 +82,9 @@ func (it *Intake) addFragment(ctx context.Context, f xmldb.Fragment) error {
 
 // mayDrop says why the writer of a fragment may not speak for its job.
 func (it *Intake) mayDrop(f xmldb.Dropped) error {
-	it.s.Mem.RLock()
-	defer it.s.Mem.RUnlock()
-	g := it.s.Grids[f.Fragment.Grid]
+	v := it.s.View()
+	defer v.Close()
+	g := v.Grid(f.Fragment.Grid)
 	if g == nil {
 		return jjm.Errorf(jjm.Gone, "%s: no such live grid job", f.Fragment.Ref())
 	}
@@ -100,13 +100,10 @@ func (it *Intake) mayDrop(f xmldb.Dropped) error {
 
 // markDirty lets the part of the record that a fragment is about be rewritten.
 func (it *Intake) markDirty(id jjm.GridID, local int32) {
-	it.s.Mem.Lock()
-	if g := it.s.Grids[id]; g != nil {
-		g.HeadDirty = true
-		if local >= 0 {
-			g.Dirty[state.ShardOf(local)] = true
-		}
+	var shards []int
+	if local >= 0 {
+		shards = append(shards, state.ShardOf(local))
 	}
-	it.s.Mem.Unlock()
+	it.s.Mark(func(m *state.Marks) { m.Stale(id, shards...) })
 	fair.Kick(it.s.PubKick)
 }

@@ -274,10 +274,10 @@ func (t *turn) entry(ctx context.Context, name spool.Name) error {
 // recorded reports whether a grid job can be found by its handle while the daemon is
 // away: what a gatekeeper left about it must not go before.
 func (it *Intake) recorded(id jjm.GridID) bool {
-	it.s.Mem.RLock()
-	defer it.s.Mem.RUnlock()
-	g := it.s.Grids[id]
-	return g == nil || g.Pointed
+	v := it.s.View()
+	defer v.Close()
+	g := v.Grid(id)
+	return g == nil || g.Pointed()
 }
 
 // act does what an entry says. An error means that it could not be done just

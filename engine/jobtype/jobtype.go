@@ -113,9 +113,9 @@ func (jt *Types) PackedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site
 // CuttingOf asks the handler again after a restart; the answer is the same,
 // because it depends on the stored spec and the packed inputs alone.
 func (jt *Types) CuttingOf(job *jjm.GridJob) (*state.Cutting, error) {
-	jt.s.Mem.RLock()
-	known := jt.s.Grids[job.ID].Cutting
-	jt.s.Mem.RUnlock()
+	v := jt.s.View()
+	known := v.Grid(job.ID).Cutting()
+	v.Close()
 	if known != nil {
 		return known, nil
 	}
@@ -136,6 +136,6 @@ func (jt *Types) CuttingOf(job *jjm.GridJob) (*state.Cutting, error) {
 		return nil, err
 	}
 	c := &state.Cutting{Cutting: cut, Splitter: sp}
-	jt.s.Adjust(func() { jt.s.Grids[job.ID].Cutting = c })
+	jt.s.Adjust(func(a *state.Memo) { a.SetCutting(job.ID, c) })
 	return c, nil
 }

@@ -56,11 +56,11 @@ func (pu *Publisher) Loop(ctx context.Context) {
 
 // dirtyGrids lists the grid jobs whose record is behind.
 func (pu *Publisher) dirtyGrids() []jjm.GridID {
-	pu.s.Mem.RLock()
-	defer pu.s.Mem.RUnlock()
+	v := pu.s.View()
+	defer v.Close()
 	var ids []jjm.GridID
-	for id, g := range pu.s.Grids {
-		if g.HeadDirty || len(g.Dirty) > 0 {
+	for id := range v.Grids() {
+		if v.Behind(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -74,9 +74,9 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 	if pu.b.Crash("publish.before") != nil {
 		return
 	}
-	pu.s.Mem.RLock()
-	g := pu.s.Grids[id]
-	pu.s.Mem.RUnlock()
+	v := pu.s.View()
+	g := v.Grid(id)
+	v.Close()
 	if g == nil {
 		return
 	}
@@ -91,9 +91,7 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 		err = pu.b.Deps.Records.Publish(ctx, head, pu.shards(id, shards))
 	}
 	if err == nil && !pu.pointHandle(g) {
-		pu.s.Mem.Lock()
-		g.HeadDirty = true
-		pu.s.Mem.Unlock()
+		pu.s.Mark(func(m *state.Marks) { m.Stale(id) })
 		return
 	}
 	if err == nil {
@@ -103,14 +101,7 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 	if ctx.Err() == nil {
 		pu.b.Complain(slog.LevelError, "record/"+id.String(), "record could not be written, trying again", "job", id, "error", err)
 	}
-	pu.s.Mem.Lock()
-	if g := pu.s.Grids[id]; g != nil {
-		g.HeadDirty = true
-		for _, n := range shards {
-			g.Dirty[n] = true
-		}
-	}
-	pu.s.Mem.Unlock()
+	pu.s.Mark(func(m *state.Marks) { m.Stale(id, shards...) })
 }
 
 // FillHead adds to a record what the grid job reads, as it is stored, and the steps
@@ -130,49 +121,34 @@ func (pu *Publisher) FillHead(ctx context.Context, h *xmldb.Head) (err error) {
 
 // Behind reports whether a grid job's record is not as it should be.
 func (pu *Publisher) Behind(id jjm.GridID) bool {
-	pu.s.Mem.RLock()
-	defer pu.s.Mem.RUnlock()
-	g := pu.s.Grids[id]
-	return g != nil && (g.HeadDirty || len(g.Dirty) > 0)
+	v := pu.s.View()
+	defer v.Close()
+	return v.Behind(id)
 }
 
-// takeDirty takes what is to be written. While the cutting goes on only the
-// head is: the shards would be rewritten with every chunk.
-func (pu *Publisher) takeDirty(id jjm.GridID) (xmldb.Head, []int, bool) {
-	pu.s.Mem.Lock()
-	defer pu.s.Mem.Unlock()
-	g := pu.s.Grids[id]
-	if g == nil || !g.HeadDirty && len(g.Dirty) == 0 {
-		return xmldb.Head{}, nil, false
-	}
-	var shards []int
-	if g.Job.Step.Closed || g.Job.Status.Final() || g.Idle() != "" {
-		for n := range g.Dirty {
-			shards = append(shards, n)
+// takeDirty takes what is to be written.
+func (pu *Publisher) takeDirty(id jjm.GridID) (head xmldb.Head, shards []int, some bool) {
+	pu.s.Mark(func(m *state.Marks) {
+		if shards, some = m.TakeStale(id); some {
+			head = pu.Head(m.Memory, m.Grid(id))
 		}
-		clear(g.Dirty)
-	}
-	if !g.HeadDirty && len(shards) == 0 {
-		return xmldb.Head{}, nil, false
-	}
-	g.HeadDirty = false
-	slices.Sort(shards)
-	return pu.Head(g), shards, true
+	})
+	return head, shards, some
 }
 
 // shards copies the rows of each shard when it is its turn.
 func (pu *Publisher) shards(id jjm.GridID, numbers []int) iter.Seq[xmldb.Shard] {
 	return func(yield func(xmldb.Shard) bool) {
 		for _, n := range numbers {
-			pu.s.Mem.RLock()
+			v := pu.s.View()
 			var rows []jjm.LocalJob
-			if g := pu.s.Grids[id]; g != nil {
+			if g := v.Grid(id); g != nil {
 				from := min(n*state.ShardSize, len(g.Locals))
 				to := min(from+state.ShardSize, len(g.Locals))
 				rows = slices.Clone(g.Locals[from:to])
 				state.ShowPlaces(g, rows, jjm.At(pu.b.Now()))
 			}
-			pu.s.Mem.RUnlock()
+			v.Close()
 			if len(rows) > 0 && !yield(xmldb.Shard{N: n, Jobs: rows}) {
 				return
 			}
@@ -180,9 +156,9 @@ func (pu *Publisher) shards(id jjm.GridID, numbers []int) iter.Seq[xmldb.Shard] 
 	}
 }
 
-// Head is the aggregate of a grid job as published. The memory lock is held.
-func (pu *Publisher) Head(g *state.Grid) xmldb.Head {
-	v := pu.Outside(g)
+// Head is the aggregate of a grid job as published.
+func (pu *Publisher) Head(mem state.Memory, g *state.Grid) xmldb.Head {
+	v := pu.Outside(mem, g)
 	h := xmldb.Head{
 		Grid: g.Job, Counts: v.Counts, Jobs: v.Total, ClusterJobs: g.ClusterJobs(),
 		GRAM: v.Gram, GRAMCode: v.Code, Message: v.Message, Master: v.Master, Exit: v.Exit,
@@ -194,8 +170,8 @@ func (pu *Publisher) Head(g *state.Grid) xmldb.Head {
 	return h
 }
 
-// Outside derives the aggregates. The memory lock is held.
-func (pu *Publisher) Outside(g *state.Grid) state.Outside {
+// Outside derives the aggregates.
+func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	v := state.Outside{Counts: g.Counts, Exit: -1}
 	if g.Job.Status.Final() {
 		v.Counts, v.Exit = g.Job.Counts, g.Job.Exit
@@ -208,11 +184,11 @@ func (pu *Publisher) Outside(g *state.Grid) state.Outside {
 		Status: g.Job.Status, Counts: v.Counts, EverSubmitted: g.Submitted, EverRan: g.Ran,
 		Closed: g.Closed(), Reason: g.Job.Reason,
 	})
-	if g.Trouble != "" && !g.Job.Status.Final() {
-		v.Message += "; " + g.Trouble
+	if g.Trouble() != "" && !g.Job.Status.Final() {
+		v.Message += "; " + g.Trouble()
 	}
 	if sent := g.Job.Step.Closed && g.Unsent() == 0; !sent && !g.Job.Kill && !g.Job.Status.Final() && g.Job.Status != jjm.Pending {
-		reasons, _ := pu.waits(g, jjm.At(pu.b.Now()))
+		reasons, _ := pu.waits(mem, g, jjm.At(pu.b.Now()))
 		for _, why := range reasons {
 			v.Message += "; " + why
 		}
@@ -224,18 +200,28 @@ func (pu *Publisher) Outside(g *state.Grid) state.Outside {
 
 // ResumeRecords finds the records that are behind, after a start.
 func (pu *Publisher) ResumeRecords() {
-	for _, g := range pu.s.Grids {
-		pu.loadPending(g)
-		pu.loadHandle(g)
+	for _, job := range pu.live() {
+		pu.loadPending(&job)
+		pu.loadHandle(&job)
 	}
+}
+
+// live copies the rows of the live grid jobs.
+func (pu *Publisher) live() (jobs []jjm.GridJob) {
+	v := pu.s.View()
+	defer v.Close()
+	for _, g := range v.Grids() {
+		jobs = append(jobs, g.Job)
+	}
+	return jobs
 }
 
 // pointHandle lets clients find the record of a grid job by its handle while
 // the daemon is down. It reports whether that is done.
 func (pu *Publisher) pointHandle(g *state.Grid) bool {
-	pu.s.Mem.RLock()
-	done, key, owner, id := g.Pointed, g.Job.Spec.Key, g.Job.Owner.UID, g.Job.ID
-	pu.s.Mem.RUnlock()
+	v := pu.s.View()
+	done, key, owner, id := g.Pointed(), g.Job.Spec.Key, g.Job.Owner.UID, g.Job.ID
+	v.Close()
 	if done || key == "" {
 		return true
 	}
@@ -243,32 +229,28 @@ func (pu *Publisher) pointHandle(g *state.Grid) bool {
 		pu.b.Complain(slog.LevelError, "handle/"+id.String(), "handle could not be written down, trying again", "job", id, "error", err)
 		return false
 	}
-	pu.s.Mem.Lock()
-	g.Pointed = true
-	pu.s.Mem.Unlock()
+	pu.s.Mark(func(m *state.Marks) { m.Point(id, true) })
 	return true
 }
 
 // loadHandle marks a grid job whose handle does not lead to it yet.
-func (pu *Publisher) loadHandle(g *state.Grid) {
-	if g.Job.Spec.Key == "" {
+func (pu *Publisher) loadHandle(job *jjm.GridJob) {
+	if job.Spec.Key == "" {
 		return
 	}
-	id, err := head.ByHandle(pu.b.Deps.RecordDir, jjm.HandleOf(g.Job.Owner.UID, g.Job.Spec.Key))
-	g.Pointed = err == nil && id >= g.Job.ID
-	g.HeadDirty = g.HeadDirty || !g.Pointed
+	id, err := head.ByHandle(pu.b.Deps.RecordDir, jjm.HandleOf(job.Owner.UID, job.Spec.Key))
+	pu.s.Mark(func(m *state.Marks) { m.Point(job.ID, err == nil && id >= job.ID) })
 }
 
 // loadPending marks the shards for which fragments of a record still wait.
-func (pu *Publisher) loadPending(g *state.Grid) {
-	shards, own, err := pu.b.Deps.Records.Pending(g.Job.ID)
+func (pu *Publisher) loadPending(job *jjm.GridJob) {
+	shards, own, err := pu.b.Deps.Records.Pending(job.ID)
 	if err != nil {
-		pu.b.Log.Warn("waiting fragments cannot be listed", "job", g.Job.ID, "error", err)
+		pu.b.Log.Warn("waiting fragments cannot be listed", "job", job.ID, "error", err)
 		return
 	}
-	g.HeadDirty = g.HeadDirty || own
-	for _, n := range shards {
-		g.Dirty[n] = true
+	if own || len(shards) > 0 {
+		pu.s.Mark(func(m *state.Marks) { m.Stale(job.ID, shards...) })
 	}
 }
 

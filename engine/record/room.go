@@ -11,7 +11,7 @@ import (
 
 // Waits says of each place of a grid job why no cluster takes its local jobs now; some is
 // true if a cluster takes those of another.
-type Waits func(g *state.Grid, now jjm.Time) (why []string, some bool)
+type Waits func(mem state.Memory, g *state.Grid, now jjm.Time) (why []string, some bool)
 
 // Publisher does so.
 type Publisher struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,9 +25,9 @@ func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 		return wire.Banned{}, jjm.Errorf(jjm.Denied, "ban: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", caller.User)
 	}
 	if b == nil {
-		si.s.Mem.RLock()
-		defer si.s.Mem.RUnlock()
-		return wire.Banned{Bans: slices.Clone(si.s.Bans)}, nil
+		v := si.s.View()
+		defer v.Close()
+		return wire.Banned{Bans: slices.Clone(v.Bans())}, nil
 	}
 	given := jjm.Ban{Kind: jjm.BanKind(b.Name), Name: b.Name, Reason: strings.TrimSpace(b.Reason),
 		By: caller.User, UID: caller.UID, Since: jjm.At(si.b.Now())}
@@ -46,7 +45,7 @@ func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 	err = si.s.Change(ctx, "ban", func(c *state.Change) error {
 		out.Killed = killOf(c, given)
 		c.Journal = append(c.Journal, banEntry(given, "banned", given.By, given.UID, given.Reason, c.Now))
-		c.Orders = func() { si.s.Bans = append(state.Without(si.s.Bans, given), given) }
+		c.Orders = func(a *state.Memo) { a.Ban(given) }
 		return c.Tx.PutBan(given)
 	})
 	if err != nil {
@@ -84,7 +83,7 @@ func (si *Site) LoadBans(ctx context.Context) error {
 		if b.Kind == jjm.BanUser && b.Account == nil {
 			b = si.renumber(ctx, b)
 		}
-		si.s.Bans = append(state.Without(si.s.Bans, b), b)
+		si.s.Adjust(func(a *state.Memo) { a.Ban(b) })
 	}
 	return nil
 }
@@ -107,8 +106,8 @@ func (si *Site) renumber(ctx context.Context, b jjm.Ban) jjm.Ban {
 // killOf wishes the end of all live grid jobs that a ban is about.
 func killOf(c *state.Change, b jjm.Ban) []jjm.GridID {
 	var killed []jjm.GridID
-	for _, id := range slices.Sorted(maps.Keys(c.S.Grids)) {
-		job := &c.S.Grids[id].Job
+	for id, live := range c.Live.InOrder() {
+		job := &live.Job
 		if job.Status.Final() || job.Kill || !b.Concerns(state.WhomOf(job)) {
 			continue
 		}
@@ -125,13 +124,13 @@ func (si *Site) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
 	var out wire.Banned
 	err := si.s.Change(ctx, "ban", func(c *state.Change) error {
 		out.Bans = nil
-		for _, b := range si.s.Bans {
+		for _, b := range c.Live.Bans() {
 			if b.Same(by) {
 				out.Bans = append(out.Bans, b)
 				c.Journal = append(c.Journal, banEntry(b, "admitted", by.By, by.UID, by.Reason, c.Now))
 			}
 		}
-		c.Orders = func() { si.s.Bans = state.Without(si.s.Bans, by) }
+		c.Orders = func(a *state.Memo) { a.Lift(by) }
 		return c.Tx.DropBan(by)
 	})
 	if err != nil {

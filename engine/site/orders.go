@@ -18,9 +18,9 @@ import (
 // lists the orders in force.
 func (si *Site) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([]jjm.Order, error) {
 	if o == nil {
-		si.s.Mem.RLock()
-		defer si.s.Mem.RUnlock()
-		return si.s.InForce(jjm.At(si.b.Now()), func(jjm.Order) bool { return true }), nil
+		v := si.s.View()
+		defer v.Close()
+		return v.InForce(jjm.At(si.b.Now()), func(jjm.Order) bool { return true }), nil
 	}
 	if !caller.Admin {
 		return nil, jjm.Errorf(jjm.Denied, "%s %s %s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", o.Verb, o.Kind, o.Name, caller.User)
@@ -63,9 +63,9 @@ func (si *Site) knownTarget(o *wire.Order) error {
 		return nil
 	}
 	stale := func(old jjm.Order) bool { return old.Kind == o.Kind && old.Name == o.Name }
-	si.s.Mem.RLock()
-	ordered := slices.ContainsFunc(si.s.Orders, stale)
-	si.s.Mem.RUnlock()
+	v := si.s.View()
+	ordered := slices.ContainsFunc(v.Orders(), stale)
+	v.Close()
 	if slices.Contains(known, o.Name) || o.Verb == jjm.OrderResume && ordered {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (si *Site) knownTarget(o *wire.Order) error {
 func (si *Site) resume(ctx context.Context, by jjm.Order) ([]jjm.Order, error) {
 	var ended []jjm.Order
 	err := si.order(ctx, nil, func(c *state.Change) ([]jjm.Order, error) {
-		for _, o := range si.s.Orders {
+		for _, o := range c.Live.Orders() {
 			if o.Kind != by.Kind || o.Name != by.Name {
 				continue
 			}
@@ -121,14 +121,7 @@ func (si *Site) order(ctx context.Context, begin, end func(*state.Change) ([]jjm
 		if end != nil && err == nil {
 			less, err = end(c)
 		}
-		c.Orders = func() { // with the memory lock held
-			for _, o := range append(slices.Clone(less), more...) {
-				si.s.Orders = slices.DeleteFunc(si.s.Orders, func(old jjm.Order) bool {
-					return old.Verb == o.Verb && old.Kind == o.Kind && old.Name == o.Name
-				})
-			}
-			si.s.Orders = append(si.s.Orders, more...)
-		}
+		c.Orders = func(a *state.Memo) { a.SetOrders(less, more) }
 		return err
 	})
 	if err == nil && len(more)+len(less) > 0 {
@@ -140,15 +133,15 @@ func (si *Site) order(ctx context.Context, begin, end func(*state.Change) ([]jjm
 // orderChanged lets the grid jobs concerned, their records and the submit loops
 // see it.
 func (si *Site) orderChanged(orders []jjm.Order) {
-	si.s.Mem.Lock()
-	for id, g := range si.s.Grids {
-		if slices.ContainsFunc(orders, func(o jjm.Order) bool { return concerns(o, g) }) {
-			g.HeadDirty = true
-			g.Version++
-			si.s.WakeGrid(id)
-		}
+	var ids []jjm.GridID
+	si.s.Mark(func(m *state.Marks) {
+		ids = m.StaleWhere(func(g *state.Grid) bool {
+			return slices.ContainsFunc(orders, func(o jjm.Order) bool { return concerns(o, g) })
+		})
+	})
+	for _, id := range ids {
+		si.s.WakeGrid(id)
 	}
-	si.s.Mem.Unlock()
 	si.s.WakeSubmit()
 	fair.Kick(si.s.PubKick)
 	fair.Kick(si.orderKick)
@@ -186,22 +179,22 @@ func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 	now := jjm.At(si.b.Now())
 	next := time.Hour
 	var over []jjm.Order
-	si.s.Mem.RLock()
-	for _, o := range si.s.Orders {
+	v := si.s.View()
+	for _, o := range v.Orders() {
 		if !o.InForce(now) {
 			over = append(over, o)
 		} else if o.Until != 0 {
 			next = min(next, max(o.Until.Sub(now), time.Millisecond))
 		}
 	}
-	si.s.Mem.RUnlock()
+	v.Close()
 	if len(over) == 0 {
 		return next, nil
 	}
 	return next, si.order(ctx, nil, func(c *state.Change) ([]jjm.Order, error) {
 		var ended []jjm.Order
 		for _, o := range over {
-			if !slices.Contains(si.s.Orders, o) {
+			if !slices.Contains(c.Live.Orders(), o) {
 				continue // given anew meanwhile
 			}
 			entry := orderEntry(o, "resumed", "its time is over")

@@ -50,8 +50,7 @@ func (si *Site) measure() string {
 
 // noteLow takes over what was measured. What waited for space goes on.
 func (si *Site) noteLow(low string) {
-	before := si.s.Low()
-	si.s.Scarce.Store(&low)
+	before := si.s.SetLow(low)
 	switch {
 	case (low == "") == (before == ""):
 		return

@@ -42,10 +42,10 @@ func (si *Site) mostWork() diskuse.Most {
 
 // owners are those of live grid jobs, by account.
 func (si *Site) owners() map[int]jjm.Owner {
-	si.s.Mem.RLock()
-	defer si.s.Mem.RUnlock()
+	v := si.s.View()
+	defer v.Close()
 	owners := map[int]jjm.Owner{}
-	for _, g := range si.s.Grids {
+	for _, g := range v.Grids() {
 		owners[g.Job.Owner.UID] = g.Job.Owner
 	}
 	return owners

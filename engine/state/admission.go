@@ -9,29 +9,22 @@ import (
 	"jjm/sandbox"
 )
 
-// Allows refuses a new grid job of an account that has as much as one may have. A
-// lock of the engine is held: while it is the one of changes, no two submissions
-// can both be the last one that is allowed.
-func (s *State) Allows(uid int) error {
-	if why := s.WorkUses.Over(uid); why != "" {
+// Allows refuses a new grid job of an account that has as much as one may have. In a
+// change no two submissions can both be the last one that is allowed.
+func (m Memory) Allows(uid int) error {
+	if why := m.s.WorkUses.Over(uid); why != "" {
 		return jjm.Errorf(jjm.Denied, "no grid job is taken: %s", why)
 	}
-	have := s.live[uid]
+	have := m.s.live[uid]
 	if have == nil {
 		return nil
 	}
-	cfg := s.B.Conf()
+	cfg := m.s.B.Conf()
 	most := plan.PerUser{GridJobs: cfg.MaxGridJobsPerUser, LocalJobs: cfg.MaxLocalJobsPerUser}
 	if why := plan.Excess(*have, most); why != "" {
 		return jjm.Errorf(jjm.Denied, "no grid job is taken: %s", why)
 	}
 	return nil
-}
-
-// Without gives the bans but those of the same person, in a list of its own:
-// the old one may be in use.
-func Without(bans []jjm.Ban, b jjm.Ban) []jjm.Ban {
-	return slices.DeleteFunc(slices.Clone(bans), b.Same)
 }
 
 // WhomOf is whose a grid job is.
@@ -52,9 +45,9 @@ func Whom(owner jjm.Owner, origin *jjm.Origin, given []jjm.Credential) jjm.Whom 
 	return w
 }
 
-// Admitted refuses who is banned. A lock of the engine is held.
-func (s *State) Admitted(w jjm.Whom) error {
-	for _, b := range s.Bans {
+// Admitted refuses who is banned.
+func (m Memory) Admitted(w jjm.Whom) error {
+	for _, b := range m.s.bans {
 		if b.Concerns(w) {
 			return jjm.Errorf(jjm.Denied, "no grid jobs are taken: %s", b)
 		}
@@ -62,10 +55,10 @@ func (s *State) Admitted(w jjm.Whom) error {
 	return nil
 }
 
-// InForce gives the orders that hold now. The memory lock is held.
-func (s *State) InForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
+// InForce gives the orders that hold now.
+func (m Memory) InForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
 	var out []jjm.Order
-	for _, o := range s.Orders {
+	for _, o := range m.s.orders {
 		if o.InForce(now) && which(o) {
 			out = append(out, o)
 		}
@@ -76,9 +69,9 @@ func (s *State) InForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
 	return out
 }
 
-// Ordered gives an order in force about a target. A lock of the engine is held.
-func (s *State) Ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool) {
-	for _, o := range s.Orders {
+// Ordered gives an order in force about a target.
+func (m Memory) Ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool) {
+	for _, o := range m.s.orders {
 		if o.Verb == verb && o.Kind == kind && o.Name == name && o.InForce(now) {
 			return o, true
 		}
@@ -87,29 +80,28 @@ func (s *State) Ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool)
 }
 
 // Halted gives the order that keeps the local jobs of a type or a user waiting.
-// A lock of the engine is held.
-func (s *State) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
-	if o, yes := s.Ordered(jjm.OrderPause, jjm.OrderType, g.Job.Spec.Type, now); yes {
+func (m Memory) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
+	if o, yes := m.Ordered(jjm.OrderPause, jjm.OrderType, g.Job.Spec.Type, now); yes {
 		return o, true
 	}
-	return s.Ordered(jjm.OrderPause, jjm.OrderUser, g.Job.Owner.User, now)
+	return m.Ordered(jjm.OrderPause, jjm.OrderUser, g.Job.Owner.User, now)
 }
 
 // Admits refuses a new grid job that may go nowhere: its type, its user or all
-// its clusters are drained. A lock of the engine is held.
-func (s *State) Admits(spec *jjm.Spec, user string, clusters []string, now jjm.Time) error {
+// its clusters are drained.
+func (m Memory) Admits(spec *jjm.Spec, user string, clusters []string, now jjm.Time) error {
 	refuse := func(o jjm.Order) error {
 		return jjm.Errorf(jjm.Denied, "no new grid jobs are taken: %s", o)
 	}
-	if o, yes := s.Ordered(jjm.OrderDrain, jjm.OrderType, spec.Type, now); yes {
+	if o, yes := m.Ordered(jjm.OrderDrain, jjm.OrderType, spec.Type, now); yes {
 		return refuse(o)
 	}
-	if o, yes := s.Ordered(jjm.OrderDrain, jjm.OrderUser, user, now); yes {
+	if o, yes := m.Ordered(jjm.OrderDrain, jjm.OrderUser, user, now); yes {
 		return refuse(o)
 	}
 	var first jjm.Order
 	for _, name := range clusters {
-		o, yes := s.Ordered(jjm.OrderDrain, jjm.OrderCluster, name, now)
+		o, yes := m.Ordered(jjm.OrderDrain, jjm.OrderCluster, name, now)
 		if !yes {
 			return nil
 		}
@@ -123,9 +115,17 @@ func (s *State) Admits(spec *jjm.Spec, user string, clusters []string, now jjm.T
 	return nil
 }
 
+// SetLow notes why no new work is taken for want of space, "" if it is, and gives what
+// was said before.
+func (s *State) SetLow(low string) (before string) {
+	before = s.Low()
+	s.scarce.Store(&low)
+	return before
+}
+
 // Low says why no new work is taken for want of space, "" if it is.
 func (s *State) Low() string {
-	if low := s.Scarce.Load(); low != nil {
+	if low := s.scarce.Load(); low != nil {
 		return *low
 	}
 	return ""

@@ -15,14 +15,13 @@ func (s *State) account(uid int) *plan.PerUser {
 	return n
 }
 
-// Untrack takes a grid job out of memory and out of its account's count. Both locks
-// are held.
-func (s *State) Untrack(id jjm.GridID) {
-	g := s.Grids[id]
+// untrack takes a grid job out of memory and out of its account's count.
+func (s *State) untrack(id jjm.GridID) {
+	g := s.grids[id]
 	if g == nil {
 		return
 	}
-	delete(s.Grids, id)
+	delete(s.grids, id)
 	s.Accounts.Drop(id)
 	g.mine.GridJobs--
 	g.mine.LocalJobs -= g.counted

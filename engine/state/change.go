@@ -12,7 +12,9 @@ import (
 // Change is one transaction in the making: copies of the rows it touches,
 // which are stored together and only then become visible in memory.
 type Change struct {
-	S    *State
+	S *State
+	// Live is what is live, as it was before this change.
+	Live Memory
 	Ctx  context.Context
 	Tx   *store.Tx
 	Name string // of the loop, for the journal and the failpoints
@@ -28,7 +30,7 @@ type Change struct {
 	ended    map[jjm.Tag]int // members of live bulks whose attempts end
 	Journal  []jjm.JournalEntry
 	drop     []jjm.GridID
-	Orders   func()                         // makes changed orders or bans visible, if there are any
+	Orders   func(*Memo)                    // makes changed orders or bans visible, if there are any
 	Refused  map[jjm.GridID]map[Spot]string // clusters that will never take local jobs of a place, and why
 	Kills    []jjm.AttemptID                // to be looked at once memory shows the wish
 	Frees    []jjm.AttemptID                // to be released in their batch systems
@@ -52,10 +54,10 @@ type Change struct {
 // left, and applies it to memory. An error leaves both untouched. It has two
 // failpoints: NAME.before-commit and NAME.after-commit.
 func (s *State) Change(ctx context.Context, name string, decide func(*Change) error) error {
-	s.Write.Lock()
-	defer s.Write.Unlock()
+	s.write.Lock()
+	defer s.write.Unlock()
 	c := &Change{
-		S: s, Ctx: ctx, Name: name, Now: jjm.At(s.B.Now()),
+		S: s, Live: Memory{s}, Ctx: ctx, Name: name, Now: jjm.At(s.B.Now()),
 		Grids:  map[jjm.GridID]*jjm.GridJob{},
 		Locals: map[jjm.LocalID]*jjm.LocalJob{},
 		bulks:  map[jjm.Tag]*jjm.Bulk{},
@@ -77,9 +79,9 @@ func (s *State) Change(ctx context.Context, name string, decide func(*Change) er
 	if err := s.B.Crash(name + ".after-commit"); err != nil {
 		return err
 	}
-	s.Mem.Lock()
+	s.mem.Lock()
 	c.apply()
-	s.Mem.Unlock()
+	s.mem.Unlock()
 	c.wake()
 	return nil
 }
@@ -89,7 +91,7 @@ func (c *Change) Grid(id jjm.GridID) *jjm.GridJob {
 	if g := c.Grids[id]; g != nil {
 		return g
 	}
-	live := c.S.Grids[id]
+	live := c.S.grids[id]
 	if live == nil {
 		return nil
 	}
@@ -104,7 +106,7 @@ func (c *Change) Local(id jjm.LocalID) *jjm.LocalJob {
 	if l := c.Locals[id]; l != nil {
 		return l
 	}
-	live := c.S.Local(id)
+	live := c.Live.Local(id)
 	if live == nil {
 		return nil
 	}
@@ -119,7 +121,7 @@ func (c *Change) Bulk(tag jjm.Tag) *jjm.Bulk {
 	if b := c.bulks[tag]; b != nil {
 		return b
 	}
-	live := c.S.Bulks[tag]
+	live := c.S.bulks[tag]
 	if live == nil {
 		return nil
 	}
@@ -132,7 +134,7 @@ func (c *Change) Bulk(tag jjm.Tag) *jjm.Bulk {
 // last of its members.
 func (c *Change) End(l *jjm.LocalJob, ev jjm.Evidence, v jjm.Verdict) {
 	c.Ends = append(c.Ends, store.AttemptEnd{ID: l.AttemptID(), Ended: c.Now, Evidence: ev, Verdict: v})
-	live := c.S.Bulks[l.Tag]
+	live := c.S.bulks[l.Tag]
 	if live == nil {
 		return
 	}
@@ -275,87 +277,87 @@ func joins(a, b jjm.JournalEntry) bool {
 func (c *Change) apply() {
 	e := c.S
 	for id, job := range c.Grids {
-		g := e.Grids[id]
+		g := e.grids[id]
 		if g == nil {
 			g = e.track(*job)
-			e.Grids[id] = g
+			e.grids[id] = g
 		}
 		g.Job = *job
-		g.WakeMerge()
-		g.HeadDirty = true
-		g.Version++
+		g.wakeMerge()
+		g.touch()
 	}
 	for _, l := range c.Inserted {
 		l.Part.Input, l.Origin = nil, nil // read from the store where it is needed
-		e.Grids[l.ID.Grid].put(l)
+		e.grids[l.ID.Grid].put(l)
 	}
 	for _, l := range c.Order {
-		g := e.Grids[l.ID.Grid]
+		g := e.grids[l.ID.Grid]
 		old := g.Locals[l.ID.N].Tag
 		g.put(*l)
 		if l.State.Final() || l.IsMerging() {
-			g.WakeMerge()
+			g.wakeMerge()
 		}
-		g.Version++
-		if old != "" && e.Uses[old] == 0 {
-			e.Unuse(g.Job.Owner, old)
-			delete(e.Uses, old)
+		g.version++
+		if old != "" && e.uses[old] == 0 {
+			e.unuse(g.Job.Owner, old)
+			delete(e.uses, old)
 		}
 	}
 	for _, b := range c.Created {
 		e.adopt(*b)
 	}
 	for tag, n := range c.ended {
-		e.Bulks[tag].Open -= n
+		e.bulks[tag].Open -= n
 	}
 	for tag, b := range c.bulks {
-		live := e.Bulks[tag]
+		live := e.bulks[tag]
 		live.Bulk = *b
 		if b.State == jjm.BulkClosed || b.State == jjm.BulkRefused {
 			e.dropBulk(tag, live.Owner.UID)
 		}
 	}
 	for _, id := range c.drop {
-		e.Untrack(id)
+		e.untrack(id)
 	}
 	for id, spots := range c.Refused {
-		if g := e.Grids[id]; g != nil {
+		if g := e.grids[id]; g != nil {
 			if g.refused == nil {
 				g.refused = map[Spot]string{}
 			}
 			maps.Copy(g.refused, spots)
 		}
 	}
+	memo := &Memo{c.Live}
 	if c.Orders != nil {
-		c.Orders()
+		c.Orders(memo)
 	}
 	for _, show := range e.Shown {
-		show(c)
+		show(c, memo)
 	}
 }
 
 // adopt takes a bulk into memory.
 func (s *State) adopt(b jjm.Bulk) {
-	nb := &Bulk{Bulk: b, Seen: make([]uint32, len(b.Members)), Done: -1, Progress: -1}
+	nb := &Bulk{Bulk: b, seen: make([]uint32, len(b.Members)), Look: Look{Done: -1, Progress: -1}}
 	for _, m := range b.Members {
-		if s.Current(m) != nil {
+		if (Memory{s}).Current(m) != nil {
 			nb.Open++
 		}
 	}
-	s.Bulks[b.Tag] = nb
-	of := s.BulksOf[b.Owner.UID]
+	s.bulks[b.Tag] = nb
+	of := s.bulksOf[b.Owner.UID]
 	if of == nil {
 		of = map[jjm.Tag]*Bulk{}
-		s.BulksOf[b.Owner.UID] = of
+		s.bulksOf[b.Owner.UID] = of
 	}
 	of[b.Tag] = nb
 }
 
 // dropBulk takes a bulk out of memory.
 func (s *State) dropBulk(tag jjm.Tag, uid int) {
-	delete(s.Bulks, tag)
-	if delete(s.BulksOf[uid], tag); len(s.BulksOf[uid]) == 0 {
-		delete(s.BulksOf, uid)
+	delete(s.bulks, tag)
+	if delete(s.bulksOf[uid], tag); len(s.bulksOf[uid]) == 0 {
+		delete(s.bulksOf, uid)
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 
 // Find gives a grid job that the caller may see, live or finished.
 func (s *State) Find(ctx context.Context, caller wire.Caller, id jjm.GridID) (jjm.GridJob, error) {
-	s.Mem.RLock()
-	g := s.Grids[id]
+	s.mem.RLock()
+	g := s.grids[id]
 	var job jjm.GridJob
 	if g != nil {
 		job = g.Job
 	}
-	s.Mem.RUnlock()
+	s.mem.RUnlock()
 	if g == nil {
 		var err error
 		if job, err = s.B.Store.Grid(ctx, id); err != nil {

@@ -19,10 +19,10 @@ func (s *State) Load(ctx context.Context) error {
 	for _, job := range live.Grids {
 		g := s.track(job)
 		g.Locals = make([]jjm.LocalJob, 0, job.Step.Made)
-		s.Grids[job.ID] = g
+		s.grids[job.ID] = g
 	}
 	err = s.B.Store.LiveLocals(ctx, func(l jjm.LocalJob) error {
-		g := s.Grids[l.ID.Grid]
+		g := s.grids[l.ID.Grid]
 		if at, known := s.Positions[l.Cluster]; known {
 			l.Cluster = s.Names[at] // one text for all
 		}
@@ -46,11 +46,11 @@ func (s *State) Load(ctx context.Context) error {
 	for _, b := range live.Bulks {
 		s.adopt(b)
 	}
-	if s.Orders, err = s.B.Store.Orders(ctx); err != nil {
+	if s.orders, err = s.B.Store.Orders(ctx); err != nil {
 		return fmt.Errorf("load orders: %w", err)
 	}
-	for _, g := range s.Grids {
-		s.Unswept[g.Job.Owner.UID] = append(s.Unswept[g.Job.Owner.UID], g.Job.Owner)
+	for _, g := range s.grids {
+		s.unswept[g.Job.Owner.UID] = append(s.unswept[g.Job.Owner.UID], g.Job.Owner)
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ type Grid struct {
 	refused map[Spot]string
 	// ready are local jobs to submit, by their place, in order; waiting those whose
 	// time has not come. Both may hold entries that no longer apply.
-	Ready   queues
-	Waiting waitHeap
+	ready   queues
+	waiting waitHeap
 	// unsentAt counts by place those that no batch system has got yet, or that wait
 	// for their next attempt.
 	UnsentAt counter
@@ -45,22 +45,13 @@ type Grid struct {
 	// ran and submitted remember that any local job ever was.
 	Ran, Submitted bool
 	// failure is why the grid job cannot go on (before anything was submitted).
-	Failure string
+	failure string
 	// trouble is why its next step cannot be done just now, for people.
-	Trouble string
-	// dirty are the record's shards to rewrite; headDirty its head.
-	Dirty     map[int]bool
-	HeadDirty bool
-	Pub       *sync.Mutex // held while the record is written
-	// pointed is set once the handle of its key leads to its record.
-	Pointed bool
-	// published is set once the whole record was marked for its last writing.
-	Published bool
-	// swept is set once its bulks are not counted as in use any more.
-	Swept bool
-	// version grows with every change: watchers compare it.
-	Version uint64
-	Cutting *Cutting
+	trouble string
+	// Pub is held while the record is written.
+	Pub *sync.Mutex
+	published
+	cutting *Cutting
 	// reads is how far it is with its datasets, nil if it reads none.
 	Reads *Reads
 	// merge is how far its second step is, nil if it merges nothing.
@@ -75,17 +66,34 @@ type Grid struct {
 type Bulk struct {
 	jjm.Bulk
 	Open int // members whose attempt has not ended
-	// seen[i] is the cycle in which position i was last listed.
-	Seen []uint32
+	// seen[i] is the cycle in which position i was last listed; the watch loop's alone.
+	seen []uint32
 	// tried is when the command last ran or began to.
-	Tried jjm.Time
+	tried jjm.Time
 	// released is when a held bulk was released: a listing from before tells
 	// nothing about holds. 0 since a restart.
-	Released jjm.Time
-	// done and progress are the folders' times at the last look, progressAt
-	// when that was; nanoseconds.
+	released jjm.Time
+	// Look is how far its folders were looked at.
+	Look Look
+}
+
+// Released is when a held bulk was released: a listing from before tells nothing about
+// holds. 0 since a restart.
+func (b *Bulk) Released() jjm.Time { return b.released }
+
+// See notes that a position was listed in a cycle. Only the watch loop calls it.
+func (b *Bulk) See(pos int32, cycle uint32) { b.seen[pos] = cycle }
+
+// SeenIn reports whether a position was last listed in a cycle. Only the watch loop
+// calls it.
+func (b *Bulk) SeenIn(pos int, cycle uint32) bool { return b.seen[pos] == cycle }
+
+// Look is how far the folders of a bulk were looked at.
+type Look struct {
+	// Done and Progress are the folders' times at the last look, ProgressAt when that
+	// was; nanoseconds.
 	Done, Progress, ProgressAt int64
-	// nextDone and nextProgress are the positions at which looks that were cut short
+	// NextDone and NextProgress are the positions at which looks that were cut short
 	// go on.
 	NextDone, NextProgress int32
 }
@@ -97,7 +105,8 @@ func ShardOf(n int32) int { return int(n) / ShardSize }
 const ShardSize = 1000
 
 func NewGrid(job jjm.GridJob) *Grid {
-	g := &Grid{Job: job, uses: map[jjm.Tag]int{}, Dirty: map[int]bool{}, HeadDirty: true, Pub: &sync.Mutex{}}
+	g := &Grid{Job: job, uses: map[jjm.Tag]int{}, Pub: &sync.Mutex{},
+		published: published{dirty: map[int]bool{}, headDirty: true}}
 	if len(job.Spec.Datasets) > 0 {
 		g.Reads = &Reads{}
 	}
@@ -110,21 +119,11 @@ func NewGrid(job jjm.GridJob) *Grid {
 // track gives a grid job that shares the engine's count of bulks in use.
 func (s *State) track(job jjm.GridJob) *Grid {
 	g := NewGrid(job)
-	g.uses = s.Uses
+	g.uses = s.uses
 	g.mine = s.account(job.Owner.UID)
 	g.mine.GridJobs++
 	s.Accounts.Put(job.ID, job.Owner.UID)
 	return g
-}
-
-// Adjust changes what memory alone knows, under both locks. It waits for a change
-// that is being committed, and must not be called by what decides on one.
-func (s *State) Adjust(do func()) {
-	s.Write.Lock()
-	defer s.Write.Unlock()
-	s.Mem.Lock()
-	defer s.Mem.Unlock()
-	do()
 }
 
 // put stores a row and keeps the aggregates in step.
@@ -159,18 +158,18 @@ func (g *Grid) put(l jjm.LocalJob) {
 	if l.Tag != "" {
 		g.uses[l.Tag]++
 	}
-	g.Dirty[ShardOf(l.ID.N)] = true
-	g.HeadDirty = true
+	g.dirty[ShardOf(l.ID.N)] = true
+	g.headDirty = true
 	tried := l.Counters != (jjm.Counters{}) // by an attempt that ended; one that was refused counts nowhere
 	g.Submitted = g.Submitted || l.Submitted != 0 || tried
 	g.Ran = g.Ran || l.Started != 0 || tried
 	switch {
 	case l.State == jjm.New && !l.Kill && l.Step == jjm.StepMerge: // before all others (JEDI: priority 5000)
-		g.Ready.pushFront(l.Place, l.ID.N)
+		g.ready.pushFront(l.Place, l.ID.N)
 	case l.State == jjm.New && !l.Kill:
-		g.Ready.Push(l.Place, l.ID.N)
+		g.ready.Push(l.Place, l.ID.N)
 	case l.State == jjm.Submitting && l.Phase == jjm.RetryWait && !l.Kill:
-		heap.Push(&g.Waiting, waiting{l.NotBefore, l.ID.N})
+		heap.Push(&g.waiting, waiting{l.NotBefore, l.ID.N})
 	}
 }
 
@@ -237,11 +236,11 @@ func keepWaits(old, l jjm.LocalJob) *jjm.Waiting {
 	return nil
 }
 
-// Due moves the waiting local jobs whose time has come to ready.
-func (g *Grid) Due(now jjm.Time) {
-	for len(g.Waiting) > 0 && g.Waiting[0].At <= now {
-		w := heap.Pop(&g.Waiting).(waiting)
-		g.Ready.Push(g.Locals[w.n].Place, w.n)
+// due moves the waiting local jobs whose time has come to ready.
+func (g *Grid) due(now jjm.Time) {
+	for len(g.waiting) > 0 && g.waiting[0].at <= now {
+		w := heap.Pop(&g.waiting).(waiting)
+		g.ready.Push(g.Locals[w.n].Place, w.n)
 	}
 }
 
@@ -255,19 +254,19 @@ func (g *Grid) eligible(n int32, now jjm.Time) bool {
 		l.State == jjm.Submitting && l.Phase == jjm.RetryWait && l.NotBefore <= now
 }
 
-// Trim drops what is no longer eligible from the front of what is ready of a place
+// trim drops what is no longer eligible from the front of what is ready of a place
 // and gives its length; entries behind the front may still be stale.
-func (g *Grid) Trim(place int32, now jjm.Time) int {
-	q := g.Ready.Of(place)
+func (g *Grid) trim(place int32, now jjm.Time) int {
+	q := g.ready.Of(place)
 	for len(q) > 0 && !g.eligible(q[0], now) {
 		q = q[1:]
 	}
-	g.Ready.Set(place, q)
+	g.ready.Set(place, q)
 	return len(q)
 }
 
 type waiting struct {
-	At jjm.Time
+	at jjm.Time
 	n  int32
 }
 
@@ -275,7 +274,7 @@ type waiting struct {
 type waitHeap []waiting
 
 func (h waitHeap) Len() int           { return len(h) }
-func (h waitHeap) Less(i, j int) bool { return h[i].At < h[j].At }
+func (h waitHeap) Less(i, j int) bool { return h[i].at < h[j].at }
 func (h waitHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
 // Push implements heap.Interface.
@@ -288,9 +287,18 @@ func (h *waitHeap) Pop() any {
 	return last
 }
 
+// Failure is why the grid job cannot go on (before anything was submitted), "" if it can.
+func (g *Grid) Failure() string { return g.failure }
+
+// Trouble is why its next step cannot be done just now, for people.
+func (g *Grid) Trouble() string { return g.trouble }
+
+// Cutting is what its handler decided, nil if it was not asked since the start.
+func (g *Grid) Cutting() *Cutting { return g.cutting }
+
 // Local gives the live row of a local job, or nil.
-func (s *State) Local(id jjm.LocalID) *jjm.LocalJob {
-	g := s.Grids[id.Grid]
+func (m Memory) Local(id jjm.LocalID) *jjm.LocalJob {
+	g := m.Grid(id.Grid)
 	if g == nil || int(id.N) >= len(g.Locals) || id.N < 0 {
 		return nil
 	}
@@ -299,8 +307,8 @@ func (s *State) Local(id jjm.LocalID) *jjm.LocalJob {
 
 // Current gives the live row of an attempt that is its local job's current one
 // and is not over, or nil.
-func (s *State) Current(id jjm.AttemptID) *jjm.LocalJob {
-	l := s.Local(id.LocalID)
+func (m Memory) Current(id jjm.AttemptID) *jjm.LocalJob {
+	l := m.Local(id.LocalID)
 	if l == nil || l.Attempt != id.Attempt || !l.State.InBatch() || l.Tag == "" || l.Phase == jjm.RetryWait || l.IsMerging() {
 		return nil
 	}
@@ -309,9 +317,9 @@ func (s *State) Current(id jjm.AttemptID) *jjm.LocalJob {
 
 // JobOf copies a live grid job's row.
 func (s *State) JobOf(id jjm.GridID) jjm.GridJob {
-	s.Mem.RLock()
-	defer s.Mem.RUnlock()
-	if g := s.Grids[id]; g != nil {
+	s.mem.RLock()
+	defer s.mem.RUnlock()
+	if g := s.grids[id]; g != nil {
 		return g.Job
 	}
 	return jjm.GridJob{}
@@ -319,11 +327,11 @@ func (s *State) JobOf(id jjm.GridID) jjm.GridJob {
 
 // AttemptRow copies the row of an attempt that is current.
 func (s *State) AttemptRow(id jjm.AttemptID) (jjm.LocalJob, jjm.Owner, bool) {
-	s.Mem.RLock()
-	defer s.Mem.RUnlock()
-	l := s.Current(id)
+	s.mem.RLock()
+	defer s.mem.RUnlock()
+	l := Memory{s}.Current(id)
 	if l == nil {
 		return jjm.LocalJob{}, jjm.Owner{}, false
 	}
-	return *l, s.Grids[id.Grid].Job.Owner, true
+	return *l, s.grids[id.Grid].Job.Owner, true
 }

@@ -92,10 +92,10 @@ func (g *Grid) Among(place int32) []string {
 
 // Candidates are the clusters that local jobs of g of a place may go to: those
 // that this site still has and that did not refuse them.
-func (s *State) Candidates(g *Grid, place int32) []string {
+func (m Memory) Candidates(g *Grid, place int32) []string {
 	return slices.DeleteFunc(slices.Clone(g.Among(place)), func(name string) bool {
 		_, refused := g.refused[Spot{place, name}]
-		_, known := s.Positions[name]
+		_, known := m.s.Positions[name]
 		return refused || !known
 	})
 }

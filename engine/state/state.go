@@ -18,24 +18,16 @@ import (
 type State struct {
 	B *base.Base
 
-	Write sync.Mutex   // orders changes; held from decision to memory
-	Mem   sync.RWMutex // guards what follows
+	write sync.Mutex   // orders changes; held from decision to memory
+	mem   sync.RWMutex // guards rows
 
-	Grids map[jjm.GridID]*Grid
-	Bulks map[jjm.Tag]*Bulk
+	rows
+
 	Names []string // of clusters, in order
 	// Positions are those of clusters in Names.
 	Positions map[string]int
-	Orders    []jjm.Order
-	Bans      []jjm.Ban
-	Uses      map[jjm.Tag]int
-	live      map[int]*plan.PerUser     // by account
-	BulksOf   map[int]map[jjm.Tag]*Bulk // by account
-	Forming   map[jjm.Tag]*jjm.Bulk     // taken from what is ready and not stored yet
-	Unused    map[int][]UnusedBulk      // whose folders are to be removed, by account
-	Unswept   map[int][]jjm.Owner       // whose areas were not swept since the start, by account
 
-	Scarce   atomic.Pointer[string] // see Low
+	scarce   atomic.Pointer[string] // see Low
 	Accounts fair.Accounts
 	WorkUses WorkUses
 	PubKick  chan struct{}
@@ -44,8 +36,23 @@ type State struct {
 	WakeSubmit func()
 	// Participants store a change, in this order; Shown let its news be seen, under both
 	// locks, and Committed tell others of it, under the lock of changes alone.
-	Participants     []Participant
-	Shown, Committed []func(*Change)
+	Participants []Participant
+	Shown        []func(*Change, *Memo)
+	Committed    []func(*Change)
+}
+
+// rows are what the locks guard.
+type rows struct {
+	grids   map[jjm.GridID]*Grid
+	bulks   map[jjm.Tag]*Bulk
+	orders  []jjm.Order
+	bans    []jjm.Ban
+	uses    map[jjm.Tag]int           // local jobs of live grid jobs by their last bulk
+	live    map[int]*plan.PerUser     // by account
+	bulksOf map[int]map[jjm.Tag]*Bulk // by account
+	forming map[jjm.Tag]*jjm.Bulk     // taken from what is ready and not stored yet
+	unused  map[int][]UnusedBulk      // whose folders are to be removed, by account
+	unswept map[int][]jjm.Owner       // whose areas were not swept since the start, by account
 }
 
 // New gives a state without rows, of a site with these clusters; Load fills it.
@@ -53,15 +60,17 @@ func New(b *base.Base, clusters []string) *State {
 	s := &State{
 		B: b, Names: clusters,
 		Positions: map[string]int{},
-		Grids:     map[jjm.GridID]*Grid{},
-		Bulks:     map[jjm.Tag]*Bulk{},
-		Uses:      map[jjm.Tag]int{},
-		live:      map[int]*plan.PerUser{},
-		BulksOf:   map[int]map[jjm.Tag]*Bulk{},
-		Forming:   map[jjm.Tag]*jjm.Bulk{},
-		Unused:    map[int][]UnusedBulk{},
-		Unswept:   map[int][]jjm.Owner{},
-		PubKick:   make(chan struct{}, 1),
+		rows: rows{
+			grids:   map[jjm.GridID]*Grid{},
+			bulks:   map[jjm.Tag]*Bulk{},
+			uses:    map[jjm.Tag]int{},
+			live:    map[int]*plan.PerUser{},
+			bulksOf: map[int]map[jjm.Tag]*Bulk{},
+			forming: map[jjm.Tag]*jjm.Bulk{},
+			unused:  map[int][]UnusedBulk{},
+			unswept: map[int][]jjm.Owner{},
+		},
+		PubKick: make(chan struct{}, 1),
 	}
 	s.WorkUses.Of = map[int]*WorkUse{}
 	for at, name := range clusters {

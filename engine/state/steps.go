@@ -33,8 +33,7 @@ func (g *Grid) tallyStep(l *jjm.LocalJob, d int) {
 }
 
 // Steps counts the local jobs of a grid job step by step; nil if it has but one, or
-// if not all of its local jobs are in memory any more. The memory lock is held, or g
-// is our own.
+// if not all of its local jobs are in memory any more.
 func (g *Grid) Steps() []jjm.StepCounts {
 	made := 0
 	for _, t := range g.bySteps {

@@ -10,7 +10,7 @@ type UnusedBulk struct {
 	Tag   jjm.Tag
 }
 
-// Unuse has the folder of a bulk removed. The memory lock is held.
-func (s *State) Unuse(owner jjm.Owner, tag jjm.Tag) {
-	s.Unused[owner.UID] = append(s.Unused[owner.UID], UnusedBulk{owner, tag})
+// unuse has the folder of a bulk removed.
+func (s *State) unuse(owner jjm.Owner, tag jjm.Tag) {
+	s.unused[owner.UID] = append(s.unused[owner.UID], UnusedBulk{owner, tag})
 }

@@ -4,8 +4,7 @@ import (
 	"jjm"
 )
 
-// Usage is what a gatekeeper is told that the grid job used. The memory lock is
-// held, or g is our own.
+// Usage is what a gatekeeper is told that the grid job used.
 func (g *Grid) Usage() *jjm.Usage {
 	switch {
 	case g.Job.Status.Final():

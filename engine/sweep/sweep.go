@@ -4,15 +4,14 @@ import (
 	"context"
 
 	"jjm"
+	"jjm/engine/state"
 )
 
 // SweepUnused removes the folders of an account's bulks that are not needed any
 // more. What cannot be removed is found again by the next start.
 func (sw *Sweeper) SweepUnused(ctx context.Context, uid int) {
-	sw.s.Mem.Lock()
-	unused := sw.s.Unused[uid]
-	delete(sw.s.Unused, uid)
-	sw.s.Mem.Unlock()
+	var unused []state.UnusedBulk
+	sw.s.Mark(func(m *state.Marks) { unused = m.TakeUnused(uid) })
 	for _, u := range unused {
 		ar, err := sw.areas.Of(u.Owner)
 		if err == nil {
@@ -28,13 +27,8 @@ func (sw *Sweeper) SweepUnused(ctx context.Context, uid int) {
 // nothing points to any more: one whose intent was never stored, or whose removal
 // was cut short.
 func (sw *Sweeper) SweepOrphans(ctx context.Context, uid int) {
-	sw.s.Mem.Lock()
-	owners := map[jjm.Owner]bool{}
-	for _, owner := range sw.s.Unswept[uid] {
-		owners[owner] = true
-	}
-	delete(sw.s.Unswept, uid)
-	sw.s.Mem.Unlock()
+	var owners map[jjm.Owner]bool
+	sw.s.Mark(func(m *state.Marks) { owners = m.TakeUnswept(uid) })
 	for owner := range owners {
 		ar, err := sw.areas.Of(owner)
 		if err != nil {
@@ -58,7 +52,7 @@ func (sw *Sweeper) SweepOrphans(ctx context.Context, uid int) {
 
 // inUse reports whether something points to a bulk, or will: it may just be formed.
 func (sw *Sweeper) inUse(tag jjm.Tag) bool {
-	sw.s.Mem.RLock()
-	defer sw.s.Mem.RUnlock()
-	return sw.s.Bulks[tag] != nil || sw.s.Uses[tag] > 0 || sw.s.Forming[tag] != nil
+	v := sw.s.View()
+	defer v.Close()
+	return v.InUse(tag)
 }

@@ -49,21 +49,12 @@ func (ju *Judge) harvestLoop(ctx context.Context) {
 // harvestAll has the folders of all accounts looked at that have something to look
 // at.
 func (ju *Judge) harvestAll() {
-	uids := map[int]bool{}
+	v := ju.s.View()
+	uids := v.Harvested()
+	v.Close()
 	for _, uid := range ju.ends.Accounts() {
 		uids[uid] = true
 	}
-	ju.s.Mem.RLock()
-	for uid := range ju.s.BulksOf {
-		uids[uid] = true
-	}
-	for uid := range ju.s.Unused {
-		uids[uid] = true
-	}
-	for uid := range ju.s.Unswept {
-		uids[uid] = true
-	}
-	ju.s.Mem.RUnlock()
 	for uid := range uids {
 		ju.told.all(uid)
 		ju.harvests.Kick(uid)
@@ -103,9 +94,9 @@ func (ju *Judge) awaitRescan(ctx context.Context, events <-chan fsnotify.Event) 
 
 // accountOf gives the account of an open bulk.
 func (ju *Judge) accountOf(tag jjm.Tag) (uid int, known bool) {
-	ju.s.Mem.RLock()
-	defer ju.s.Mem.RUnlock()
-	b := ju.s.Bulks[tag]
+	v := ju.s.View()
+	defer v.Close()
+	b := v.Bulk(tag)
 	if b == nil {
 		return 0, false
 	}
@@ -191,20 +182,20 @@ type folders struct {
 // watchFolders follows the open bulks. The kernel forgets a folder that is
 // removed by itself.
 func (ju *Judge) watchFolders(f *folders) {
-	ju.s.Mem.RLock()
+	v := ju.s.View()
 	fresh := map[jjm.Tag]jjm.Owner{}
-	for tag, b := range ju.s.Bulks {
+	for tag, b := range v.Bulks() {
 		if !f.tags[tag] {
 			fresh[tag] = b.Owner
 		}
 	}
 	var gone []jjm.Tag
 	for tag := range f.tags {
-		if ju.s.Bulks[tag] == nil {
+		if v.Bulk(tag) == nil {
 			gone = append(gone, tag)
 		}
 	}
-	ju.s.Mem.RUnlock()
+	v.Close()
 	for tag, owner := range fresh {
 		if ar, err := ju.areas.Of(owner); err == nil {
 			f.tags[tag] = true
@@ -283,22 +274,16 @@ type openBulk struct {
 	tag     jjm.Tag
 	owner   jjm.Owner
 	members []jjm.AttemptID
-	done    int64
-	// progress is the time of the newest progress seen, progressAt when that
-	// was, by our clock.
-	progress, progressAt int64
-	// nextDone and nextProgress are the positions at which the looks go on.
-	nextDone, nextProgress int32
+	state.Look
 }
 
 // openBulks are those of an account, in any order: none is always the last.
 func (ju *Judge) openBulks(uid int) []openBulk {
-	ju.s.Mem.RLock()
-	defer ju.s.Mem.RUnlock()
-	out := make([]openBulk, 0, len(ju.s.BulksOf[uid]))
-	for tag, b := range ju.s.BulksOf[uid] {
-		out = append(out, openBulk{tag: tag, owner: b.Owner, members: b.Members, done: b.Done, progress: b.Progress, progressAt: b.ProgressAt,
-			nextDone: b.NextDone, nextProgress: b.NextProgress})
+	v := ju.s.View()
+	defer v.Close()
+	var out []openBulk
+	for tag, b := range v.BulksOf(uid) {
+		out = append(out, openBulk{tag: tag, owner: b.Owner, members: b.Members, Look: b.Look})
 	}
 	return out
 }
@@ -317,11 +302,11 @@ func (ju *Judge) readResults(ctx context.Context, b openBulk) {
 		return
 	}
 	mtime, err := ar.DoneChanged(b.tag)
-	if err != nil || mtime.UnixNano() == b.done {
+	if err != nil || mtime.UnixNano() == b.Done {
 		return
 	}
 	var problems []jjm.Problem
-	look := sandbox.Look{N: len(b.members), From: b.nextDone, Skip: func(pos int32) bool { return ju.resultKnown(b, pos) }}
+	look := sandbox.Look{N: len(b.members), From: b.NextDone, Skip: func(pos int32) bool { return ju.resultKnown(b, pos) }}
 	next, bad, err := ar.Results(ctx, b.tag, look, func(r *jjm.Result) bool {
 		if b.members[r.Pos] != r.AttemptID() {
 			problems = append(problems, jjm.Problem{Field: base.Itoa(r.Pos) + ".json", Text: "is about another attempt"})
@@ -341,14 +326,11 @@ func (ju *Judge) readResults(ctx context.Context, b openBulk) {
 	if settled {
 		ju.badResults(b.tag, append(bad, problems...))
 	}
-	ju.s.Mem.Lock()
-	defer ju.s.Mem.Unlock()
-	if live := ju.s.Bulks[b.tag]; live != nil {
-		live.NextDone = max(next, 0)
-		if settled {
-			live.Done = mtime.UnixNano()
-		}
+	var seen int64
+	if settled {
+		seen = mtime.UnixNano()
 	}
+	ju.s.Mark(func(m *state.Marks) { m.Looked(b.tag, next, seen) })
 }
 
 // badResults logs what is wrong with some results of a bulk, once until that
@@ -363,9 +345,9 @@ func (ju *Judge) badResults(tag jjm.Tag, problems []jjm.Problem) {
 // result is in hand, or its attempt is over.
 func (ju *Judge) resultKnown(b openBulk, pos int32) bool {
 	id := b.members[pos]
-	ju.s.Mem.RLock()
-	over := ju.s.Current(id) == nil
-	ju.s.Mem.RUnlock()
+	v := ju.s.View()
+	over := v.Current(id) == nil
+	v.Close()
 	return over || ju.ends.HasResult(id)
 }
 
@@ -374,7 +356,7 @@ func (ju *Judge) resultKnown(b openBulk, pos int32) bool {
 // often: its files are looked at one by one.
 func (ju *Judge) readProgress(ctx context.Context, b openBulk) {
 	now := ju.b.Now()
-	if gone := now.Sub(time.Unix(0, b.progressAt)); gone >= 0 && gone < progressEvery(len(b.members)) {
+	if gone := now.Sub(time.Unix(0, b.ProgressAt)); gone >= 0 && gone < progressEvery(len(b.members)) {
 		return
 	}
 	ar, err := ju.areas.Of(b.owner)
@@ -382,16 +364,20 @@ func (ju *Judge) readProgress(ctx context.Context, b openBulk) {
 		return
 	}
 	mtime, err := ar.ProgressChanged(b.tag)
-	seen := mtime.UnixNano() == b.progress && b.progressAt-b.progress > int64(fresh)
+	seen := mtime.UnixNano() == b.Progress && b.ProgressAt-b.Progress > int64(fresh)
 	if err != nil || seen {
 		return
 	}
-	look := sandbox.Look{N: len(b.members), From: b.nextProgress}
-	ps, next, err := ar.Progress(ctx, b.tag, look, time.Unix(0, max(b.progress-int64(fresh), 0)))
+	look := sandbox.Look{N: len(b.members), From: b.NextProgress}
+	ps, next, err := ar.Progress(ctx, b.tag, look, time.Unix(0, max(b.Progress-int64(fresh), 0)))
 	if err != nil {
 		return
 	}
-	if ju.applyProgress(b, ps, next, mtime.UnixNano(), now.UnixNano()) {
+	changed := false
+	ju.s.Adjust(func(a *state.Memo) {
+		changed = a.ShowProgress(b.tag, ps, next, mtime.UnixNano(), now.UnixNano())
+	})
+	if changed {
 		fair.Kick(ju.s.PubKick)
 	}
 }
@@ -400,32 +386,4 @@ func (ju *Judge) readProgress(ctx context.Context, b openBulk) {
 // thousand.
 func progressEvery(members int) time.Duration {
 	return max(time.Duration(members)*10*time.Millisecond, time.Second) - 100*time.Millisecond
-}
-
-// applyProgress shows progress in memory; it reports whether anything changed.
-func (ju *Judge) applyProgress(b openBulk, ps map[int32]jjm.Progress, next int32, seen, now int64) bool {
-	ju.s.Write.Lock() // a change copies rows without the other lock
-	defer ju.s.Write.Unlock()
-	ju.s.Mem.Lock()
-	defer ju.s.Mem.Unlock()
-	live := ju.s.Bulks[b.tag]
-	if live == nil {
-		return false
-	}
-	live.NextProgress, live.ProgressAt = max(next, 0), now
-	if next == sandbox.All {
-		live.Progress = seen
-	}
-	changed := false
-	for pos, p := range ps {
-		if l := ju.s.Current(b.members[pos]); l != nil && l.Progress != p {
-			l.Progress = p
-			g := ju.s.Grids[l.ID.Grid]
-			g.Dirty[state.ShardOf(l.ID.N)] = true
-			g.HeadDirty = true
-			g.Version++
-			changed = true
-		}
-	}
-	return changed
 }

@@ -304,7 +304,7 @@ func (ju *Judge) repoint(ctx context.Context, id jjm.AttemptID, step plan.EndSte
 		en.Suspect, en.Missing, en.Absence = nil, false, plan.AbsentWait
 	})
 	return ju.s.Change(ctx, "repoint", func(c *state.Change) error {
-		if ju.s.Current(id) == nil {
+		if c.Live.Current(id) == nil {
 			return nil
 		}
 		l := c.Local(id.LocalID)
@@ -336,7 +336,7 @@ func (ju *Judge) evidence(ar *areas.Area, id jjm.AttemptID, en *endings.Ending) 
 func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 	err := ju.s.Change(ctx, "verdict", func(c *state.Change) error {
 		for _, j := range ready {
-			if ju.s.Current(j.id) != nil {
+			if c.Live.Current(j.id) != nil {
 				ju.decide(c, j)
 			}
 		}
@@ -354,7 +354,7 @@ func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 // decide applies one verdict to its local job.
 func (ju *Judge) decide(c *state.Change, j judgement) {
 	l := c.Local(j.id.LocalID)
-	spec := &ju.s.Grids[j.id.Grid].Job.Spec
+	spec := &c.Live.Grid(j.id.Grid).Job.Spec
 	result := spec.Result
 	if l.Step == jjm.StepMerge {
 		result = jjm.ResultExit
@@ -433,9 +433,11 @@ func (ju *Judge) fetch(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en *en
 // attempts that were given up for a hold: no report need ever come of an attempt
 // that goes on.
 func (ju *Judge) ResumeKills() {
-	for _, g := range ju.s.Grids {
+	v := ju.s.View()
+	defer v.Close()
+	for _, g := range v.Grids() {
 		for i := range g.Locals {
-			if l := &g.Locals[i]; (l.Kill || l.Holding.GivenUp()) && ju.s.Current(l.AttemptID()) != nil {
+			if l := &g.Locals[i]; (l.Kill || l.Holding.GivenUp()) && v.Current(l.AttemptID()) != nil {
 				ju.ends.Kill(l.AttemptID())
 			}
 		}

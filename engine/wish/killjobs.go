@@ -52,7 +52,7 @@ func (ws *Wishes) killRange(ctx context.Context, caller wire.Caller, ref jjm.Ref
 	noChange = true
 	known := false
 	err = ws.s.Change(ctx, "kill-locals", func(c *state.Change) error {
-		g := ws.s.Grids[ref.Grid]
+		g := c.Live.Grid(ref.Grid)
 		if g == nil {
 			return nil
 		}
@@ -79,7 +79,7 @@ func (ws *Wishes) killRange(ctx context.Context, caller wire.Caller, ref jjm.Ref
 func allMade(g *state.Grid, ref jjm.Ref) error {
 	step := &g.Job.Step
 	switch {
-	case step.Closed, g.Job.Kill, g.Failure != "", ref.Last >= 0 && int(ref.Last) < step.Made:
+	case step.Closed, g.Job.Kill, g.Failure() != "", ref.Last >= 0 && int(ref.Last) < step.Made:
 		return nil
 	case step.Expected > 0 && int(ref.First) >= step.Expected:
 		return nil // such a one will never be
@@ -116,7 +116,7 @@ func kill(c *state.Change, id jjm.LocalID, by string) {
 // KillLocals marks the next local jobs of a grid job that is to die.
 func (ws *Wishes) KillLocals(ctx context.Context, id jjm.GridID) error {
 	return ws.s.Change(ctx, "kill-locals", func(c *state.Change) error {
-		g := ws.s.Grids[id]
+		g := c.Live.Grid(id)
 		if g == nil {
 			return nil
 		}

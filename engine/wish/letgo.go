@@ -33,7 +33,7 @@ func (ws *Wishes) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.Re
 	}
 	known := !ref.Locals || ref.Last < 0
 	err = ws.s.Change(ctx, "release-held", func(c *state.Change) error {
-		g := ws.s.Grids[ref.Grid]
+		g := c.Live.Grid(ref.Grid)
 		if g == nil || g.Job.Kill {
 			return nil
 		}
