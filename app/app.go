@@ -149,9 +149,10 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	}
 	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
 		Store: a.store, Records: a.records, Types: handlersall.Registry(), Clusters: clusters,
-		Work: a.config.Work, RecordDir: filepath.Join(a.config.State, "records"), DropDir: drop,
-		SpoolDir: box, Caller: a.account, Find: asuser.Find,
-		Account: account, Users: users, Readers: a.config.Gate.AdminUIDs(), Wrapper: wrapper, Now: time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
+		Folders: engine.Folders{Work: a.config.Work, RecordDir: filepath.Join(a.config.State, "records"), DropDir: drop,
+			SpoolDir: box, Wrapper: wrapper},
+		Accounts: engine.Accounts{Caller: a.account, Find: asuser.Find, Account: account, Users: users, Readers: a.config.Gate.AdminUIDs()},
+		Now:      time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
 	})
 	return err
 }

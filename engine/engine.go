@@ -72,6 +72,8 @@ import (
 // What the engine works with, and its part of the configuration.
 type (
 	Deps          = base.Deps
+	Folders       = base.Folders
+	Accounts      = base.Accounts
 	Cluster       = base.Cluster
 	Config        = base.Config
 	ClusterConfig = base.ClusterConfig
@@ -146,7 +148,7 @@ func build(cfg Config, deps Deps) *Engine {
 // connect lets the rooms hear of one another's changes.
 func (e *Engine) connect() {
 	e.jobs.Connect(gridjob.Rooms{Clusters: e.clusters, Datasets: e.datasets, Feeder: e.feeder, Prover: e.prover,
-		Records: e.records, KillLocals: e.wishes.KillLocals, Settle: e.intake.Settle})
+		Records: e.records}, e.intake.Settle)
 	e.state.WakeGrid, e.state.WakeSubmit = e.jobs.Wake, e.clusters.Wake
 	e.state.Participants = e.transaction()
 	e.state.Shown = []func(*state.Change, *state.Memo){e.feeder.TellReaders}

@@ -239,11 +239,10 @@ func (w *world) open() {
 	w.engine, err = engine.New(ctx, w.config, engine.Deps{
 		Store: w.store, Records: w.records, Types: types(),
 		Clusters: w.clusters(w),
-		Work:     filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
-		SpoolDir: w.spool, Caller: account, Find: find,
-		DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper"),
-		Account: w.account, Users: w.users,
-		Now: w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, Chunk: w.chunk,
+		Folders: engine.Folders{Work: filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
+			SpoolDir: w.spool, DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper")},
+		Accounts: engine.Accounts{Caller: account, Find: find, Account: w.account, Users: w.users},
+		Now:      w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, Chunk: w.chunk,
 	})
 	w.must(err)
 	w.engine.TakeIn(ctx)

@@ -38,16 +38,38 @@ type Deps struct {
 	Types   handlers.Registry
 	// Clusters in the order of the configuration; the first is the default.
 	Clusters []Cluster
+	Folders
+	Accounts
+	Now func() time.Time
+	Log *slog.Logger
+	// Crash is called at every named failpoint; an error stops the engine
+	// there and then, as a kill would. Nil in production.
+	Crash func(point string) error
+	// Notify uses the kernel's file notification beside the rescans.
+	Notify bool
+	// Chunk is how many local jobs are made, or files added, in one transaction.
+	// 0 means the usual number; tests of what happens between two of them take fewer.
+	Chunk int
+}
+
+// Folders are where things lie.
+type Folders struct {
 	// Work is the absolute folder of the work areas, seen by the workers.
 	Work string
-	// Records' folder, for the paths that people are told.
+	// RecordDir is the records' folder, for the paths that people are told.
 	RecordDir string
 	// DropDir is where outside programs leave fragments of records; "" = none.
 	DropDir string
-	// SpoolDir is where gatekeepers leave word while the daemon is away; "" =
-	// none. Caller tells who an account is that left some.
+	// SpoolDir is where gatekeepers leave word while the daemon is away; "" = none.
 	SpoolDir string
-	Caller   func(uid, gid int) wire.Caller
+	// Wrapper is the path of the jjm-wrapper program.
+	Wrapper string
+}
+
+// Accounts are those of the machine, and who may do what as whom.
+type Accounts struct {
+	// Caller tells who an account is that left something in SpoolDir.
+	Caller func(uid, gid int) wire.Caller
 	// Find gives an account by a name of it or by its number: Invalid if the machine
 	// knows none, Busy if that cannot be told now.
 	Find func(ctx context.Context, name string) (jjm.Owner, error)
@@ -60,18 +82,6 @@ type Deps struct {
 	// Users do everything below work areas and all commands as the owners; then
 	// Account is nil. Nil: the daemon's account does it.
 	Users areas.Users
-	// Wrapper is the path of the jjm-wrapper program.
-	Wrapper string
-	Now     func() time.Time
-	Log     *slog.Logger
-	// Crash is called at every named failpoint; an error stops the engine
-	// there and then, as a kill would. Nil in production.
-	Crash func(point string) error
-	// Notify uses the kernel's file notification beside the rescans.
-	Notify bool
-	// Chunk is how many local jobs are made, or files added, in one transaction.
-	// 0 means the usual number; tests of what happens between two of them take fewer.
-	Chunk int
 }
 
 // Cluster is one batch system and its settings.

@@ -30,16 +30,21 @@ type Cluster struct {
 	ready  chan struct{}
 	probed sync.Once
 
+	workers
+
+	// mu is taken after the memory lock, never before.
+	mu   sync.Mutex
+	busy map[jjm.Owner]deadline // a submission as an account was not taken: no work that can go elsewhere
+}
+
+// workers do what is done with a cluster, each with a mutex of its own.
+type workers struct {
 	health     *health
 	submitter  *submitter
 	settler    *settler
 	watcher    *watcher
 	holder     *holder
 	controller *controller
-
-	// mu is taken after the memory lock, never before.
-	mu   sync.Mutex
-	busy map[jjm.Owner]deadline // a submission as an account was not taken: no work that can go elsewhere
 }
 
 // deadline is a time to wait, which a clock that is set back does not prolong.

@@ -30,19 +30,29 @@ type Ending struct {
 	Ended    jjm.Time   // when it was first seen
 	Result   *jjm.Result
 	ResultAt jjm.Time
-	Spoiled  string     // why what it brought back will never be usable
-	Claim    *jjm.Claim // once known: it never changes
-	asked    bool       // accounting does not know it
-	Missing  bool
-	Absence  plan.AbsenceVerdict
-	Proving  bool        // jjm cancelled it to prove its absence
+	Spoiled  string      // why what it brought back will never be usable
+	Claim    *jjm.Claim  // once known: it never changes
 	Suspect  *jjm.Report // another live batch job under the same tag and index
-	beat     time.Time   // of its wrapper, when it was last seen to change; zero = not looked at
-	beatSeen jjm.Time    // when that was, by our clock
-	fresh    bool        // the heartbeat, when it was last looked at because the attempt is missing
-	looked   bool        // it was
-	Due      jjm.Time    // not before this
-	Set      jjm.Time    // when due was set: before it, the clock was set back
+	absence
+	heartbeat
+	Due jjm.Time // not before this
+	Set jjm.Time // when due was set: before it, the clock was set back
+}
+
+// absence is what was noticed of an attempt that listings do not show.
+type absence struct {
+	asked   bool // accounting does not know it
+	Missing bool
+	Absence plan.AbsenceVerdict
+	Proving bool // jjm cancelled it to prove its absence
+}
+
+// heartbeat is what was noticed of a wrapper's.
+type heartbeat struct {
+	beat     time.Time // when it was last seen to change; zero = not looked at
+	beatSeen jjm.Time  // when that was, by our clock
+	fresh    bool      // when it was last looked at because the attempt is missing
+	looked   bool      // it was
 }
 
 // setBack takes from now on what a clock that was set back since shows in the

@@ -24,7 +24,7 @@ func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit)
 	spec := &doc.Spec
 	if spec.KeyReuse = spec.KeyReuse || req.Anew && spec.Key != ""; spec.KeyReuse && !caller.Spooled {
 		// The cancel that allows the key anew may wait there.
-		if err := js.rooms.Settle(ctx, caller, jjm.HandleOf(caller.UID, spec.Key)); err != nil {
+		if err := js.settle(ctx, caller, jjm.HandleOf(caller.UID, spec.Key)); err != nil {
 			return wire.Submitted{}, err
 		}
 	}

@@ -68,7 +68,7 @@ func (js *Jobs) carryOut(ctx context.Context, id jjm.GridID, act plan.GridAction
 	case plan.Generate:
 		return js.generate(ctx, id)
 	case plan.KillLocals:
-		return js.rooms.KillLocals(ctx, id)
+		return js.killLocals(ctx, id)
 	case plan.Collect, plan.Finish:
 		return js.collect(ctx, id)
 	}
@@ -123,4 +123,32 @@ func (js *Jobs) gridTrouble(ctx context.Context, id jjm.GridID, act plan.GridAct
 	}
 	js.b.Complain(slog.LevelError, "grid/"+id.String(), "grid job step, trying again", "job", id, "step", act.Do, "error", err)
 	return 5 * time.Second
+}
+
+// killLocals marks the next local jobs of a grid job that is to die.
+func (js *Jobs) killLocals(ctx context.Context, id jjm.GridID) error {
+	return js.s.Change(ctx, "kill-locals", func(c *state.Change) error {
+		g := c.Live.Grid(id)
+		if g == nil {
+			return nil
+		}
+		row := c.Grid(id)
+		row.Step.Closed = true
+		if row.Merging != nil {
+			m := *row.Merging
+			m.Closed, row.Merging = true, &m
+		}
+		marked := 0
+		for n := range g.Locals {
+			l := &g.Locals[n]
+			if l.State.Final() || l.Kill {
+				continue
+			}
+			c.Kill(l.ID, g.Job.KillBy)
+			if marked++; marked == js.b.Chunk() {
+				return nil
+			}
+		}
+		return nil
+	})
 }

@@ -65,11 +65,10 @@ type Rooms struct {
 	Feeder   Feeder
 	Prover   Prover
 	Records  Records
-	// KillLocals marks the next local jobs of a grid job that is to die.
-	KillLocals func(context.Context, jjm.GridID) error
-	// Settle takes in what gatekeepers left about a handle.
-	Settle func(context.Context, wire.Caller, jjm.Handle) error
 }
+
+// Settle takes in what gatekeepers left about a handle.
+type Settle func(context.Context, wire.Caller, jjm.Handle) error
 
 // Jobs does so.
 type Jobs struct {
@@ -79,6 +78,7 @@ type Jobs struct {
 	types   *jobtype.Types
 	sweeper *sweep.Sweeper
 	rooms   Rooms
+	settle  Settle
 	work    *fair.Keyed[jjm.GridID]
 }
 
@@ -94,7 +94,7 @@ func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweepe
 }
 
 // Connect sets the rooms. It comes once, before Run.
-func (js *Jobs) Connect(rooms Rooms) { js.rooms = rooms }
+func (js *Jobs) Connect(rooms Rooms, settle Settle) { js.rooms, js.settle = rooms, settle }
 
 // Wake has a grid job looked at. It does not wait.
 func (js *Jobs) Wake(id jjm.GridID) { js.work.Kick(id) }

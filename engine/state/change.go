@@ -20,30 +20,46 @@ type Change struct {
 	Name string // of the loop, for the journal and the failpoints
 	Now  jjm.Time
 
+	copies
+	wishes
+	inputs
+	// Orders makes changed orders or bans visible, if there are any.
+	Orders func(*Memo)
+	// Refused are clusters that will never take local jobs of a place, and why.
+	Refused map[jjm.GridID]map[Spot]string
+	Journal []jjm.JournalEntry
+}
+
+// copies are the rows of a change, stored together.
+type copies struct {
 	Grids    map[jjm.GridID]*jjm.GridJob
 	Locals   map[jjm.LocalID]*jjm.LocalJob
-	Order    []*jjm.LocalJob
+	Order    []*jjm.LocalJob // of Locals
 	Inserted []jjm.LocalJob
 	bulks    map[jjm.Tag]*jjm.Bulk
 	Created  []*jjm.Bulk
 	Ends     []store.AttemptEnd
 	ended    map[jjm.Tag]int // members of live bulks whose attempts end
-	Journal  []jjm.JournalEntry
-	drop     []jjm.GridID
-	Orders   func(*Memo)                    // makes changed orders or bans visible, if there are any
-	Refused  map[jjm.GridID]map[Spot]string // clusters that will never take local jobs of a place, and why
-	Kills    []jjm.AttemptID                // to be looked at once memory shows the wish
-	Frees    []jjm.AttemptID                // to be released in their batch systems
-	// orphans end because what they made is not merged without what others failed
+}
+
+// wishes are what loops are to do once memory shows the change.
+type wishes struct {
+	Kills []jjm.AttemptID // to be looked at
+	Frees []jjm.AttemptID // to be released in their batch systems
+}
+
+// inputs are what a change does to what local jobs read and make.
+type inputs struct {
+	// Orphans end because what they made is not merged without what others failed
 	// to make.
 	Orphans map[jjm.LocalID]bool
-	// withdrawn are those that no batch system had, ended for what they read.
+	// Withdrawn are those that no batch system had, ended for what they read.
 	Withdrawn map[jjm.LocalID]bool
-	// retracted are those that had completed, and whose work others do again.
+	// Retracted are those that had completed, and whose work others do again.
 	Retracted []*jjm.LocalJob
-	// unmergedKills are to be killed and wait for their merging.
+	// UnmergedKills are to be killed and wait for their merging.
 	UnmergedKills []*jjm.LocalJob
-	// over are local jobs that read files and end in this change.
+	// Over are local jobs that read files and end in this change.
 	Over   []*jjm.LocalJob
 	Then   []func() error    // further changes of the store, after the local jobs'
 	News   []store.DatasetID // datasets with new files, or closed
@@ -58,10 +74,12 @@ func (s *State) Change(ctx context.Context, name string, decide func(*Change) er
 	defer s.write.Unlock()
 	c := &Change{
 		S: s, Live: Memory{s}, Ctx: ctx, Name: name, Now: jjm.At(s.B.Now()),
-		Grids:  map[jjm.GridID]*jjm.GridJob{},
-		Locals: map[jjm.LocalID]*jjm.LocalJob{},
-		bulks:  map[jjm.Tag]*jjm.Bulk{},
-		ended:  map[jjm.Tag]int{},
+		copies: copies{
+			Grids:  map[jjm.GridID]*jjm.GridJob{},
+			Locals: map[jjm.LocalID]*jjm.LocalJob{},
+			bulks:  map[jjm.Tag]*jjm.Bulk{},
+			ended:  map[jjm.Tag]int{},
+		},
 	}
 	err := s.B.Store.Update(ctx, func(tx *store.Tx) error {
 		c.Tx = tx
@@ -315,9 +333,6 @@ func (c *Change) apply() {
 		if b.State == jjm.BulkClosed || b.State == jjm.BulkRefused {
 			e.dropBulk(tag, live.Owner.UID)
 		}
-	}
-	for _, id := range c.drop {
-		e.untrack(id)
 	}
 	for id, spots := range c.Refused {
 		if g := e.grids[id]; g != nil {

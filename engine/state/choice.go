@@ -2,9 +2,9 @@ package state
 
 // Choice is where the local jobs of a grid job may go.
 type Choice struct {
-	// clusters meet the request, best first.
+	// Clusters meet the request, best first.
 	Clusters []string
-	// notes tell what people should know of it: why a candidate is not among them,
+	// Notes tell what people should know of it: why a candidate is not among them,
 	// and what the chosen ones cannot do.
 	Notes []string
 }

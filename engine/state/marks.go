@@ -8,7 +8,7 @@ import (
 	"jjm"
 )
 
-// Published is what a record is behind with.
+// published is what a record is behind with.
 type published struct {
 	// dirty are the record's shards to rewrite; headDirty its head.
 	dirty     map[int]bool

@@ -8,42 +8,17 @@ import (
 	"jjm/plan"
 )
 
-// Grid is a live grid job in memory. It changes only under both locks of the
-// engine (Engine.change, Engine.adjust), so that holding either is enough to read
-// it. What only tells publishers and watchers that there is something new - dirty,
-// headDirty, pointed, version - is the memory lock's alone, for reading too.
+// Grid is a live grid job in memory.
 type Grid struct {
-	Job    jjm.GridJob // uses is the engine's: local jobs of live grid jobs by their last bulk.
-	uses   map[jjm.Tag]int
-	Locals []jjm.LocalJob     // index = number
-	Counts [jjm.NumStates]int // of those whose work was not given back
-	// givenBack counts the others.
-	GivenBack int
-	// bySteps counts all of them step by step.
-	bySteps [jjm.StepMerge + 1]tallied
-	// on counts by cluster those that are or were in a bulk.
-	On map[string]*tally
-	// mine is the engine's count of its account, counted its share of the local jobs.
+	Job    jjm.GridJob
+	Locals []jjm.LocalJob // index = number
+	// uses is the state's: local jobs of live grid jobs by their last bulk.
+	uses map[jjm.Tag]int
+	// mine is the state's count of its account, counted its share of the local jobs.
 	mine    *plan.PerUser
 	counted int
-	// refused are clusters that will never take its local jobs of a place, and
-	// why; after a restart they are asked once more.
-	refused map[Spot]string
-	// ready are local jobs to submit, by their place, in order; waiting those whose
-	// time has not come. Both may hold entries that no longer apply.
-	ready   queues
-	waiting waitHeap
-	// unsentAt counts by place those that no batch system has got yet, or that wait
-	// for their next attempt.
-	UnsentAt counter
-	// retrying counts the local jobs between two attempts.
-	retrying int
-	// held counts the local jobs that are held, by whomever.
-	Held int
-	// asked counts the local jobs that are not over and carry a kill.
-	Asked int
-	// ran and submitted remember that any local job ever was.
-	Ran, Submitted bool
+	counts
+	sending
 	// failure is why the grid job cannot go on (before anything was submitted).
 	failure string
 	// trouble is why its next step cannot be done just now, for people.
@@ -52,14 +27,47 @@ type Grid struct {
 	Pub *sync.Mutex
 	published
 	cutting *Cutting
-	// reads is how far it is with its datasets, nil if it reads none.
+	// Reads is how far it is with its datasets, nil if it reads none.
 	Reads *Reads
-	// merge is how far its second step is, nil if it merges nothing.
+	// Merge is how far its second step is, nil if it merges nothing.
 	Merge *Reads
-	// producing counts the local jobs of the first step that may still make
-	// something, merging those that wait for their merging, mergesLive those of the
-	// second step that are not over.
+}
+
+// counts are of the local jobs of a grid job.
+type counts struct {
+	Counts [jjm.NumStates]int // of those whose work was not given back
+	// GivenBack counts the others.
+	GivenBack int
+	// bySteps counts all of them step by step.
+	bySteps [jjm.StepMerge + 1]tallied
+	// On counts by cluster those that are or were in a bulk.
+	On map[string]*tally
+	// retrying counts those between two attempts.
+	retrying int
+	// Held counts those that are held, by whomever.
+	Held int
+	// Asked counts those that are not over and carry a kill.
+	Asked int
+	// Ran and Submitted remember that any ever was.
+	Ran, Submitted bool
+	// Producing counts those of the first step that may still make something, Merging
+	// those that wait for their merging, MergesLive those of the second step that are
+	// not over.
 	Producing, Merging, MergesLive int
+}
+
+// sending is what of a grid job is to be submitted, and where to.
+type sending struct {
+	// refused are clusters that will never take its local jobs of a place, and
+	// why; after a restart they are asked once more.
+	refused map[Spot]string
+	// ready are local jobs to submit, by their place, in order; waiting those whose
+	// time has not come. Both may hold entries that no longer apply.
+	ready   queues
+	waiting waitHeap
+	// UnsentAt counts by place those that no batch system has got yet, or that wait
+	// for their next attempt.
+	UnsentAt counter
 }
 
 // Bulk is a bulk that is not closed.

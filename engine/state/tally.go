@@ -11,7 +11,7 @@ import (
 // tally counts the local jobs of a grid job that one cluster has, or had last.
 type tally struct {
 	Counts [jjm.NumStates]int
-	// retrying are those of them between two attempts.
+	// Retrying are those of them between two attempts.
 	Retrying int
 	// at counts by place those that are in the batch system or about to be.
 	at counter

@@ -6,7 +6,6 @@ import (
 	"jjm"
 	"jjm/engine/base"
 	"jjm/engine/state"
-	"jjm/plan"
 	"jjm/wire"
 )
 
@@ -62,7 +61,7 @@ func (ws *Wishes) killRange(ctx context.Context, caller wire.Caller, ref jjm.Ref
 		for n := ref.First; int(n) < len(g.Locals) && ref.Has(n); n++ {
 			known = true
 			if l := &g.Locals[n]; !l.State.Final() && !l.Kill {
-				kill(c, l.ID, caller.Actor())
+				c.Kill(l.ID, caller.Actor())
 				noChange = false
 			}
 		}
@@ -90,53 +89,4 @@ func allMade(g *state.Grid, ref jjm.Ref) error {
 	}
 	return jjm.Errorf(jjm.Busy, "%s: grid job %s has made %d%s local jobs so far, so nothing was done: "+
 		"try again when all are made, or mean the whole grid job: %s", ref, ref.Grid, step.Made, of, ref.Grid)
-}
-
-// kill marks one local job: over at once if no batch system can have it.
-func kill(c *state.Change, id jjm.LocalID, by string) {
-	l := c.Local(id)
-	l.Kill = true
-	cause := "kill requested"
-	if by != "" {
-		cause += " by " + by
-	}
-	if l.IsMerging() {
-		c.UnmergedKills = append(c.UnmergedKills, l)
-		return
-	}
-	if inBatch := l.State.InBatch() && l.Phase != jjm.RetryWait && l.Tag != ""; inBatch {
-		c.Kills = append(c.Kills, l.AttemptID())
-		c.Aside(l, cause, by)
-		return
-	}
-	l.Ended, l.Message, l.Holding = c.Now, cause, plan.HoldNext(l.Holding)
-	c.Move(l, jjm.Killed, jjm.ByPerson, cause)
-}
-
-// KillLocals marks the next local jobs of a grid job that is to die.
-func (ws *Wishes) KillLocals(ctx context.Context, id jjm.GridID) error {
-	return ws.s.Change(ctx, "kill-locals", func(c *state.Change) error {
-		g := c.Live.Grid(id)
-		if g == nil {
-			return nil
-		}
-		row := c.Grid(id)
-		row.Step.Closed = true
-		if row.Merging != nil {
-			m := *row.Merging
-			m.Closed, row.Merging = true, &m
-		}
-		marked := 0
-		for n := range g.Locals {
-			l := &g.Locals[n]
-			if l.State.Final() || l.Kill {
-				continue
-			}
-			kill(c, l.ID, g.Job.KillBy)
-			if marked++; marked == ws.b.Chunk() {
-				return nil
-			}
-		}
-		return nil
-	})
 }

@@ -116,11 +116,12 @@ func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
 	}
 	config := engine.Defaults()
 	d.engine, err = engine.New(ctx, config, engine.Deps{
-		Find:  asuser.Find,
-		Store: d.store, Records: d.records, Types: handlersall.Registry(),
+		Accounts: engine.Accounts{Find: asuser.Find},
+		Store:    d.store, Records: d.records, Types: handlersall.Registry(),
 		Clusters: []engine.Cluster{{Kind: "simulation", Adapter: s.cluster}},
-		Work:     s.args.Work, RecordDir: filepath.Join(dir, "records"), DropDir: filepath.Join(dir, "drop"),
-		Wrapper: s.args.Wrapper, Now: time.Now, Log: s.log, Notify: true,
+		Folders: engine.Folders{Work: s.args.Work, RecordDir: filepath.Join(dir, "records"), DropDir: filepath.Join(dir, "drop"),
+			Wrapper: s.args.Wrapper},
+		Now: time.Now, Log: s.log, Notify: true,
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,27 @@
+package state
+
+import (
+	"jjm"
+	"jjm/plan"
+)
+
+// Kill marks one local job: over at once if no batch system can have it.
+func (c *Change) Kill(id jjm.LocalID, by string) {
+	l := c.Local(id)
+	l.Kill = true
+	cause := "kill requested"
+	if by != "" {
+		cause += " by " + by
+	}
+	if l.IsMerging() {
+		c.UnmergedKills = append(c.UnmergedKills, l)
+		return
+	}
+	if inBatch := l.State.InBatch() && l.Phase != jjm.RetryWait && l.Tag != ""; inBatch {
+		c.Kills = append(c.Kills, l.AttemptID())
+		c.Aside(l, cause, by)
+		return
+	}
+	l.Ended, l.Message, l.Holding = c.Now, cause, plan.HoldNext(l.Holding)
+	c.Move(l, jjm.Killed, jjm.ByPerson, cause)
+}
