@@ -61,7 +61,9 @@ func (u *Usage) Add(ev *Evidence) {
 	if cpu := ev.Batch.CPUms; cpu > 0 {
 		user, sys = splitCPU(cpu, user, sys)
 	}
-	rss = max(rss, ev.Batch.RSSKB)
+	if ev.Batch.RSSKB > 0 {
+		rss = ev.Batch.RSSKB
+	}
 	u.WallMS += max(wall, 0)
 	u.UserMS += max(user, 0)
 	u.SysMS += max(sys, 0)

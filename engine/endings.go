@@ -29,23 +29,26 @@ type ending struct {
 	resultAt jjm.Time
 	spoiled  string     // why what it brought back will never be usable
 	claim    *jjm.Claim // once known: it never changes
+	claimAt  jjm.Time   // when it was read
 	asked    bool       // accounting does not know it
 	missing  bool
 	absence  plan.AbsenceVerdict
-	proving  bool        // jjm cancelled it to prove its absence
-	suspect  *jjm.Report // another live batch job under the same tag and index
-	beat     time.Time   // of its wrapper, when it was last seen to change; zero = not looked at
-	beatSeen jjm.Time    // when that was, by our clock
-	fresh    bool        // the heartbeat, when it was last looked at because the attempt is missing
-	looked   bool        // it was
-	due      jjm.Time    // not before this
-	set      jjm.Time    // when due was set: before it, the clock was set back
+	proving  bool         // jjm cancelled it to prove its absence
+	suspect  *jjm.Report  // another live batch job under the same tag and index
+	others   []jjm.Report // what the batch system last said of each other batch job under them
+	beat     time.Time    // of its wrapper, when it was last seen to change; zero = not looked at
+	beatSeen jjm.Time     // when that was, by our clock
+	fresh    bool         // the heartbeat, when it was last looked at because the attempt is missing
+	looked   bool         // it was
+	due      jjm.Time     // not before this
+	set      jjm.Time     // when due was set: before it, the clock was set back
 }
 
 // setBack takes from now on what a clock that was set back since shows in the
 // future: to wait until it comes there again could take days.
 func (en *ending) setBack(now jjm.Time) {
 	en.ended, en.resultAt, en.beatSeen = min(en.ended, now), min(en.resultAt, now), min(en.beatSeen, now)
+	en.claimAt = min(en.claimAt, now)
 }
 
 func newEndings(whose func(jjm.GridID) int) *endings {
@@ -151,6 +154,53 @@ func (es *endings) asked(id jjm.AttemptID) {
 // suspect notes a second live batch job for the attempt.
 func (es *endings) suspect(id jjm.AttemptID, r jjm.Report) {
 	es.with(id, func(en *ending) { en.suspect, en.due = &r, 0 })
+	es.other(id, r)
+}
+
+// maxOthers bounds the other batch jobs that are kept in mind of one attempt: a
+// listing may name as many as its account likes.
+const maxOthers = 8
+
+// other notes what the batch system says of another batch job under the attempt's
+// tag and index. It alone can say so: what a claim says is its account's word.
+func (es *endings) other(id jjm.AttemptID, r jjm.Report) {
+	es.with(id, func(en *ending) {
+		at := slices.IndexFunc(en.others, func(o jjm.Report) bool { return o.ID == r.ID })
+		switch {
+		case at < 0 && len(en.others) < maxOthers:
+			en.others, en.due = append(slices.Clone(en.others), r), 0
+		case at >= 0 && en.others[at].State != r.State:
+			en.others, en.due = slices.Clone(en.others), 0 // looks have copies of the entry
+			en.others[at] = r
+		}
+	})
+}
+
+// shown gives what the batch system said of another batch job of the attempt.
+func (en *ending) shown(batch string) (r jjm.Report, ok bool) {
+	for _, o := range en.others {
+		if o.ID == batch {
+			return o, true
+		}
+	}
+	return jjm.Report{}, false
+}
+
+// judged is the report that the attempt is judged on: of the batch job that the
+// result names, if the batch system shows that one for the attempt too, else of the
+// one that the attempt points to.
+func (en *ending) judged() jjm.Report {
+	if en.result == nil || en.result.Claim.Batch == en.report.ID {
+		return en.report
+	}
+	other, ok := en.shown(en.result.Claim.Batch)
+	switch {
+	case !ok:
+		return en.report
+	case other.State.Ended():
+		return other
+	}
+	return jjm.Report{ID: other.ID, Submitted: other.Submitted}
 }
 
 // beats notes a wrapper's heartbeat, and gives for how long none has changed it.

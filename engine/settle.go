@@ -103,10 +103,7 @@ func (e *Engine) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 			if en.result == nil && e.lastLook(ar, &l, id) {
 				continue
 			}
-			if r := en.result; r != nil && r.Claim.Batch != "" && r.Claim.Batch != en.report.ID {
-				// Of a double, which did not run the attempt, or so its result says.
-				en.report = jjm.Report{ID: en.report.ID, Submitted: en.report.Submitted}
-			}
+			en.report = en.judged()
 			ownCancel := en.proving && en.report.State == jjm.BatchCancelled
 			if ownCancel {
 				en.report = jjm.Report{} // nobody else's wish: it was given up as lost
@@ -130,7 +127,8 @@ func (e *Engine) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 
 // endRules are those of the cluster that has the attempt.
 func (e *Engine) endRules(l *jjm.LocalJob) plan.EndRules {
-	rules := plan.EndRules{ResultSettle: e.conf().ResultSettle.D(), BatchSettle: e.conf().BatchSettle.D()}
+	rules := plan.EndRules{ResultSettle: e.conf().ResultSettle.D(), BatchSettle: e.conf().BatchSettle.D(),
+		UnseenSettle: e.conf().AbsentFor.D()}
 	if c := e.clusterOf(l.Tag); c != nil {
 		rules.BatchSettle = c.batchSettle()
 	}
@@ -205,8 +203,10 @@ func (e *Engine) readClaim(ar *area, l *jjm.LocalJob, id jjm.AttemptID, en *endi
 	if claim == nil {
 		claim = lostClaim(ar, l)
 	}
-	en.claim = claim
-	e.endings.with(id, func(live *ending) { live.claim = claim })
+	if claim != nil {
+		en.claim, en.claimAt = claim, jjm.At(e.now())
+	}
+	e.endings.with(id, func(live *ending) { live.claim, live.claimAt = en.claim, en.claimAt })
 }
 
 // lostClaim stands in for a claim whose file is gone. A wrapper makes its log
@@ -234,9 +234,9 @@ func (e *Engine) endFacts(ar *area, l *jjm.LocalJob, en *ending) plan.EndFacts {
 	if en.ended != 0 {
 		f.EndAge = now.Sub(en.ended)
 	}
-	f.Claim = plan.HolderOf(en.claim, l.BatchID)
+	f.Claim = plan.HolderOf(en.claim, l.BatchID, e.shows(l, en))
 	if en.claim != nil {
-		f.ClaimBatch = en.claim.Batch
+		f.ClaimBatch, f.ClaimAge = en.claim.Batch, now.Sub(en.claimAt)
 	}
 	if en.ended != 0 && !f.HasResult {
 		f.Beating = e.beating(ar, l.AttemptID(), now)
@@ -247,6 +247,22 @@ func (e *Engine) endFacts(ar *area, l *jjm.LocalJob, en *ending) plan.EndFacts {
 		e.endings.beatLooked(l.AttemptID(), f.HeartbeatFresh)
 	}
 	return f
+}
+
+// shows reports whether the batch system knows the batch job that the claim names as
+// one of the attempt: its listings show it under the attempt's tag and index, or it
+// is of the bulk as acknowledged, and no listing has told the attempt's own id yet.
+func (e *Engine) shows(l *jjm.LocalJob, en *ending) bool {
+	if en.claim == nil {
+		return false
+	}
+	if _, ok := en.shown(en.claim.Batch); ok {
+		return true
+	}
+	e.mem.RLock()
+	defer e.mem.RUnlock()
+	b := e.bulks[l.Tag]
+	return l.BatchID == "" && b != nil && partOf(en.claim.Batch, b.ID)
 }
 
 // missedBeats is how many heartbeats a wrapper leaves out before it counts as
@@ -296,7 +312,7 @@ func (e *Engine) takeClaim(ar *area, l *jjm.LocalJob, id jjm.AttemptID) error {
 	if err != nil {
 		return err
 	}
-	e.endings.with(id, func(en *ending) { en.claim = &holder })
+	e.endings.with(id, func(en *ending) { en.claim, en.claimAt = &holder, jjm.At(e.now()) })
 	return e.crash("settle.claimed")
 }
 
@@ -387,11 +403,15 @@ func (e *Engine) decide(c *change, j judgement) {
 	if j.evidence.Batch.ID == "" { // the accounting needs one, and not the job's word
 		j.evidence.Batch.ID = l.BatchID
 	}
+	r := j.evidence.Result
+	if b := j.evidence.Batch.ID; l.BatchID == "" || r != nil && r.Claim.Batch == b { // both say so
+		l.BatchID = b
+	}
 	c.end(l, j.evidence, out.Verdict)
 	l.Counters, l.RetryArgs, l.Message = out.Verdict.Counters, out.Verdict.RetryArgs, out.Verdict.Text
 	l.Started, l.Ended, l.Host, l.Exit = out.Started, out.Ended, out.Host, out.Exit
 	l.Attempt, l.NotBefore = out.Attempt, out.NotBefore
-	if r := j.evidence.Result; r != nil && l.BatchID == "" { // of what nobody else knows the job's word is taken
+	if r != nil && l.BatchID == "" { // of what nobody else knows the job's word is taken
 		l.BatchID = r.Claim.Batch
 	}
 	l.Holding = plan.HoldAfter(l.Holding, out.State, out.Phase, out.Verdict.Text, c.now)

@@ -169,7 +169,9 @@ func (c *cluster) compare(reports []jjm.Report) (alive []jjm.Report, ended map[j
 		case l == nil || l.Tag != r.Tag:
 			c.stray(r)
 		case !c.tells(l, r):
-		case r.State.Ended() && (!own || b.State == jjm.BulkIntent): // maybe a double that was cancelled
+		case r.State.Ended() && !own:
+			e.endings.other(l.AttemptID(), *r) // maybe a double that was cancelled
+		case r.State.Ended() && b.State == jjm.BulkIntent:
 		case r.State.Ended():
 			ended[l.AttemptID()] = *r
 		default:
