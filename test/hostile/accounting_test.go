@@ -31,7 +31,7 @@ type books struct {
 
 func keepBooks(t *testing.T, mode string) *books {
 	t.Helper()
-	with := site.Settings{RunAs: mode, Gate: `mode = "0666"`}
+	with := site.Settings{RunAs: mode, Gate: `mode = "0666"`, Engine: `absent_for = "3s"`}
 	if mode == "service" {
 		with.As = site.Account(t)
 	}
@@ -172,9 +172,7 @@ func TestAccounting_AForgedResultChangesNoOtherField(t *testing.T) {
 				f.bob = b.runs(f.bobs)
 				play(b, f)
 				b.want(f.id, b.mallory, f.local)
-				if u := b.Status(f.id).Lookup.Usage; u == nil || u.Batch != f.local.BatchID {
-					t.Errorf("grid job %s used %+v: want batch id %s", f.id, u, f.local.BatchID)
-				}
+				b.used(f)
 				if l := b.runs(f.bobs); !cmp.Equal(l, f.bob) {
 					t.Errorf("bob's local job changes: %s", cmp.Diff(f.bob, l))
 				}
@@ -188,11 +186,29 @@ func TestAccounting_AForgedResultChangesNoOtherField(t *testing.T) {
 	}
 }
 
+// used compares what a forged grid job used with what the batch system measured: the
+// time since the books were opened is more than any time of it. A result that comes
+// while the batch job goes on is all that is known of its processor time and memory.
+func (b *books) used(f *forgery) {
+	b.t.Helper()
+	u := b.Status(f.id).Lookup.Usage
+	most := time.Since(b.began).Milliseconds()
+	began, absurd := jjm.At(b.began), int64(1)<<40
+	if !f.goesOn && (u == nil || u.UserMS+u.SysMS > absurd || u.MaxRSSKB > absurd) {
+		b.t.Errorf("grid job %s used %+v: that is what the result says", f.id, u)
+	}
+	if u == nil || u.Batch != f.local.BatchID || u.WallMS > most ||
+		u.Started < began || u.Ended < u.Started || u.Ended > jjm.At(time.Now()) {
+		b.t.Errorf("grid job %s used %+v: want batch id %s, from %s to now at most", f.id, u, f.local.BatchID, began)
+	}
+}
+
 // forgery is a grid job of mallory's whose result is forged, and one of bob's that it
 // points at.
 type forgery struct {
 	id, bobs   string
 	local, bob jjm.LocalJob
+	goesOn     bool // its batch job, after the result
 }
 
 // lies gives mallory's job the files that it is to write.
@@ -219,6 +235,7 @@ func (b *books) submitForged(f *forgery, script string) {
 // forgeBefore: the job writes its result and goes on.
 func (b *books) forgeBefore(f *forgery) {
 	b.submitForged(f, fmt.Sprintf(forger, b.signs, "")+"while [ ! -e end ]; do sleep 0.05; done; exit 3")
+	f.goesOn = true
 	b.lies(f)
 	b.Final(f.id, "done") // it is her word, and her job's
 	b.sign("end", nil)
