@@ -23,6 +23,7 @@ type wave struct {
 	Other  int // whose name for a box it takes
 	Handle string
 	Many   int
+	Tally  string // where it counts what it did, on another disk
 }
 
 // strike has mallory flood the spool once.
@@ -134,7 +135,7 @@ func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
 			box := filepath.Join(s.Dir, "s", "spool")
 			many := full(400_000, 5_000)
 			handle := string(jjm.HandleOf(s.bob.UID, "away"))
-			flood := wave{box, s.mallory.UID, s.bob.UID, handle, many}
+			flood := wave{Spool: box, Own: s.mallory.UID, Other: s.bob.UID, Handle: handle, Many: many}
 			round := 0
 			s.withstands(attack{
 				name: "the spool is full of another's entries",
