@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm"
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -23,6 +24,7 @@ type wave struct {
 	Other  int // whose name for a box it takes
 	Handle string
 	Many   int
+	Hold   bool   // the file that fills the disk stays open
 	Tally  string // where it counts what it did, on another disk
 }
 
@@ -130,6 +132,9 @@ func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
 			with := site.Settings{RunAs: mode}
 			if mode == "service" {
 				with.As, with.Gate = site.Account(t), "mode = \"0666\"\n"
+			}
+			if whole() { // most of the time would be the disk's
+				with.Dir = needs.Tmpfs(t, besides(t, 0o755), "size=3g,nr_inodes=3m,mode=755")
 			}
 			s := besiege(t, with)
 			box := filepath.Join(s.Dir, "s", "spool")

@@ -34,7 +34,10 @@ func fillSpool(folder string) {
 			handle = fd
 		}
 		tries++
-		if errors.Is(fill(handle, fmt.Sprint(".tmp-", tries)), unix.ENOSPC) {
+		if w.Hold && full > 0 {
+			handle = -1 // all that she can have she has
+		}
+		if errors.Is(fill(handle, fmt.Sprint(".tmp-", tries), w.Hold), unix.ENOSPC) {
 			full++
 		}
 		count(w.Tally, "tries", tries)
@@ -43,13 +46,16 @@ func fillSpool(folder string) {
 	}
 }
 
-// fill writes a file in a folder until there is no room for more.
-func fill(folder int, name string) error {
+// fill writes a file in a folder until there is no room for more. It may keep the file
+// open, whose space then nobody can take away.
+func fill(folder int, name string, hold bool) error {
 	fd, err := unix.Openat(folder, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	if !hold {
+		defer unix.Close(fd)
+	}
 	for bytes := make([]byte, 64<<10); ; {
 		if _, err := unix.Write(fd, bytes); err != nil {
 			return err
@@ -72,11 +78,15 @@ func besides(t *testing.T, mode os.FileMode) string {
 }
 
 // Mallory fills the disk of the daemon's state through her box in the spool, while
-// the daemon is away and while it is there, and goes on filling it. The daemon
+// the daemon is away and while it is there, and goes on filling it; or she keeps the
+// file open that fills it, so that only the daemon's reserve is left. The daemon
 // starts, its store commits, bob's jobs are completed, and kills and bans work.
 func TestSpool_AFullDiskStopsNobodyElse(t *testing.T) {
-	for _, away := range []bool{true, false} {
-		t.Run(map[bool]string{true: "while the daemon is away", false: "while it is there"}[away], func(t *testing.T) {
+	for name, with := range map[string]struct{ away, hold bool }{
+		"while the daemon is away": {away: true}, "while it is there": {},
+		"by a file that she keeps open": {hold: true}, "by one that she keeps open while it is away": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
 			disk, err := os.MkdirTemp("/var/tmp", "jjmd") // where all accounts can go
 			if err != nil {
 				t.Fatal(err)
@@ -85,20 +95,20 @@ func TestSpool_AFullDiskStopsNobodyElse(t *testing.T) {
 			needs.Tmpfs(t, disk, "size=96m,mode=755")
 			work, tally := besides(t, 0o755), besides(t, 0o777)
 			s := besiege(t, site.Settings{RunAs: "owner", Gate: "mode = \"0666\"", Dir: disk, Top: fmt.Sprintf("work = %q", work)})
-			text, err := json.Marshal(wave{Spool: filepath.Join(s.Dir, "s", "spool"), Own: s.mallory.UID, Tally: tally})
+			text, err := json.Marshal(wave{Spool: filepath.Join(s.Dir, "s", "spool"), Own: s.mallory.UID, Tally: tally, Hold: with.hold})
 			s.Must(err)
 			s.Must(os.WriteFile(filepath.Join(s.Home(s.mallory), "wave"), text, 0o644))
 			stop, tries := func() {}, 0
 			s.withstands(attack{
-				name: "the spool fills the state's disk",
+				name: "the spool fills the state's disk " + name,
 				begin: func() {
-					if away {
+					if with.away {
 						s.Must(s.Daemon.Process.Kill())
 						<-s.Ended()
 					}
 					stop = s.attacker("attack-fill-spool")
 					s.Until("the disk is full", func() bool { return number(filepath.Join(tally, "full")) > 0 })
-					if away {
+					if with.away {
 						s.Start()
 					}
 				},
