@@ -159,8 +159,15 @@ func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
 				})
 			}
 			c.keeps(hers, renewed, "/O=Grid/CN=Mallory", "honest")
-			c.scan()
-			c.scan()
+			remark := "job.forged.local, which its user can write, names delegation \"" + victims + "\""
+			told := c.scan() + c.scan()
+			if n := strings.Count(told, remark); n != 1 || strings.Contains(told, "honest.local") {
+				t.Errorf("two scans say %d times that the job names another's delegation, want once: %s", n, told)
+			}
+			history, err := s.JJM(s.mallory, "history", forged)
+			if n := strings.Count(history, remark); err != nil || n != 1 {
+				t.Errorf("the history says so %d times, %v: want once: %s", n, err, history)
+			}
 			work := filepath.Join(s.Dir, "s", "work")
 			if got := s.holds(strings.Split(renewed, "\n")[3], work); len(got) == 0 {
 				t.Error("a newer proxy of hers, which A-REX keeps for her job, does not reach it: the test proves nothing")
