@@ -22,6 +22,7 @@ var attackers = map[string]func(folder string){
 	"attack-lock-all":     lockAll,
 	"attack-flood-spool":  floodSpool,
 	"attack-fill-spool":   fillSpool,
+	"attack-swell-spool":  swellSpool,
 }
 
 // play runs an attacker if the command line asks for one.
