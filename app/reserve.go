@@ -49,6 +49,9 @@ func (a *App) openReserve() *reserve {
 		floor: plan.Floor{Bytes: uint64(a.config.Engine.MinFreeBytes), Files: uint64(a.config.Engine.MinFreeFiles)}}
 	info, err := os.Stat(r.file)
 	r.held = err == nil && info.Size() > 0
+	if r.held && r.apart() { // since this start
+		r.held = os.Remove(r.file) != nil
+	}
 	r.look(time.Now())
 	return r
 }
