@@ -45,7 +45,8 @@ const (
 // openReserve looks at the state's file system before anything is written there.
 func (a *App) openReserve() *reserve {
 	state := a.config.State
-	r := &reserve{app: a, file: filepath.Join(state, lockFolder, reserveFile), box: filepath.Join(state, "spool"), want: uint64(a.config.Reserve),
+	r := &reserve{app: a, file: filepath.Join(state, lockFolder, reserveFile), box: a.spoolDir(),
+		want:  uint64(a.config.Reserve),
 		floor: plan.Floor{Bytes: uint64(a.config.Engine.MinFreeBytes), Files: uint64(a.config.Engine.MinFreeFiles)}}
 	info, err := os.Stat(r.file)
 	r.held = err == nil && info.Size() > 0
@@ -74,7 +75,8 @@ func (r *reserve) keep(ctx context.Context) {
 // alone.
 func (r *reserve) apart() bool {
 	var state, box unix.Stat_t
-	return unix.Stat(r.app.config.State, &state) == nil && unix.Stat(filepath.Join(r.box, "in"), &box) == nil && state.Dev != box.Dev
+	return unix.Stat(r.app.config.State, &state) == nil &&
+		unix.Stat(filepath.Join(r.box, "in"), &box) == nil && state.Dev != box.Dev
 }
 
 // disk measures the file system.
@@ -137,7 +139,7 @@ func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 	}
 	low := func() bool { d, ok := r.disk(now); return ok && plan.Relieve(d).Shut }
 	err := spool.Relieve(r.box, func() bool { return !low() }, func(t spool.Taken) {
-		r.app.log.Error("the state's file system was full: the letter box of the account that filled it is removed, with all in it",
+		r.app.log.Error("the state's file system was full: the box of an account that filled it is removed, with all in it",
 			"account", t.UID, "box", t.Name, "bytes", t.Bytes, "names", t.Names)
 	})
 	trouble = errors.Join(trouble, ignoreAbsent(err))

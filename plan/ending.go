@@ -167,6 +167,7 @@ type EndStep struct {
 //	unknown, not Lost                         EndWait (kill, or the daemon holds it: and cancel)
 //	Lost, but the heartbeat is fresh          EndWait
 //	Lost, nobody holds the claim              TakeClaim
+//	Lost, an unseen one holds it              EndWait until the claim was read UnseenSettle ago
 //	Lost                                      Judge, as lost
 //
 // "Unknown" is never judged: only a result, an end in the batch system, or a
@@ -185,7 +186,7 @@ func Ending(f EndFacts, rules EndRules) EndStep {
 	case f.Batch.Alive():
 		return endAlive(f)
 	}
-	return endUnknown(f)
+	return endUnknown(f, rules)
 }
 
 func endWithResult(f EndFacts, rules EndRules) EndStep {
@@ -224,7 +225,7 @@ func endAlive(f EndFacts) EndStep {
 	return EndStep{Do: EndWait, Why: "alive"}
 }
 
-func endUnknown(f EndFacts) EndStep {
+func endUnknown(f EndFacts, rules EndRules) EndStep {
 	switch {
 	case f.Absence != Lost && f.Kill && f.Claim == HeldByNobody:
 		return EndStep{Do: TakeClaim, Cancel: true, Why: "to be killed; the batch system does not show it"}
@@ -234,6 +235,9 @@ func endUnknown(f EndFacts) EndStep {
 		return EndStep{Do: EndWait, Why: "the batch system lost it, but its wrapper shows signs of life"}
 	case f.Claim == HeldByNobody:
 		return EndStep{Do: TakeClaim, Why: "lost by the batch system without a claim"}
+	case f.Claim == HeldUnseen && f.ClaimAge < rules.UnseenSettle:
+		return EndStep{Do: EndWait, After: rules.UnseenSettle - f.ClaimAge,
+			Why: "lost by the batch system, which may hide the one that claimed it"}
 	}
 	return EndStep{Do: Judge, Lost: true, Why: "lost by the batch system"}
 }

@@ -148,7 +148,7 @@ func nature(f plan.EndFacts, s plan.EndStep, rules plan.EndRules) []plan.EndFact
 	case f.Absence != plan.Lost:
 		return []plan.EndFacts{with(func(g *plan.EndFacts) { g.Absence++ })}
 	}
-	return []plan.EndFacts{with(func(g *plan.EndFacts) { g.HeartbeatFresh = false })}
+	return []plan.EndFacts{with(func(g *plan.EndFacts) { g.HeartbeatFresh, g.ClaimAge = false, rules.UnseenSettle })}
 }
 
 func TestEnding_CasesToRead(t *testing.T) {
@@ -273,7 +273,9 @@ func (w *world) facts(kill bool) plan.EndFacts {
 	default:
 		shown := w.jobs[w.holder[0]-'0'].shown
 		f.Claim = plan.HolderOf(&jjm.Claim{Holder: jjm.HolderWrapper, Batch: w.holder}, fmt.Sprint(w.pointed), shown)
-		f.Beating = f.Claim == plan.HeldUnseen && w.running // all that is known of it then
+		// A wrapper counts as beating for two intervals more, in which its result appears.
+		f.Beating = f.Claim == plan.HeldUnseen && (w.running || w.result == 1)
+		f.HeartbeatFresh = f.Beating
 		f.ClaimBatch = w.holder
 	}
 	return f

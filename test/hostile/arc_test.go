@@ -67,9 +67,9 @@ func (c *control) add(p site.Person, id, program, proxy, local string) (grami st
 	c.Must(os.Mkdir(session, 0o700))
 	name := func(ending string) string { return filepath.Join(c.dir, "job."+id+ending) }
 	for file, text := range map[string]string{
-		name(".grami"): fmt.Sprintf("joboption_directory='%s'\njoboption_controldir='%s'\njoboption_gridid='%s'\njoboption_jobname='%[3]s'\n"+
-			"joboption_arg_0='/bin/sh'\njoboption_arg_1='-c'\njoboption_arg_2='%[4]s'\njoboption_env_0='JJM_CREDENTIALS=proxy'\n"+
-			"joboption_stdout='%[1]s/out.txt'\n", session, c.dir, id, program),
+		name(".grami"): fmt.Sprintf("joboption_directory='%s'\njoboption_controldir='%s'\njoboption_gridid='%s'\n"+
+			"joboption_jobname='%[3]s'\njoboption_arg_0='/bin/sh'\njoboption_arg_1='-c'\njoboption_arg_2='%[4]s'\n"+
+			"joboption_env_0='JJM_CREDENTIALS=proxy'\njoboption_stdout='%[1]s/out.txt'\n", session, c.dir, id, program),
 		name(".local"): local, name(".proxy"): proxy, session + ".diag": "",
 	} {
 		c.Must(os.WriteFile(file, []byte(text), 0o600))
@@ -99,7 +99,8 @@ func (s *siege) proxyOf(name string, days int) string {
 	s.t.Helper()
 	needs.Program(s.t, "openssl", "openssl")
 	dir := s.t.TempDir()
-	cmd := exec.Command("sh", "-euc", `openssl req -x509 -newkey rsa:2048 -nodes -sha256 -days 30 -subj "/O=Grid/CN=$1" -keyout key -out cert
+	cmd := exec.Command("sh", "-euc", `openssl req -x509 -newkey rsa:2048 -nodes -sha256 -days 30 -subj "/O=Grid/CN=$1" \
+  -keyout key -out cert
 printf '%s\n' keyUsage=critical,digitalSignature proxyCertInfo=critical,language:id-ppl-inheritAll > ext
 openssl req -new -newkey rsa:2048 -nodes -sha256 -subj "/O=Grid/CN=$1/CN=12" -keyout pkey -out req
 openssl x509 -req -in req -CA cert -CAkey key -set_serial 12 -days "$2" -sha256 -extfile ext -out pcert
@@ -141,7 +142,7 @@ func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
 				with = asService(t)
 			}
 			s := besiege(t, with)
-			c := s.arex()
+			c, work := s.arex(), filepath.Join(s.Dir, "s", "work")
 			const victims, hers = "0123456789abcdef", "fedcba9876543210"
 			bobs, old, renewed := s.proxyOf("Bob", 20), s.proxyOf("Mallory", 5), s.proxyOf("Mallory", 10)
 			secret := strings.Split(bobs, "\n")[3] // a line of his proxy, the same nowhere else
@@ -155,7 +156,7 @@ func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
 			for _, h := range []string{forged, honest} {
 				s.Until("her job runs", func() bool {
 					st := s.Status(h)
-					return st.Lookup.Status == "running" && len(s.holds(strings.Split(old, "\n")[3], filepath.Join(s.Dir, "s", "work"))) > 0
+					return st.Lookup.Status == "running" && len(s.holds(strings.Split(old, "\n")[3], work)) > 0
 				})
 			}
 			c.keeps(hers, renewed, "/O=Grid/CN=Mallory", "honest")
@@ -168,7 +169,6 @@ func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
 			if n := strings.Count(history, remark); err != nil || n != 1 {
 				t.Errorf("the history says so %d times, %v: want once: %s", n, err, history)
 			}
-			work := filepath.Join(s.Dir, "s", "work")
 			if got := s.holds(strings.Split(renewed, "\n")[3], work); len(got) == 0 {
 				t.Error("a newer proxy of hers, which A-REX keeps for her job, does not reach it: the test proves nothing")
 			}

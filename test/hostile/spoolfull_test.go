@@ -94,8 +94,10 @@ func TestSpool_AFullDiskStopsNobodyElse(t *testing.T) {
 			t.Cleanup(func() { _ = os.Remove(disk) })
 			needs.Tmpfs(t, disk, "size=96m,mode=755")
 			work, tally := besides(t, 0o755), besides(t, 0o777)
-			s := besiege(t, site.Settings{RunAs: "owner", Gate: "mode = \"0666\"", Dir: disk, Top: fmt.Sprintf("work = %q", work)})
-			text, err := json.Marshal(wave{Spool: filepath.Join(s.Dir, "s", "spool"), Own: s.mallory.UID, Tally: tally, Hold: with.hold})
+			s := besiege(t, site.Settings{RunAs: "owner", Gate: "mode = \"0666\"", Dir: disk,
+				Top: fmt.Sprintf("work = %q", work)})
+			text, err := json.Marshal(wave{Spool: filepath.Join(s.Dir, "s", "spool"), Own: s.mallory.UID,
+				Tally: tally, Hold: with.hold})
 			s.Must(err)
 			s.Must(os.WriteFile(filepath.Join(s.Home(s.mallory), "wave"), text, 0o644))
 			stop, tries := func() {}, 0

@@ -57,7 +57,9 @@ func Relieve(dir string, enough func() bool, told func(Taken)) error {
 	}); err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
-	slices.SortFunc(heavy, func(a, b Taken) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Names, a.Names)) })
+	slices.SortFunc(heavy, func(a, b Taken) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Names, a.Names))
+	})
 	below, err := wary.In(dir)
 	if err != nil {
 		return fmt.Errorf("spool: %w", err)
