@@ -1,5 +1,7 @@
 package jjm
 
+import "cmp"
+
 // Usage is what a grid job used: what gatekeepers and accounting ask for. Of
 // several local jobs it is that of the last attempt of each: times are summed,
 // Started is the first and Ended the last, and MaxRSSKB is the largest.
@@ -36,32 +38,33 @@ func SignalOf(ev *Evidence) int {
 	return ev.Batch.Signal
 }
 
-// Add counts one attempt that ended. The wrapper measured user and system time
-// apart; where it is silent, the batch system's sum counts as user time. The
-// batch system's figures of the whole outrank the wrapper's, which an owner
-// could forge.
-func (u *Usage) Add(ev *Evidence) {
+// Add counts one attempt that ended, which ran from one time to another as far as
+// jjm knows. The wrapper measured user and system time apart; where it is silent,
+// the batch system's sum counts as user time. The batch system's figures outrank
+// the wrapper's, which an owner could forge; of what it does not say the
+// wrapper's word is taken, but for times outside those in which the attempt ran.
+func (u *Usage) Add(ev *Evidence, from, to Time) {
 	if ev == nil {
 		return
 	}
+	b := ev.Batch
+	started, ended := cmp.Or(b.Started, from), cmp.Or(b.Ended, to)
 	var wall, user, sys, rss int64
-	started, ended := ev.Batch.Started, ev.Batch.Ended
 	if r := ev.Result; r != nil {
 		wall, user, sys, rss = r.WallMS, r.UserMS, r.SysMS, r.RSSKB
-		if started == 0 {
-			started = r.Started
-		}
-		if ended == 0 {
-			ended = r.Ended
+		if started != 0 {
+			wall = min(wall, int64(ended-started))
 		}
 	}
-	if b := ev.Batch; b.Started != 0 && b.Ended >= b.Started {
+	if b.Started != 0 && b.Ended >= b.Started {
 		wall = int64(b.Ended - b.Started)
 	}
-	if cpu := ev.Batch.CPUms; cpu > 0 {
+	if cpu := b.CPUms; cpu > 0 {
 		user, sys = splitCPU(cpu, user, sys)
 	}
-	rss = max(rss, ev.Batch.RSSKB)
+	if b.RSSKB > 0 {
+		rss = b.RSSKB
+	}
 	u.WallMS += max(wall, 0)
 	u.UserMS += max(user, 0)
 	u.SysMS += max(sys, 0)

@@ -30,6 +30,28 @@ func TestLine_IsBlahpds(t *testing.T) {
 	}
 }
 
+// A name that nobody verified stays in the line and is marked: docs/GATEKEEPERS.md
+// says why. A line without any origin makes no administrator's of it.
+func TestLine_SaysWhoseWordTheNameIs(t *testing.T) {
+	for _, c := range []struct {
+		origin *jjm.Origin
+		want   string
+	}{
+		{&jjm.Origin{Subject: "/CN=Bob", VO: "/atlas"}, `"userDN=/CN=Bob" "userFQAN=/atlas" originBy=account`},
+		{&jjm.Origin{Subject: "/CN=Bob", VO: "/atlas", Verified: true}, `"userDN=/CN=Bob" "userFQAN=/atlas" originBy=administrator`},
+		{&jjm.Origin{Subject: `/CN=Bob" "originBy=administrator`}, `"userDN=/CN=Bob' 'originBy=administrator" "userFQAN=" originBy=account`},
+		{nil, `"userDN=" "userFQAN=" originBy=account`},
+	} {
+		e := entry(1)
+		e.Origin = c.origin
+		line := Line(e, "ce", "s")
+		name, by, ok := strings.Cut(c.want, " originBy=")
+		if !ok || !strings.Contains(line, " "+name+" ") || !strings.Contains(line, ` "originBy=`+by+`" `) || strings.Count(line, `"originBy=`) != 1 {
+			t.Errorf("%+v: %swant %s", c.origin, line, c.want)
+		}
+	}
+}
+
 func TestLog_EveryEntryOnceWhateverEndsTheDaemon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "blah.log")
 	text := func() string {

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"jjm"
 	"jjm/adapters"
 	adaptersall "jjm/adapters/all"
@@ -58,6 +60,8 @@ type App struct {
 	gate    *gate.Server
 	socket  net.Listener
 	helpers *asuser.Pool // of owners, if jobs run as them
+	// reserve is what keeps a full letter box from stopping the store.
+	reserve *reserve
 	// publisher tells brokers of the site, if they are to hear of it.
 	publisher *collector.Publisher
 
@@ -90,10 +94,16 @@ func New(ctx context.Context, opts Options) (*App, error) {
 func (a *App) open(ctx context.Context) error {
 	state := a.config.State
 	release, err := openState(state)
+	if errors.Is(err, unix.ENOSPC) { // the lock's: no other daemon has it
+		a.openReserve()
+		release, err = openState(state)
+	}
 	if err != nil {
 		return err
 	}
 	a.onClose("state lock", release)
+	a.reserve = a.openReserve()
+	a.onClose("letter box", func() error { return a.reserve.open() })
 	if err := os.MkdirAll(a.config.Work, 0o755); err != nil {
 		return jjm.Errorf(jjm.Invalid, "work folder: %w: make it, writable for this account, or set work to another folder", err)
 	}
@@ -139,22 +149,29 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	}
 	account, users := a.identity()
 	drop := filepath.Join(a.config.State, "drop")
-	box := filepath.Join(a.config.State, "spool")
-	mode, group, err := a.config.Gate.Access()
-	if err == nil {
-		err = spool.Make(box, mode, group, time.Now())
-	}
-	if err != nil {
+	if err := a.makeSpool(); err != nil {
 		return err
 	}
+	a.reserve.shut = false
 	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
 		Store: a.store, Records: a.records, Types: handlersall.Registry(), Clusters: clusters,
 		Folders: engine.Folders{Work: a.config.Work, RecordDir: filepath.Join(a.config.State, "records"), DropDir: drop,
-			SpoolDir: box, Wrapper: wrapper},
+			SpoolDir: a.spoolDir(), Wrapper: wrapper},
 		Accounts: engine.Accounts{Caller: a.account, Find: asuser.Find, Account: account, Users: users, Readers: a.config.Gate.AdminUIDs()},
 		Now:      time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
 	})
 	return err
+}
+
+func (a *App) spoolDir() string { return filepath.Join(a.config.State, "spool") }
+
+// makeSpool makes the letter box, and opens it to whom the socket is open to.
+func (a *App) makeSpool() error {
+	mode, group, err := a.config.Gate.Access()
+	if err != nil {
+		return err
+	}
+	return spool.Make(a.spoolDir(), mode, group, time.Now())
 }
 
 // account tells who left something in the spool: with the group that the account
@@ -255,6 +272,7 @@ func (a *App) Run(ctx context.Context) error {
 	})
 	wg.Go(func() { a.watchConfig(ctx) })
 	wg.Go(func() { a.publisher.Run(ctx) })
+	wg.Go(func() { a.reserve.keep(ctx) })
 	if a.config.Accounting.Blah != "" {
 		wg.Go(func() { a.keepAccounts(ctx) })
 	}

@@ -33,6 +33,9 @@ type Config struct {
 	// jobs are done: "service" (the daemon's account, the default) or "owner"
 	// (each owner; the daemon is root).
 	RunAs string `toml:"run_as"`
+	// Reserve is how much is kept allocated on the state's file system while the letter
+	// box is on it too, in bytes, but at most a sixteenth of it; 0 = nothing.
+	Reserve int64 `toml:"reserve_bytes"`
 	// Log is the least level logged: debug, info, warn or error.
 	Log string `toml:"log"`
 	// Engine and Gate are those packages' parts.
@@ -54,7 +57,7 @@ const DefaultPath = "/etc/jjm/jjm.toml"
 // DefaultPath if there is such a file, else the defaults alone. All mistakes
 // are reported at once, with their places.
 func Load(path string, getenv func(string) string) (Config, string, error) {
-	c := Config{Log: "info", Engine: engine.Defaults(), Advertise: collector.Defaults()}
+	c := Config{Log: "info", Reserve: 64 << 20, Engine: engine.Defaults(), Advertise: collector.Defaults()}
 	path, given := locate(path, getenv)
 	places, broken := strict.Places{}, jjm.Problems(nil)
 	if path != "" {
@@ -141,6 +144,9 @@ func (c *Config) check() jjm.Problems {
 		}
 	}
 	problems = append(problems, c.checkRunAs()...)
+	if c.Reserve < 0 {
+		problems = append(problems, jjm.Problem{Field: "reserve_bytes", Text: fmt.Sprintf("%d: want 0 or more", c.Reserve)})
+	}
 	if _, err := level(c.Log); err != nil {
 		problems = append(problems, jjm.Problem{Field: "log", Text: err.Error()})
 	}

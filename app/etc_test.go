@@ -44,6 +44,9 @@ func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
 	if ps := decodeCluster(0, c.Cluster[0], &common, &local.Config{}); len(ps) > 0 || !reflect.DeepEqual(common, plain.clusterDefaults(plain.Cluster[0])) {
 		t.Errorf("[[cluster]] of the file: %v\n%+v\nof the program:\n%+v", ps, common, plain.clusterDefaults(plain.Cluster[0]))
 	}
+	if c.Reserve != plain.Reserve || c.Reserve == 0 {
+		t.Errorf("reserve_bytes of the file: %d, of the program: %d", c.Reserve, plain.Reserve)
+	}
 	if want := engine.Defaults(); !reflect.DeepEqual(c.Engine, want) || !reflect.DeepEqual(plain.Engine, want) {
 		t.Errorf("[engine] of the file:\n%+v\nof the program:\n%+v", c.Engine, want)
 	}

@@ -153,6 +153,8 @@ type faulty struct {
 	// onControl, if set, is called before every Control: an error of kind Busy is
 	// the whole answer, another one that for each job.
 	onControl fault[func(adapters.Op) error]
+	// onRefs, if set, is called with what every Control names.
+	onRefs fault[func([]adapters.Ref)]
 	// onSubmit, if set, is called with every bulk before it is handed over.
 	onSubmit fault[func(adapters.Bulk)]
 }
@@ -197,6 +199,9 @@ func (f *faulty) List(ctx context.Context, o jjm.Owner, since time.Time) (adapte
 
 // Control tells of cancels.
 func (f *faulty) Control(ctx context.Context, o jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
+	if on := f.onRefs.get(); on != nil {
+		on(refs)
+	}
 	if on := f.onControl.get(); on != nil {
 		if err := on(op); jjm.KindOf(err) == jjm.Busy {
 			return nil, err

@@ -25,6 +25,11 @@ func (e *Engine) Kill(ctx context.Context, caller wire.Caller, refs []jjm.Ref) [
 	return e.wishes.Kill(ctx, caller, refs)
 }
 
+// Remark puts something that a gatekeeper noticed into a grid job's history.
+func (e *Engine) Remark(ctx context.Context, caller wire.Caller, id jjm.GridID, text string) (news bool, err error) {
+	return e.wishes.Remark(ctx, caller, id, text)
+}
+
 // Release ends holds for a person.
 func (e *Engine) Release(ctx context.Context, caller wire.Caller, refs []jjm.Ref) []wire.Released {
 	return e.wishes.Release(ctx, caller, refs)

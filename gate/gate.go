@@ -94,6 +94,9 @@ type Service interface {
 	// Renew gives the jobs of a grid job newer credentials, and tells of which
 	// kinds they were newer, and which jobs they do not reach.
 	Renew(ctx context.Context, c Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal, error)
+	// Remark puts something that a gatekeeper noticed into a grid job's history, unless
+	// the last remark said so: Denied to who is no administrator.
+	Remark(ctx context.Context, c Caller, id jjm.GridID, text string) (news bool, err error)
 	// Advertised tells what the site tells brokers of itself, and where it stands.
 	// With now set it is sent first, which is Denied to who is no administrator.
 	Advertised(ctx context.Context, c Caller, now bool) (wire.Advertised, error)

@@ -73,7 +73,7 @@ func (c *session) ask(ctx context.Context, req *wire.Request) (wire.Answer, erro
 		killed, err := c.kill(ctx, req)
 		return wire.Answer{Kill: killed}, err
 	}
-	refs, err := c.refs(ctx, req, slices.Contains([]string{wire.VerbRecord, wire.VerbLog, wire.VerbRenew, wire.VerbVerify, wire.VerbRetract}, req.Verb))
+	refs, err := c.refs(ctx, req, slices.Contains([]string{wire.VerbRecord, wire.VerbLog, wire.VerbRenew, wire.VerbRemark, wire.VerbVerify, wire.VerbRetract}, req.Verb))
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -102,6 +102,8 @@ func (c *session) askAbout(ctx context.Context, req *wire.Request, refs []jjm.Re
 		var r wire.Renewal
 		r, err = c.service.Renew(ctx, c.caller, refs[0].Grid, req.Credentials)
 		a.Renewed, a.NotReached = r.Kinds, r.NotReached
+	case wire.VerbRemark:
+		a.News, err = c.service.Remark(ctx, c.caller, refs[0].Grid, req.Remark)
 	case wire.VerbVerify:
 		var v wire.Verified
 		v, err = c.service.Verify(ctx, c.caller, refs[0].Grid, req.Recovery)

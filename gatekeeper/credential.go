@@ -118,3 +118,10 @@ func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.O
 	}
 	return now, nil
 }
+
+// Remark puts something that the gatekeeper noticed into a grid job's history; news is
+// false if the last remark said so already. Administrators alone may.
+func (d *Door) Remark(ctx context.Context, ref, text string) (news bool, err error) {
+	a, err := d.daemon().Do(ctx, wire.Request{Verb: wire.VerbRemark, Refs: []string{ref}, Remark: text})
+	return a.News, err
+}

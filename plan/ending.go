@@ -14,19 +14,24 @@ type Holder uint8
 const (
 	HeldByNobody Holder = iota
 	HeldByThis          // a wrapper in the batch job that the attempt points to
-	HeldByOther         // a wrapper in another batch job
+	HeldByOther         // a wrapper in another batch job, which the batch system shows under the attempt's tag
 	HeldByDaemon        // jjm took it: no wrapper can start the attempt any more
+	// HeldUnseen is a claim that names another batch job, which the batch system
+	// does not show: a double that it hides for now, or the job's own invention.
+	HeldUnseen
 	numHolders
 )
 
 func (h Holder) String() string {
-	return [...]string{"nobody", "this wrapper", "other wrapper", "daemon"}[h]
+	return [...]string{"nobody", "this wrapper", "other wrapper", "daemon", "unseen wrapper"}[h]
 }
 
 // HolderOf classifies a claim (nil = unclaimed) against the batch id that the
 // attempt points to. A wrapper that could not tell its batch id is taken for
-// this one: there is nothing to point to.
-func HolderOf(c *jjm.Claim, batchID string) Holder {
+// this one: there is nothing to point to. The claim is a file of the job's
+// account, so the id in it is that account's word: shown is true if the batch
+// system itself shows that job under the attempt's tag and index.
+func HolderOf(c *jjm.Claim, batchID string, shown bool) Holder {
 	switch {
 	case c == nil:
 		return HeldByNobody
@@ -34,8 +39,10 @@ func HolderOf(c *jjm.Claim, batchID string) Holder {
 		return HeldByDaemon
 	case c.Batch == "" || c.Batch == batchID:
 		return HeldByThis
+	case shown:
+		return HeldByOther
 	}
-	return HeldByOther
+	return HeldUnseen
 }
 
 // EndFacts is all that decides whether an attempt is over.
@@ -51,9 +58,10 @@ type EndFacts struct {
 	Batch  jjm.BatchState
 	EndAge time.Duration
 	// Claim is who holds the claim, as freshly read; Batch id of the holder if
-	// that is HeldByOther.
+	// that is HeldByOther. ClaimAge is how long ago it was first read.
 	Claim      Holder
 	ClaimBatch string
+	ClaimAge   time.Duration
 	// HeartbeatFresh is true while the wrapper shows signs of life.
 	HeartbeatFresh bool
 	// Beating is true while the wrapper shows signs of life although its batch
@@ -77,11 +85,25 @@ type EndRules struct {
 	// BatchSettle is how long a result waits for the batch system's last word,
 	// which may outrank it (OOM and TIMEOUT, decision R4). 0 judges at once.
 	BatchSettle time.Duration
+	// UnseenSettle replaces ResultSettle, if it is longer, where the claim is
+	// HeldUnseen: for so long the batch system may hide a double that runs. It
+	// counts from the end or from when the claim was read, whichever is later.
+	UnseenSettle time.Duration
+}
+
+// wait is how long a result of a claimed attempt may still take to appear after
+// the end in the batch system. One whose holder the batch system does not show
+// may have started after that end.
+func (f EndFacts) wait(rules EndRules) time.Duration {
+	if f.Claim == HeldUnseen {
+		return max(rules.ResultSettle, rules.UnseenSettle) - min(f.EndAge, f.ClaimAge)
+	}
+	return rules.ResultSettle - f.EndAge
 }
 
 // DefaultEndRules suit a shared file system on a network.
 func DefaultEndRules() EndRules {
-	return EndRules{ResultSettle: 90 * time.Second, BatchSettle: 20 * time.Second}
+	return EndRules{ResultSettle: 90 * time.Second, BatchSettle: 20 * time.Second, UnseenSettle: 10 * time.Minute}
 }
 
 // EndDo is what to do about an attempt.
@@ -135,6 +157,7 @@ type EndStep struct {
 //	batch job ended, nobody holds the claim   TakeClaim: it surely never started and never will
 //	batch job ended, the daemon holds it      Judge: never started
 //	batch job ended, its wrapper holds it     WaitForResult up to ResultSettle
+//	batch job ended, an unseen one holds it   WaitForResult up to UnseenSettle
 //	then, while the wrapper still beats       EndWait (kill: and cancel)
 //	then                                      Judge
 //	alive, kill, nobody holds the claim       TakeClaim, and cancel
@@ -144,6 +167,7 @@ type EndStep struct {
 //	unknown, not Lost                         EndWait (kill, or the daemon holds it: and cancel)
 //	Lost, but the heartbeat is fresh          EndWait
 //	Lost, nobody holds the claim              TakeClaim
+//	Lost, an unseen one holds it              EndWait until the claim was read UnseenSettle ago
 //	Lost                                      Judge, as lost
 //
 // "Unknown" is never judged: only a result, an end in the batch system, or a
@@ -162,7 +186,7 @@ func Ending(f EndFacts, rules EndRules) EndStep {
 	case f.Batch.Alive():
 		return endAlive(f)
 	}
-	return endUnknown(f)
+	return endUnknown(f, rules)
 }
 
 func endWithResult(f EndFacts, rules EndRules) EndStep {
@@ -179,8 +203,8 @@ func endWithoutResult(f EndFacts, rules EndRules) EndStep {
 		return EndStep{Do: TakeClaim, Why: "ended in the batch system (" + f.Batch.String() + ") without a claim"}
 	case f.Claim == HeldByDaemon:
 		return EndStep{Do: Judge, Why: "ended in the batch system (" + f.Batch.String() + ") and never started"}
-	case f.EndAge < rules.ResultSettle:
-		return EndStep{Do: WaitForResult, After: rules.ResultSettle - f.EndAge,
+	case f.wait(rules) > 0:
+		return EndStep{Do: WaitForResult, After: f.wait(rules),
 			Why: "ended in the batch system (" + f.Batch.String() + "); waiting for its result"}
 	case f.Beating:
 		return EndStep{Do: EndWait, Cancel: f.Kill,
@@ -201,7 +225,7 @@ func endAlive(f EndFacts) EndStep {
 	return EndStep{Do: EndWait, Why: "alive"}
 }
 
-func endUnknown(f EndFacts) EndStep {
+func endUnknown(f EndFacts, rules EndRules) EndStep {
 	switch {
 	case f.Absence != Lost && f.Kill && f.Claim == HeldByNobody:
 		return EndStep{Do: TakeClaim, Cancel: true, Why: "to be killed; the batch system does not show it"}
@@ -211,6 +235,9 @@ func endUnknown(f EndFacts) EndStep {
 		return EndStep{Do: EndWait, Why: "the batch system lost it, but its wrapper shows signs of life"}
 	case f.Claim == HeldByNobody:
 		return EndStep{Do: TakeClaim, Why: "lost by the batch system without a claim"}
+	case f.Claim == HeldUnseen && f.ClaimAge < rules.UnseenSettle:
+		return EndStep{Do: EndWait, After: rules.UnseenSettle - f.ClaimAge,
+			Why: "lost by the batch system, which may hide the one that claimed it"}
 	}
 	return EndStep{Do: Judge, Lost: true, Why: "lost by the batch system"}
 }

@@ -12,7 +12,7 @@ import (
 	"jjm/plan"
 )
 
-var holders = []plan.Holder{plan.HeldByNobody, plan.HeldByThis, plan.HeldByOther, plan.HeldByDaemon}
+var holders = []plan.Holder{plan.HeldByNobody, plan.HeldByThis, plan.HeldByOther, plan.HeldByDaemon, plan.HeldUnseen}
 
 var absences = []plan.AbsenceVerdict{plan.AbsentWait, plan.AskAccounting, plan.Prove, plan.Lost}
 
@@ -22,14 +22,14 @@ var bools = []bool{false, true}
 // their limits.
 func endings(rules plan.EndRules) iter.Seq[plan.EndFacts] {
 	return func(yield func(plan.EndFacts) bool) {
-		for n := range 2 * 2 * 2 * 2 * 2 * 2 * 2 * 12 * 4 * 4 {
+		for n := range 2 * 2 * 2 * 2 * 2 * 2 * 2 * 2 * 12 * 5 * 4 {
 			pick := func(k int) int { i := n % k; n /= k; return i }
 			f := plan.EndFacts{
 				HasResult: bools[pick(2)], HeartbeatFresh: bools[pick(2)], Kill: bools[pick(2)], Beating: bools[pick(2)],
 				ResultAge:  []time.Duration{0, rules.BatchSettle}[pick(2)],
-				EndAge:     []time.Duration{0, rules.ResultSettle}[pick(2)],
-				ClaimBatch: []string{"", "other"}[pick(2)],
-				Batch:      jjm.BatchState(pick(12)), Claim: holders[pick(4)], Absence: absences[pick(4)],
+				EndAge:     []time.Duration{0, rules.UnseenSettle}[pick(2)],
+				ClaimBatch: []string{"", "other"}[pick(2)], ClaimAge: []time.Duration{0, rules.UnseenSettle}[pick(2)],
+				Batch: jjm.BatchState(pick(12)), Claim: holders[pick(5)], Absence: absences[pick(4)],
 			}
 			if !yield(f) {
 				return
@@ -52,11 +52,12 @@ func TestEnding_IsSafeOnItsWholeInputSpace(t *testing.T) {
 		ended, alive := f.Batch.Ended(), f.Batch.Alive()
 		lost := !ended && !alive && f.Absence == plan.Lost && !f.HeartbeatFresh
 		for what, bad := range map[string]bool{
-			"judged while it may live":                 s.Do == plan.Judge && !f.HasResult && !ended && !lost,
-			"judged without settling the claim":        s.Do == plan.Judge && !f.HasResult && (f.Claim == plan.HeldByNobody || elsewhere(f)),
-			"judged before its result could arrive":    s.Do == plan.Judge && !f.HasResult && ended && f.Claim != plan.HeldByDaemon && f.EndAge < rules.ResultSettle,
-			"judged while its wrapper beats":           s.Do == plan.Judge && !f.HasResult && ended && f.Beating && f.Claim != plan.HeldByDaemon,
-			"judged before the last word could arrive": s.Do == plan.Judge && f.HasResult && !ended && f.ResultAge < rules.BatchSettle,
+			"judged while it may live":                  s.Do == plan.Judge && !f.HasResult && !ended && !lost,
+			"judged without settling the claim":         s.Do == plan.Judge && !f.HasResult && (f.Claim == plan.HeldByNobody || elsewhere(f)),
+			"judged before its result could arrive":     s.Do == plan.Judge && !f.HasResult && ended && f.Claim != plan.HeldByDaemon && f.EndAge < rules.ResultSettle,
+			"judged while the batch system may hide it": s.Do == plan.Judge && !f.HasResult && ended && f.Claim == plan.HeldUnseen && min(f.EndAge, f.ClaimAge) < rules.UnseenSettle,
+			"judged while its wrapper beats":            s.Do == plan.Judge && !f.HasResult && ended && f.Beating && f.Claim != plan.HeldByDaemon,
+			"judged before the last word could arrive":  s.Do == plan.Judge && f.HasResult && !ended && f.ResultAge < rules.BatchSettle,
 			"lost flag":                         s.Lost != (s.Do == plan.Judge && !f.HasResult && !ended),
 			"the holder elsewhere was ignored":  !f.HasResult && elsewhere(f) && (s.Do != plan.Repoint || s.To != f.ClaimBatch),
 			"re-pointed without a reason":       s.Do == plan.Repoint && (f.HasResult || !elsewhere(f)),
@@ -80,7 +81,7 @@ func TestEnding_IsSafeOnItsWholeInputSpace(t *testing.T) {
 			}
 		}
 	}
-	if n != 24576 {
+	if n != 61440 {
 		t.Fatalf("looked at %d cases", n)
 	}
 }
@@ -116,6 +117,7 @@ func nature(f plan.EndFacts, s plan.EndStep, rules plan.EndRules) []plan.EndFact
 			with(func(g *plan.EndFacts) { g.Claim = plan.HeldByDaemon }),
 			with(func(g *plan.EndFacts) { g.Claim = plan.HeldByThis }),
 			with(func(g *plan.EndFacts) { g.Claim, g.ClaimBatch = plan.HeldByOther, "other" }),
+			with(func(g *plan.EndFacts) { g.Claim, g.ClaimBatch = plan.HeldUnseen, "other" }),
 		}
 	case plan.Repoint:
 		return []plan.EndFacts{
@@ -128,7 +130,9 @@ func nature(f plan.EndFacts, s plan.EndStep, rules plan.EndRules) []plan.EndFact
 	}
 	switch {
 	case f.HasResult || f.Batch.Ended():
-		late := with(func(g *plan.EndFacts) { g.EndAge, g.ResultAge = rules.ResultSettle, rules.BatchSettle })
+		late := with(func(g *plan.EndFacts) {
+			g.EndAge, g.ClaimAge, g.ResultAge = rules.UnseenSettle, rules.UnseenSettle, rules.BatchSettle
+		})
 		silent := late
 		silent.Beating = false
 		if late == f {
@@ -144,23 +148,30 @@ func nature(f plan.EndFacts, s plan.EndStep, rules plan.EndRules) []plan.EndFact
 	case f.Absence != plan.Lost:
 		return []plan.EndFacts{with(func(g *plan.EndFacts) { g.Absence++ })}
 	}
-	return []plan.EndFacts{with(func(g *plan.EndFacts) { g.HeartbeatFresh = false })}
+	return []plan.EndFacts{with(func(g *plan.EndFacts) { g.HeartbeatFresh, g.ClaimAge = false, rules.UnseenSettle })}
 }
 
 func TestEnding_CasesToRead(t *testing.T) {
-	rules := plan.EndRules{ResultSettle: time.Minute}
+	rules := plan.EndRules{ResultSettle: time.Minute, UnseenSettle: time.Hour}
 	for name, c := range map[string]struct {
 		facts plan.EndFacts
 		want  plan.EndDo
 	}{
-		"finished":                             {plan.EndFacts{HasResult: true, Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis}, plan.Judge},
-		"finished, batch system down":          {plan.EndFacts{HasResult: true, Claim: plan.HeldByThis}, plan.Judge},
-		"failed before its wrapper ran":        {plan.EndFacts{Batch: jjm.BatchEndedFailed}, plan.TakeClaim},
-		"the claim is got":                     {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldByDaemon}, plan.Judge},
-		"its file is late":                     {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis, EndAge: time.Second}, plan.WaitForResult},
-		"its file never came":                  {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis, EndAge: time.Minute}, plan.Judge},
-		"cancelled, and its wrapper goes on":   {plan.EndFacts{Batch: jjm.BatchCancelled, Claim: plan.HeldByThis, EndAge: time.Minute, Beating: true, Kill: true}, plan.EndWait},
-		"submitted twice, the other runs":      {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldByOther, ClaimBatch: "8"}, plan.Repoint},
+		"finished":                           {plan.EndFacts{HasResult: true, Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis}, plan.Judge},
+		"finished, batch system down":        {plan.EndFacts{HasResult: true, Claim: plan.HeldByThis}, plan.Judge},
+		"failed before its wrapper ran":      {plan.EndFacts{Batch: jjm.BatchEndedFailed}, plan.TakeClaim},
+		"the claim is got":                   {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldByDaemon}, plan.Judge},
+		"its file is late":                   {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis, EndAge: time.Second}, plan.WaitForResult},
+		"its file never came":                {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis, EndAge: time.Minute}, plan.Judge},
+		"cancelled, and its wrapper goes on": {plan.EndFacts{Batch: jjm.BatchCancelled, Claim: plan.HeldByThis, EndAge: time.Minute, Beating: true, Kill: true}, plan.EndWait},
+		"submitted twice, the other runs":    {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldByOther, ClaimBatch: "8"}, plan.Repoint},
+		"submitted twice, the other is hidden": {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldUnseen, ClaimBatch: "8",
+			EndAge: 59 * time.Minute}, plan.WaitForResult},
+		"its claim names a job that is not there": {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldUnseen, ClaimBatch: "8",
+			EndAge: time.Hour, ClaimAge: time.Hour}, plan.Judge},
+		"it was claimed after the end": {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldUnseen, ClaimBatch: "8",
+			EndAge: time.Hour, ClaimAge: time.Minute}, plan.WaitForResult},
+		"kill one whose claim names another":   {plan.EndFacts{Batch: jjm.BatchRunning, Claim: plan.HeldUnseen, ClaimBatch: "8", Kill: true}, plan.EndWait},
 		"kill a queued one":                    {plan.EndFacts{Batch: jjm.BatchQueued, Kill: true}, plan.TakeClaim},
 		"kill a running one":                   {plan.EndFacts{Batch: jjm.BatchRunning, Claim: plan.HeldByThis, Kill: true}, plan.EndWait},
 		"missing":                              {plan.EndFacts{Absence: plan.Prove, Claim: plan.HeldByThis}, plan.EndWait},
@@ -180,10 +191,14 @@ func TestHolderOf(t *testing.T) {
 	w := func(batch string) *jjm.Claim { return &jjm.Claim{Holder: jjm.HolderWrapper, Batch: batch} }
 	for _, c := range []struct {
 		claim *jjm.Claim
+		shown bool
 		want  plan.Holder
-	}{{nil, plan.HeldByNobody}, {w("7"), plan.HeldByThis}, {w("8"), plan.HeldByOther}, {w(""), plan.HeldByThis},
-		{&jjm.Claim{Holder: jjm.HolderDaemon, Batch: "8"}, plan.HeldByDaemon}} {
-		if got := plan.HolderOf(c.claim, "7"); got != c.want {
+	}{
+		{nil, true, plan.HeldByNobody}, {w("7"), false, plan.HeldByThis}, {w("8"), true, plan.HeldByOther},
+		{w("8"), false, plan.HeldUnseen}, {w(""), false, plan.HeldByThis},
+		{&jjm.Claim{Holder: jjm.HolderDaemon, Batch: "8"}, true, plan.HeldByDaemon},
+	} {
+		if got := plan.HolderOf(c.claim, "7", c.shown); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.claim, got, c.want)
 		}
 	}
@@ -200,6 +215,8 @@ type world struct {
 	result   int // 0 none, 1 written, 2 visible
 	absence  plan.AbsenceVerdict
 	endAge   time.Duration
+	claimAge time.Duration // since it was read
+	sawClaim bool
 	judged   bool
 	withJob  bool // judged on a result
 	sawEnded bool
@@ -208,6 +225,7 @@ type world struct {
 type batchJob struct {
 	state jjm.BatchState
 	gone  bool // from the listing
+	shown bool // by the listing, once
 }
 
 const tick = time.Minute
@@ -244,7 +262,7 @@ func (w *world) end(i int, result bool) {
 }
 
 func (w *world) facts(kill bool) plan.EndFacts {
-	f := plan.EndFacts{HasResult: w.result == 2, Kill: kill, Absence: w.absence, EndAge: w.endAge}
+	f := plan.EndFacts{HasResult: w.result == 2, Kill: kill, Absence: w.absence, EndAge: w.endAge, ClaimAge: w.claimAge}
 	if j := w.jobs[w.pointed]; !j.gone {
 		f.Batch = j.state
 	}
@@ -253,7 +271,11 @@ func (w *world) facts(kill bool) plan.EndFacts {
 	case "daemon":
 		f.Claim = plan.HeldByDaemon
 	default:
-		f.Claim = plan.HolderOf(&jjm.Claim{Holder: jjm.HolderWrapper, Batch: w.holder}, fmt.Sprint(w.pointed))
+		shown := w.jobs[w.holder[0]-'0'].shown
+		f.Claim = plan.HolderOf(&jjm.Claim{Holder: jjm.HolderWrapper, Batch: w.holder}, fmt.Sprint(w.pointed), shown)
+		// A wrapper counts as beating for two intervals more, in which its result appears.
+		f.Beating = f.Claim == plan.HeldUnseen && (w.running || w.result == 1)
+		f.HeartbeatFresh = f.Beating
 		f.ClaimBatch = w.holder
 	}
 	return f
@@ -262,7 +284,8 @@ func (w *world) facts(kill bool) plan.EndFacts {
 // ask asks Ending once and does what it says.
 func (w *world) ask(t *rapid.T, kill bool) {
 	f := w.facts(kill)
-	s := plan.Ending(f, plan.EndRules{ResultSettle: 2 * tick})
+	w.sawClaim = w.sawClaim || w.holder != ""
+	s := plan.Ending(f, plan.EndRules{ResultSettle: 2 * tick, UnseenSettle: 3 * tick})
 	switch s.Do {
 	case plan.Judge:
 		w.judged, w.withJob = true, f.HasResult
@@ -281,6 +304,9 @@ func (w *world) ask(t *rapid.T, kill bool) {
 
 // age lets a minute pass for the daemon's own clocks.
 func (w *world) age() {
+	for i := range w.jobs {
+		w.jobs[i].shown = w.jobs[i].shown || !w.jobs[i].gone
+	}
 	j := w.jobs[w.pointed]
 	switch {
 	case !j.gone && j.state.Ended():
@@ -293,6 +319,9 @@ func (w *world) age() {
 	case j.gone:
 		w.end(w.pointed, false) // proving cancels first
 		w.absence = plan.Lost
+	}
+	if w.sawClaim {
+		w.claimAge += tick
 	}
 	if w.result == 1 {
 		w.result = 2

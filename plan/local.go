@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -45,9 +46,10 @@ type LocalDecision struct {
 	Attempt int32
 	// NotBefore is when the next attempt may be submitted; 0 for at once.
 	NotBefore jjm.Time
-	// Started, Ended, Host and Exit are of the attempt that is over, from the
-	// best witness: its wrapper, then the batch system. Exit is -1 if it is
-	// not known.
+	// Started, Ended, Host and Exit are of the attempt that is over. Times and host
+	// are the batch system's, and only where it says nothing the wrapper's, whose
+	// result is a file of the job's account; the exit code is the wrapper's, then
+	// the batch system's, and -1 if it is not known.
 	Started, Ended jjm.Time
 	Host           string
 	Exit           int
@@ -124,37 +126,37 @@ func neverRan(b jjm.Report) bool {
 	return b.Started == 0 && (b.State == jjm.BatchCancelled || b.State == jjm.BatchAborted)
 }
 
-// witness fills in times, host and exit code.
+// witness fills in times, host and exit code:
+//
+//	           1st                          2nd                 3rd
+//	started    batch system's last word     its listings        result
+//	ended      batch system's last word     result, clamped     now
+//	host       batch system's last word     its listings        result
+//	exit code  result                       batch system's      -1
+//
+// The clocks of the worker and of the batch system differ, and a result may say
+// anything: an end that it tells lies between the start and now.
 func (d *LocalDecision) witness(in LocalInput, ev jjm.Evidence) {
-	b := ev.Batch
-	d.Started, d.Ended, d.Host, d.Exit = in.Job.Started, in.Now, in.Job.Host, -1
-	if b.State.Ended() {
-		d.Ended = first(b.Ended, d.Ended)
+	b, r := ev.Batch, ev.Result
+	if r == nil {
+		r = &jjm.Result{Exit: -1}
 	}
-	if b.State.Ended() && !neverRan(b) {
+	d.Started = cmp.Or(b.Started, in.Job.Started, r.Started)
+	d.Host = cmp.Or(b.Host, in.Job.Host, r.Claim.Host)
+	d.Ended = in.Now
+	switch {
+	case b.State.Ended() && b.Ended != 0:
+		d.Ended = b.Ended
+	case r.Ended != 0:
+		d.Ended = min(max(r.Ended, d.Started), in.Now)
+	}
+	d.Exit = r.Exit
+	if ev.Result == nil && b.State.Ended() && !neverRan(b) {
 		d.Exit = b.Exit
 		if b.Signal != 0 {
 			d.Exit = 128 + b.Signal
 		}
 	}
-	if b.Host != "" {
-		d.Host = b.Host
-	}
-	d.Started = first(b.Started, d.Started)
-	if r := ev.Result; r != nil {
-		d.Started, d.Ended, d.Exit = first(r.Started, d.Started), first(r.Ended, d.Ended), r.Exit
-		if r.Claim.Host != "" {
-			d.Host = r.Claim.Host
-		}
-	}
-}
-
-// first gives a unless it is not known.
-func first(a, b jjm.Time) jjm.Time {
-	if a != 0 {
-		return a
-	}
-	return b
 }
 
 // notBefore applies the back-off.

@@ -124,7 +124,7 @@ func TestLocal_ApplyKeepsTheLastAttemptOfAJobThatIsOver(t *testing.T) {
 	l := in.Job
 	plan.Local(in).Apply(&l)
 	want := in.Job
-	want.State, want.Started, want.Ended, want.Host, want.Exit = jjm.Completed, 1000, 900_000, "wn1", 0
+	want.State, want.Ended, want.Exit = jjm.Completed, 900_000, 0
 	want.Message = l.Message
 	if diff := cmp.Diff(want, l); diff != "" {
 		t.Error(diff)
@@ -151,6 +151,41 @@ func TestLocal_BatchSystemIsTheWitnessWithoutAResult(t *testing.T) {
 	in.Evidence, in.Lost = jjm.Evidence{}, true
 	if d := plan.Local(in); d.Exit != -1 || d.Host != "wn0" || d.Started != 10 || d.Ended != in.Now {
 		t.Errorf("lost: %+v", d)
+	}
+}
+
+// Times and host are the batch system's where it has them: a result is a file of the
+// job's account.
+func TestLocal_TheBatchSystemOutranksTheResult(t *testing.T) {
+	absurd := func(in *plan.LocalInput) {
+		r := in.Evidence.Result
+		r.Started, r.Ended, r.Exit, r.Claim.Host, r.Claim.Batch = 1, 1<<52, 5, "elsewhere", "8"
+	}
+	silent := func(in *plan.LocalInput) { in.Job.Started, in.Job.Host = 0, "" }
+	whole := jjm.Report{State: jjm.BatchEndedOK, Host: "wn7", Started: 2000, Ended: 3000}
+	for name, c := range map[string]struct {
+		batch          jjm.Report
+		change         []func(*plan.LocalInput)
+		started, ended jjm.Time
+		host           string
+		exit           int
+	}{
+		"all of it is the batch system's":      {whole, nil, 2000, 3000, "wn7", 0},
+		"whatever the result says":             {whole, []func(*plan.LocalInput){absurd}, 2000, 3000, "wn7", 5},
+		"its listings said when and where":     {jjm.Report{State: jjm.BatchEndedOK}, []func(*plan.LocalInput){absurd}, 10, 1_000_000, "wn0", 5},
+		"it is silent, a result is all":        {jjm.Report{}, []func(*plan.LocalInput){silent}, 1000, 900_000, "wn1", 0},
+		"it is silent, the end is in between":  {jjm.Report{}, []func(*plan.LocalInput){silent, absurd}, 1, 1_000_000, "elsewhere", 5},
+		"it is silent, the end is not earlier": {jjm.Report{}, []func(*plan.LocalInput){silent, func(in *plan.LocalInput) { in.Evidence.Result.Ended = 7 }}, 1000, 1000, "wn1", 0},
+	} {
+		in := localInput()
+		in.Evidence.Batch = c.batch
+		for _, change := range c.change {
+			change(&in)
+		}
+		if d := plan.Local(in); d.Started != c.started || d.Ended != c.ended || d.Host != c.host || d.Exit != c.exit {
+			t.Errorf("%s: %v to %v on %q, exit code %d; want %v to %v on %q, %d", name,
+				d.Started, d.Ended, d.Host, d.Exit, c.started, c.ended, c.host, c.exit)
+		}
 	}
 }
 

@@ -26,11 +26,14 @@ const (
 	maxPath = 4096 // PATH_MAX of Linux, limits.h
 )
 
+// MaxRemark is the longest remark, in bytes.
+const MaxRemark = 500
+
 // Verbs lists the verbs, in the order in which they are documented.
 func Verbs() []string {
 	return []string{VerbPing, VerbSubmit, VerbLookup, VerbKill, VerbRelease, VerbStatus, VerbList, VerbWait,
 		VerbRecord, VerbOutput, VerbCat, VerbHistory, VerbLog, VerbJobTypes, VerbClusters, VerbOrder, VerbReset, VerbBan, VerbRenew,
-		VerbAdvertise, VerbDataset, VerbVerify, VerbRetract}
+		VerbRemark, VerbAdvertise, VerbDataset, VerbVerify, VerbRetract}
 }
 
 // DecodeRequest reads a request line and checks its form: UTF-8, one JSON
@@ -121,6 +124,9 @@ func (r *Request) check() error {
 	if r.Verb == VerbRenew && len(r.Credentials) == 0 {
 		return jjm.Errorf(jjm.Invalid, "renew: member credentials is missing: want [{\"kind\",\"secret\"}]")
 	}
+	if n := len(r.Remark); r.Verb == VerbRemark && (n == 0 || n > MaxRemark) {
+		return jjm.Errorf(jjm.Invalid, "remark: member remark has %d bytes: want 1 to %d", n, MaxRemark)
+	}
 	if r.Verb == VerbBan {
 		if err := r.Ban.check(); err != nil {
 			return err
@@ -181,7 +187,7 @@ func (r *Request) checkRefs() error {
 		if !r.Orders && len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "history: %d refs: want exactly one id, or orders", len(r.Refs))
 		}
-	case VerbRecord, VerbOutput, VerbCat, VerbLog, VerbRenew, VerbVerify, VerbRetract:
+	case VerbRecord, VerbOutput, VerbCat, VerbLog, VerbRenew, VerbRemark, VerbVerify, VerbRetract:
 		if len(r.Refs) != 1 {
 			return jjm.Errorf(jjm.Invalid, "%s: %d refs: want exactly one id", r.Verb, len(r.Refs))
 		}

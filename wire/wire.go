@@ -41,6 +41,7 @@ type Request struct {
 	Cluster     string           `json:"cluster,omitempty"`     // reset
 	Ban         *Ban             `json:"ban,omitempty"`         // ban; without it the bans in force are listed
 	Credentials []jjm.Credential `json:"credentials,omitempty"` // renew
+	Remark      string           `json:"remark,omitempty"`      // remark: for the history of a grid job
 	Now         bool             `json:"now,omitempty"`         // advertise: send at once
 	Dataset     *Dataset         `json:"dataset,omitempty"`     // dataset
 	Retract     *Retract         `json:"retract,omitempty"`
@@ -68,6 +69,7 @@ const (
 	VerbReset    = "reset"
 	VerbBan      = "ban"
 	VerbRenew    = "renew"
+	VerbRemark   = "remark"
 	VerbDataset  = "dataset"
 	VerbVerify   = "verify"
 	VerbRetract  = "retract"
@@ -144,6 +146,8 @@ type Answer struct {
 	Banned *Banned     `json:"banned,omitempty"`
 	// Datasets answers dataset.
 	Datasets *Datasets `json:"datasets,omitempty"`
+	// News answers remark: it is not what the last one said.
+	News bool `json:"news,omitempty"`
 	// Renewed answers renew: the kinds that were newer.
 	Renewed []string `json:"renewed,omitempty"`
 	// NotReached, with it, tells of jobs that keep what they have, and why.

@@ -24,9 +24,20 @@ type delegations struct {
 	err     error
 }
 
+// keptFor are the credentials that A-REX keeps for a job; known is false if that
+// cannot be told, or A-REX keeps no list.
+func (d *delegations) keptFor(job string) (ids []string, known bool) {
+	d.read()
+	return d.of[job], d.of != nil
+}
+
+func (d *delegations) read() {
+	d.once.Do(func() { d.of, d.err = readDelegations(d.control) })
+}
+
 // newest is the file of the credential of a job that was written last, "" for none.
 func (d *delegations) newest(job string) (string, error) {
-	d.once.Do(func() { d.of, d.err = readDelegations(d.control) })
+	d.read()
 	var file string
 	var at time.Time
 	for _, id := range d.of[job] {

@@ -298,6 +298,7 @@ func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
 // arcRenew hands the job's proxy on when A-REX has got a newer one. What jjm has is
 // noted in the grami, which is the user's.
 func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
+	p.arcForeign(door, e)
 	file, keeper, err := e.proxyNow()
 	if err != nil {
 		p.say("arc scan: job %s: its newer proxy: %v", e.GridID, err)
@@ -311,6 +312,27 @@ func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
 	}
 	if err != nil {
 		p.say("arc scan: job %s: %v", e.GridID, err)
+	}
+}
+
+// arcForeign says, in A-REX's log and in the grid job's history, once for each change,
+// that a job's user names credentials which A-REX does not keep for that job.
+func (p *process) arcForeign(door *gatekeeper.Door, e *arcEntry) {
+	local, err := e.read(".local")
+	if err != nil {
+		return // whose it is was found out by it: the next scan sees
+	}
+	kept, known := e.keeps.keptFor(e.GridID)
+	text := arc.Remark(e.GridID, arc.Foreign(string(local), kept))
+	if !known || text == "" {
+		return
+	}
+	news, err := door.Remark(context.Background(), e.ID, text)
+	if err != nil {
+		p.say("arc scan: job %s: tell of it: %v", e.GridID, err)
+	}
+	if news || err != nil {
+		p.say("arc scan: %s", text)
 	}
 }
 

@@ -182,7 +182,7 @@ func (cs *Clusters) RefOf(l *jjm.LocalJob) (adapters.Ref, jjm.Owner, bool) {
 	if b == nil {
 		return adapters.Ref{}, jjm.Owner{}, false
 	}
-	if l.BatchID != "" && !partOf(l.BatchID, b.ID) { // pointed to a double, or the bulk's own id was never learnt
+	if l.BatchID != "" && !state.PartOf(l.BatchID, b.ID) { // pointed to a double, or the bulk's own id was never learnt
 		return adapters.Ref{Tag: l.Tag, ID: l.BatchID, Index: -1}, b.Owner, true
 	}
 	return adapters.Ref{Tag: l.Tag, ID: b.ID, Index: l.Pos}, b.Owner, b.ID != ""

@@ -51,7 +51,7 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 			}
 			l := ch.Local(m.LocalID)
 			l.Submitted = ch.Now
-			if l.BatchID != "" && id != "" && !partOf(l.BatchID, id) {
+			if l.BatchID != "" && id != "" && !state.PartOf(l.BatchID, id) {
 				l.BatchID = "" // a double was listed first: this one will be released
 			}
 			if l.State == jjm.Submitting {

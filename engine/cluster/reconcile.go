@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -182,7 +181,7 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 	for _, claim := range wrapperClaims(ar, b) {
 		facts.WrapperClaims++
 		for _, id := range facts.Found.IDs {
-			if partOf(claim.Batch, id) {
+			if state.PartOf(claim.Batch, id) {
 				facts.Holders[id]++
 			}
 		}
@@ -203,13 +202,6 @@ func wrapperClaims(ar *areas.Area, b *jjm.Bulk) map[int32]jjm.Claim {
 	return out
 }
 
-// partOf reports whether a job's batch id is one of a bulk's: the bulk's own id,
-// followed by anything that does not go on with a digit ("42_7", "42.7").
-func partOf(job, bulk string) bool {
-	rest, ok := strings.CutPrefix(job, bulk)
-	return ok && bulk != "" && (rest == "" || rest[0] < '0' || rest[0] > '9')
-}
-
 // cancelExtra removes doubles of a bulk, loudly. Members that already run there
 // stay: their attempts will be pointed to them.
 func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) error {
@@ -225,7 +217,7 @@ func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) e
 		st.b.Log.Error("a bulk was submitted twice: one is cancelled", "cluster", st.name, "tag", b.Tag, "batch", id)
 		var refs []adapters.Ref
 		for i := range b.Members {
-			if claim, held := claims[int32(i)]; !held || !partOf(claim.Batch, id) {
+			if claim, held := claims[int32(i)]; !held || !state.PartOf(claim.Batch, id) {
 				refs = append(refs, adapters.Ref{Tag: b.Tag, ID: id, Index: int32(i)})
 			}
 		}

@@ -209,7 +209,9 @@ func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[j
 		case l == nil || l.Tag != r.Tag:
 			w.stray(r)
 		case !w.tells(v.Memory, l, r):
-		case r.State.Ended() && (!own || b.State == jjm.BulkIntent): // maybe a double that was cancelled
+		case r.State.Ended() && !own:
+			w.ends.Other(l.AttemptID(), *r) // maybe a double that was cancelled
+		case r.State.Ended() && b.State == jjm.BulkIntent:
 		case r.State.Ended():
 			ended[l.AttemptID()] = *r
 		default:
@@ -227,7 +229,7 @@ func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
 	case l.BatchID != "":
 		return id == l.BatchID
 	case b.ID != "":
-		return partOf(id, b.ID)
+		return state.PartOf(id, b.ID)
 	}
 	return true
 }

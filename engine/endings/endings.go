@@ -30,9 +30,11 @@ type Ending struct {
 	Ended    jjm.Time   // when it was first seen
 	Result   *jjm.Result
 	ResultAt jjm.Time
-	Spoiled  string      // why what it brought back will never be usable
-	Claim    *jjm.Claim  // once known: it never changes
-	Suspect  *jjm.Report // another live batch job under the same tag and index
+	Spoiled  string       // why what it brought back will never be usable
+	Claim    *jjm.Claim   // once known: it never changes
+	ClaimAt  jjm.Time     // when it was read
+	Suspect  *jjm.Report  // another live batch job under the same tag and index
+	others   []jjm.Report // what the batch system last said of each other batch job under them
 	absence
 	heartbeat
 	Due jjm.Time // not before this
@@ -59,6 +61,7 @@ type heartbeat struct {
 // future: to wait until it comes there again could take days.
 func (en *Ending) setBack(now jjm.Time) {
 	en.Ended, en.ResultAt, en.beatSeen = min(en.Ended, now), min(en.ResultAt, now), min(en.beatSeen, now)
+	en.ClaimAt = min(en.ClaimAt, now)
 }
 
 func New(whose func(jjm.GridID) int) *Endings {
@@ -167,6 +170,53 @@ func (es *Endings) Asked(id jjm.AttemptID) {
 // Suspect notes a second live batch job for the attempt.
 func (es *Endings) Suspect(id jjm.AttemptID, r jjm.Report) {
 	es.With(id, func(en *Ending) { en.Suspect, en.Due = &r, 0 })
+	es.Other(id, r)
+}
+
+// maxOthers bounds the other batch jobs that are kept in mind of one attempt: a
+// listing may name as many as its account likes.
+const maxOthers = 8
+
+// Other notes what the batch system says of another batch job under the attempt's
+// tag and index. It alone can say so: what a claim says is its account's word.
+func (es *Endings) Other(id jjm.AttemptID, r jjm.Report) {
+	es.With(id, func(en *Ending) {
+		at := slices.IndexFunc(en.others, func(o jjm.Report) bool { return o.ID == r.ID })
+		switch {
+		case at < 0 && len(en.others) < maxOthers:
+			en.others, en.Due = append(slices.Clone(en.others), r), 0
+		case at >= 0 && en.others[at].State != r.State:
+			en.others, en.Due = slices.Clone(en.others), 0 // looks have copies of the entry
+			en.others[at] = r
+		}
+	})
+}
+
+// Shown gives what the batch system said of another batch job of the attempt.
+func (en *Ending) Shown(batch string) (r jjm.Report, ok bool) {
+	for _, o := range en.others {
+		if o.ID == batch {
+			return o, true
+		}
+	}
+	return jjm.Report{}, false
+}
+
+// Judged is the report that the attempt is judged on: of the batch job that the
+// result names, if the batch system shows that one for the attempt too, else of the
+// one that the attempt points to.
+func (en *Ending) Judged() jjm.Report {
+	if en.Result == nil || en.Result.Claim.Batch == en.Report.ID {
+		return en.Report
+	}
+	other, ok := en.Shown(en.Result.Claim.Batch)
+	switch {
+	case !ok:
+		return en.Report
+	case other.State.Ended():
+		return other
+	}
+	return jjm.Report{ID: other.ID, Submitted: other.Submitted}
 }
 
 // Beats notes a wrapper's heartbeat, and gives for how long none has changed it.

@@ -147,9 +147,10 @@ func (t *turn) run(ctx context.Context) error {
 	}
 	t.more, t.held = more, map[waiter]bool{}
 	t.tidy(strange)
-	if t.box.UID >= 0 && len(names) > spool.MaxEntries {
-		t.cut(ctx, names[spool.MaxEntries:])
-		names = names[:spool.MaxEntries]
+	if t.box.UID >= 0 {
+		fit := t.box.Fit(names)
+		t.cut(ctx, names[fit:])
+		names = names[:fit]
 	}
 	for _, name := range names {
 		if ctx.Err() != nil {
@@ -193,14 +194,17 @@ func (t *turn) tidy(strange []string) {
 		t.removed++
 	}
 	t.it.b.Complain(slog.LevelWarn, "spool/strange/"+t.in.name, "the spool holds what is not jjm's: removed", "box", t.in.name,
-		"names", strange[:min(len(strange), 3)], "more", stay > 0)
+		"account", t.in.uid, "names", strange[:min(len(strange), 3)], "more", stay > 0)
 }
 
-// cut removes the latest entries of an account that left too many. Some of them
-// are answered with a refusal, which lookups show.
+// cut removes the latest entries of an account that left too many, or too much. Some
+// of them are answered with a refusal, which lookups show.
 func (t *turn) cut(ctx context.Context, names []spool.Name) {
+	if len(names) == 0 {
+		return
+	}
 	t.it.b.Complain(slog.LevelWarn, "spool/many/"+t.in.name, "an account left too many entries: the latest are removed",
-		"box", t.in.name, "most", spool.MaxEntries)
+		"box", t.in.name, "account", t.in.uid, "entries", spool.MaxEntries, "bytes", spool.MaxBytes)
 	for i, name := range names {
 		if i < turnRefused {
 			t.refuse(ctx, name)
@@ -221,7 +225,8 @@ func (t *turn) refuse(ctx context.Context, name spool.Name) {
 	if _, err := t.it.b.Store.Handle(ctx, note.Handle); jjm.KindOf(err) != jjm.Gone {
 		return
 	}
-	why := jjm.Errorf(jjm.Denied, "more than %d entries of account %d waited in the spool", spool.MaxEntries, owner.UID)
+	why := jjm.Errorf(jjm.Denied, "more than %d entries, or %d MB, of account %d waited in the spool",
+		spool.MaxEntries, spool.MaxBytes>>20, owner.UID)
 	if err := t.it.refuse(ctx, t.it.b.Deps.Caller(owner.UID, owner.GID), note.Handle, why); err != nil {
 		t.it.b.Complain(slog.LevelWarn, "spool/refuse", "refusal is not kept", "handle", note.Handle, "error", err)
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"container/heap"
+	"strings"
 	"sync"
 
 	"jjm"
@@ -342,4 +343,11 @@ func (s *State) AttemptRow(id jjm.AttemptID) (jjm.LocalJob, jjm.Owner, bool) {
 		return jjm.LocalJob{}, jjm.Owner{}, false
 	}
 	return *l, s.grids[id.Grid].Job.Owner, true
+}
+
+// PartOf reports whether a job's batch id is one of a bulk's: the bulk's own id,
+// followed by anything that does not go on with a digit ("42_7", "42.7").
+func PartOf(job, bulk string) bool {
+	rest, ok := strings.CutPrefix(job, bulk)
+	return ok && bulk != "" && (rest == "" || rest[0] < '0' || rest[0] > '9')
 }

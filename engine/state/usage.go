@@ -36,5 +36,5 @@ func AddUsage(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) {
 	if l.ID.N == 0 { // the first; the second takes the signal away again
 		job.Usage.Batch, job.Usage.Host, job.Usage.Signal = l.BatchID, l.Host, jjm.SignalOf(ev)
 	}
-	job.Usage.Add(ev)
+	job.Usage.Add(ev, l.Started, l.Ended)
 }

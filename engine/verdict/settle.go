@@ -108,10 +108,7 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 			if en.Result == nil && ju.lastLook(ar, &l, id) {
 				continue
 			}
-			if r := en.Result; r != nil && r.Claim.Batch != "" && r.Claim.Batch != en.Report.ID {
-				// Of a double, which did not run the attempt, or so its result says.
-				en.Report = jjm.Report{ID: en.Report.ID, Submitted: en.Report.Submitted}
-			}
+			en.Report = en.Judged()
 			ownCancel := en.Proving && en.Report.State == jjm.BatchCancelled
 			if ownCancel {
 				en.Report = jjm.Report{} // nobody else's wish: it was given up as lost
@@ -135,7 +132,8 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 
 // endRules are those of the cluster that has the attempt.
 func (ju *Judge) endRules(l *jjm.LocalJob) plan.EndRules {
-	rules := plan.EndRules{ResultSettle: ju.b.Conf().ResultSettle.D(), BatchSettle: ju.b.Conf().BatchSettle.D()}
+	rules := plan.EndRules{ResultSettle: ju.b.Conf().ResultSettle.D(), BatchSettle: ju.b.Conf().BatchSettle.D(),
+		UnseenSettle: ju.b.Conf().AbsentFor.D()}
 	if own, open := ju.systems.Settle(l.Tag); open {
 		rules.BatchSettle = own
 	}
@@ -200,8 +198,10 @@ func (ju *Judge) readClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en
 	if claim == nil {
 		claim = lostClaim(ar, l)
 	}
-	en.Claim = claim
-	ju.ends.With(id, func(live *endings.Ending) { live.Claim = claim })
+	if claim != nil {
+		en.Claim, en.ClaimAt = claim, jjm.At(ju.b.Now())
+	}
+	ju.ends.With(id, func(live *endings.Ending) { live.Claim, live.ClaimAt = en.Claim, en.ClaimAt })
 }
 
 // lostClaim stands in for a claim whose file is gone. A wrapper makes its log
@@ -229,9 +229,9 @@ func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) p
 	if en.Ended != 0 {
 		f.EndAge = now.Sub(en.Ended)
 	}
-	f.Claim = plan.HolderOf(en.Claim, l.BatchID)
+	f.Claim = plan.HolderOf(en.Claim, l.BatchID, ju.shows(l, en))
 	if en.Claim != nil {
-		f.ClaimBatch = en.Claim.Batch
+		f.ClaimBatch, f.ClaimAge = en.Claim.Batch, now.Sub(en.ClaimAt)
 	}
 	if en.Ended != 0 && !f.HasResult {
 		f.Beating = ju.beating(ar, l.AttemptID(), now)
@@ -242,6 +242,22 @@ func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) p
 		ju.ends.BeatLooked(l.AttemptID(), f.HeartbeatFresh)
 	}
 	return f
+}
+
+// shows reports whether the batch system knows the batch job that the claim names as
+// one of the attempt: its listings show it under the attempt's tag and index, or it
+// is of the bulk as acknowledged, and no listing has told the attempt's own id yet.
+func (ju *Judge) shows(l *jjm.LocalJob, en *endings.Ending) bool {
+	if en.Claim == nil {
+		return false
+	}
+	if _, ok := en.Shown(en.Claim.Batch); ok {
+		return true
+	}
+	v := ju.s.View()
+	defer v.Close()
+	b := v.Bulk(l.Tag)
+	return l.BatchID == "" && b != nil && state.PartOf(en.Claim.Batch, b.ID)
 }
 
 // missedBeats is how many heartbeats a wrapper leaves out before it counts as
@@ -291,7 +307,7 @@ func (ju *Judge) takeClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) er
 	if err != nil {
 		return err
 	}
-	ju.ends.With(id, func(en *endings.Ending) { en.Claim = &holder })
+	ju.ends.With(id, func(en *endings.Ending) { en.Claim, en.ClaimAt = &holder, jjm.At(ju.b.Now()) })
 	return ju.b.Crash("settle.claimed")
 }
 
@@ -382,11 +398,15 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 	if j.evidence.Batch.ID == "" { // the accounting needs one, and not the job's word
 		j.evidence.Batch.ID = l.BatchID
 	}
+	r := j.evidence.Result
+	if b := j.evidence.Batch.ID; l.BatchID == "" || r != nil && r.Claim.Batch == b { // both say so
+		l.BatchID = b
+	}
 	c.End(l, j.evidence, out.Verdict)
 	l.Counters, l.RetryArgs, l.Message = out.Verdict.Counters, out.Verdict.RetryArgs, out.Verdict.Text
 	l.Started, l.Ended, l.Host, l.Exit = out.Started, out.Ended, out.Host, out.Exit
 	l.Attempt, l.NotBefore = out.Attempt, out.NotBefore
-	if r := j.evidence.Result; r != nil && l.BatchID == "" { // of what nobody else knows the job's word is taken
+	if r != nil && l.BatchID == "" { // of what nobody else knows the job's word is taken
 		l.BatchID = r.Claim.Batch
 	}
 	l.Holding = plan.HoldAfter(l.Holding, out.State, out.Phase, out.Verdict.Text, c.Now)

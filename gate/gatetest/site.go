@@ -170,6 +170,18 @@ func (f *Fake) Renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []
 	return r, nil
 }
 
+// Remark remembers nothing; every remark is news.
+func (f *Fake) Remark(ctx context.Context, c gate.Caller, id jjm.GridID, text string) (bool, error) {
+	if err := f.hook(ctx, wire.VerbRemark); err != nil {
+		return false, err
+	}
+	if !c.Admin {
+		return false, jjm.Errorf(jjm.Denied, "%s is no administrator", c.User)
+	}
+	_, err := f.get(c, id)
+	return err == nil, err
+}
+
 // Retract says that each output was made by local job 0, and that a recovery is
 // needed.
 func (f *Fake) Retract(ctx context.Context, c gate.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted, error) {

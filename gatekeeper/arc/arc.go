@@ -105,6 +105,31 @@ func DelegationFile(id string) string {
 	return file + "/" + id
 }
 
+// Foreign are the delegations that a job's job.ID.local names and that A-REX does not
+// keep for it. The file is the user's: nothing is read because of it.
+func Foreign(local string, kept []string) (ids []string) {
+	for line := range strings.Lines(local) {
+		name, id, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if name == "delegationid" && id != "" && !slices.Contains(kept, id) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Remark says of a job that it names delegations which are not its own, "" if it
+// names none.
+func Remark(job string, foreign []string) string {
+	if len(foreign) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("job.%.64s.local, which its user can write, names delegation %.40q", job, foreign[0])
+	if n := len(foreign) - 1; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text + ": A-REX does not keep it for this job, so it is not used"
+}
+
 // Deliveries are the files that belong into the session folder when the job is
 // over, beside the summary.
 func (j *Job) Deliveries() []gatekeeper.Delivery {

@@ -163,3 +163,27 @@ func TestEnd_IsWhatAREXReads(t *testing.T) {
 		}
 	}
 }
+
+// What job.ID.local names is the user's word: what A-REX does not keep for the job is
+// told and not used.
+func TestForeign_IsWhatARexDoesNotKeepForTheJob(t *testing.T) {
+	for name, c := range map[string]struct {
+		local string
+		kept  []string
+		want  string
+	}{
+		"none is named":      {"subject=/CN=Ann\n", []string{"a1b2"}, ""},
+		"its own":            {"delegationid=a1b2\n", []string{"c3d4", "a1b2"}, ""},
+		"another's":          {"subject=/CN=Ann\ndelegationid=ffff\n", []string{"a1b2"}, `delegation "ffff": A-REX`},
+		"A-REX keeps none":   {"delegationid=ffff", nil, `delegation "ffff": A-REX`},
+		"its own and others": {"delegationid=ffff\ndelegationid=a1b2\ndelegationid=eeee\ndelegationid=ffff\n", []string{"a1b2"}, `"ffff" and 1 more: A-REX`},
+		"no id at all":       {"delegationid=../../../etc/passwd\x1b[2J\n", nil, `"../../../etc/passwd\x1b[2J"`},
+		"a long one":         {"delegationid=" + strings.Repeat("f", 10_000), nil, strings.Repeat("f", 40) + `": A-REX`},
+		"an empty one":       {"delegationid=\n", nil, ""},
+	} {
+		got := Remark("7", Foreign(c.local, c.kept))
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(got) > 500 {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -21,6 +21,8 @@ var attackers = map[string]func(folder string){
 	"attack-take-sockets": takeSockets,
 	"attack-lock-all":     lockAll,
 	"attack-flood-spool":  floodSpool,
+	"attack-fill-spool":   fillSpool,
+	"attack-swell-spool":  swellSpool,
 }
 
 // play runs an attacker if the command line asks for one.
@@ -61,8 +63,11 @@ func (s *siege) program(name string) *exec.Cmd {
 }
 
 // counted is what an attacker counted under a name; 0 for nothing yet.
-func (s *siege) counted(name string) int {
-	text, err := os.ReadFile(filepath.Join(s.Home(s.mallory), name))
+func (s *siege) counted(name string) int { return number(filepath.Join(s.Home(s.mallory), name)) }
+
+// number is the one in a file; 0 if there is none.
+func number(file string) int {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm"
+	"jjm/internal/needs"
 	"jjm/test/site"
 )
 
@@ -23,6 +24,8 @@ type wave struct {
 	Other  int // whose name for a box it takes
 	Handle string
 	Many   int
+	Hold   bool   // the file that fills the disk stays open
+	Tally  string // where it counts what it did, on another disk
 }
 
 // strike has mallory flood the spool once.
@@ -130,11 +133,14 @@ func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
 			if mode == "service" {
 				with.As, with.Gate = site.Account(t), "mode = \"0666\"\n"
 			}
+			if whole() { // most of the time would be the disk's
+				with.Dir = needs.Tmpfs(t, besides(t, 0o755), "size=3g,nr_inodes=3m,mode=755")
+			}
 			s := besiege(t, with)
 			box := filepath.Join(s.Dir, "s", "spool")
 			many := full(400_000, 5_000)
 			handle := string(jjm.HandleOf(s.bob.UID, "away"))
-			flood := wave{box, s.mallory.UID, s.bob.UID, handle, many}
+			flood := wave{Spool: box, Own: s.mallory.UID, Other: s.bob.UID, Handle: handle, Many: many}
 			round := 0
 			s.withstands(attack{
 				name: "the spool is full of another's entries",

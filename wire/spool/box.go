@@ -66,7 +66,8 @@ func changed(dir *os.File) (at time.Time, settled bool) {
 const chunk = 1024
 
 // List gives the entries in order, and what else lies there; files that are being
-// written are neither, unless there are too many of all. It reads some limit names at most: more reports that there
+// written are neither, unless there are too many of all or they take more than an
+// account may have. It reads some limit names at most: more reports that there
 // are others, and then the order is that of those read.
 func (b *Box) List(limit int) (names []Name, strange []string, more bool, err error) {
 	if _, err := b.dir.Seek(0, io.SeekStart); err != nil {
@@ -94,13 +95,23 @@ func (b *Box) List(limit int) (names []Name, strange []string, more bool, err er
 		}
 		more = len(names)+len(strange)+len(begun) > limit
 	}
-	if more {
+	if more || b.tooMuch(begun) {
 		strange = append(strange, begun...)
 	}
 	slices.SortFunc(names, func(a, b Name) int {
 		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Handle, b.Handle), cmp.Compare(a.Verb, b.Verb))
 	})
 	return names, strange, more, nil
+}
+
+// tooMuch reports whether files that were begun take more than an account may have.
+func (b *Box) tooMuch(begun []string) bool {
+	var sum int64
+	for _, name := range begun {
+		bytes, _ := b.weigh(name)
+		sum += bytes
+	}
+	return sum > MaxBytes
 }
 
 // Read reads an entry, and who owns it. The error is a [Strange] if it is none, or
@@ -139,10 +150,8 @@ func (b *Box) Remove(name string) error { return removeAt(b.dir, name) }
 // size is what the entries take, in bytes.
 func (b *Box) size(names []Name) (sum int64) {
 	for _, n := range names {
-		var st unix.Stat_t
-		if unix.Fstatat(int(b.dir.Fd()), n.String(), &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
-			sum += st.Size
-		}
+		bytes, _ := b.weigh(n.String())
+		sum += bytes
 	}
 	return sum
 }

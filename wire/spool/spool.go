@@ -118,6 +118,8 @@ func check(f *os.File, name Name) (Owner, error) {
 		return owner, strange("%s may be written by others than its owner", name)
 	case info.Size() > MaxEntry:
 		return owner, strange("%s is longer than %d bytes", name, MaxEntry)
+	case st.Blocks*512 > MaxEntry+slack:
+		return owner, strange("%s takes %d bytes of the disk: at most %d", name, st.Blocks*512, MaxEntry)
 	}
 	return owner, nil
 }

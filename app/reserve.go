@@ -1,0 +1,182 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/plan"
+	"jjm/wire/spool"
+)
+
+// reserve keeps the letter box, in which accounts write, from stopping the store: on
+// the file system that both lie on it keeps a file allocated, and when that is nearly
+// full it shuts the box, takes away what is heaviest there, and gives up the file.
+type reserve struct {
+	app  *App
+	file string
+	box  string
+	want uint64
+
+	floor plan.Floor
+
+	held bool
+	shut bool      // the letter box
+	last time.Time // when something had to be done
+	said string    // the last complaint
+}
+
+const (
+	// reserveFile lies in the folder that only the daemon enters.
+	reserveFile = "reserve"
+	// reserveEvery is how often the file system is looked at, reserveCalm how long
+	// nothing has had to be done when the letter box is opened again: while the
+	// daemon answers nobody needs it.
+	reserveEvery = 250 * time.Millisecond
+	reserveCalm  = time.Minute
+)
+
+// openReserve looks at the state's file system before anything is written there.
+func (a *App) openReserve() *reserve {
+	state := a.config.State
+	r := &reserve{app: a, file: filepath.Join(state, lockFolder, reserveFile), box: a.spoolDir(),
+		want:  uint64(a.config.Reserve),
+		floor: plan.Floor{Bytes: uint64(a.config.Engine.MinFreeBytes), Files: uint64(a.config.Engine.MinFreeFiles)}}
+	info, err := os.Stat(r.file)
+	r.held = err == nil && info.Size() > 0
+	if r.held && r.apart() { // since this start
+		r.held = os.Remove(r.file) != nil
+	}
+	r.look(time.Now())
+	return r
+}
+
+// keep looks at it until ctx ends.
+func (r *reserve) keep(ctx context.Context) {
+	t := time.NewTicker(reserveEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-t.C:
+			r.look(now)
+		}
+	}
+}
+
+// apart reports whether the letter box is a file system of its own, which is full
+// alone.
+func (r *reserve) apart() bool {
+	var state, box unix.Stat_t
+	return unix.Stat(r.app.config.State, &state) == nil &&
+		unix.Stat(filepath.Join(r.box, "in"), &box) == nil && state.Dev != box.Dev
+}
+
+// disk measures the file system.
+func (r *reserve) disk(now time.Time) (d plan.Disk, ok bool) {
+	var f unix.Statfs_t
+	if unix.Statfs(r.app.config.State, &f) != nil {
+		return d, false
+	}
+	block := uint64(f.Bsize)
+	d.Space = plan.Space{Bytes: f.Blocks * block, FreeBytes: f.Bavail * block, Files: f.Files, FreeFiles: f.Ffree}
+	d.Floor, d.Reserve, d.Held = r.floor, plan.ReserveOf(d.Space, r.want), r.held
+	if r.apart() {
+		d.Reserve = 0
+	}
+	d.Shut, d.Calm = r.shut, now.Sub(r.last) > reserveCalm || now.Before(r.last)
+	return d, true
+}
+
+// look does what plan.Relieve says.
+func (r *reserve) look(now time.Time) {
+	d, ok := r.disk(now)
+	if !ok {
+		return
+	}
+	do := plan.Relieve(d)
+	var err error
+	switch {
+	case do.Shut && !r.apart():
+		r.last = now
+		err = r.relieve(now, d)
+	case do.TakeBack:
+		err = r.take(int64(d.Reserve))
+	case do.Open:
+		err = r.open()
+	}
+	if err != nil && err.Error() != r.said {
+		r.said = err.Error()
+		r.app.log.Error("the state's file system is full, or nearly", "state", r.app.config.State, "error", err)
+	}
+}
+
+// open undoes what shut the letter box: while the daemon is away it is needed.
+func (r *reserve) open() error {
+	if !r.shut {
+		return nil
+	}
+	err := r.app.makeSpool()
+	r.shut = err != nil
+	return err
+}
+
+// relieve makes room: in the letter box, and if that is not enough by the reserve.
+func (r *reserve) relieve(now time.Time, d plan.Disk) error {
+	var trouble error
+	if !r.shut {
+		r.app.log.Error("the state's file system is full, or nearly: the letter box is shut", "dir", r.box,
+			"free_bytes", d.Space.FreeBytes, "free_files", d.Space.FreeFiles)
+		trouble = ignoreAbsent(spool.Shut(r.box))
+		r.shut = trouble == nil
+	}
+	low := func() bool { d, ok := r.disk(now); return ok && plan.Relieve(d).Shut }
+	err := spool.Relieve(r.box, func() bool { return !low() }, func(t spool.Taken) {
+		r.app.log.Error("the state's file system was full: the box of an account that filled it is removed, with all in it",
+			"account", t.UID, "box", t.Name, "bytes", t.Bytes, "names", t.Names)
+	})
+	trouble = errors.Join(trouble, ignoreAbsent(err))
+	if r.held && low() {
+		r.app.log.Error("what was kept in reserve is given up, so that the store goes on: free some space", "file", r.file)
+		if err := os.Truncate(r.file, 0); err != nil {
+			return errors.Join(trouble, fmt.Errorf("give up the reserve: %w", err))
+		}
+		r.held = false
+	}
+	return trouble
+}
+
+func ignoreAbsent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// take allocates the reserve.
+func (r *reserve) take(size int64) error {
+	if err := os.MkdirAll(filepath.Dir(r.file), 0o700); err != nil {
+		return fmt.Errorf("keep %d bytes in reserve: %w", size, err)
+	}
+	f, err := os.OpenFile(r.file, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep %d bytes in reserve: %w", size, err)
+	}
+	defer f.Close()
+	switch err := unix.Fallocate(int(f.Fd()), 0, 0, size); {
+	case errors.Is(err, unix.EOPNOTSUPP): // nothing can be kept there
+		r.want = 0
+		return nil
+	case err != nil:
+		return errors.Join(fmt.Errorf("keep %d bytes in reserve (%s): %w", size, r.file, err), f.Truncate(0))
+	}
+	r.held = true
+	return nil
+}

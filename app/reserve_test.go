@@ -1,0 +1,108 @@
+package app
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/engine"
+	"jjm/internal/needs"
+)
+
+// keeper is a reserve on a small file system of its own.
+func keeper(t *testing.T) *reserve {
+	t.Helper()
+	disk := needs.Tmpfs(t, t.TempDir(), "size=32m")
+	a := &App{config: Config{State: disk, Reserve: 64 << 20, Engine: engine.Defaults()}, log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	if err := a.makeSpool(); err != nil {
+		t.Fatal(err)
+	}
+	return a.openReserve()
+}
+
+// allocated is what a file takes, in bytes.
+func allocated(t *testing.T, file string) int64 {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(file, &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.Blocks * 512
+}
+
+// fill writes a file until the disk is full.
+func fill(t *testing.T, file string) {
+	t.Helper()
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for text := make([]byte, 64<<10); err == nil; {
+		_, err = f.Write(text)
+	}
+}
+
+func TestReserve_IsGivenUpWhenTheDiskIsFullAndTakenBack(t *testing.T) {
+	r := keeper(t)
+	if got := allocated(t, r.file); got != 2<<20 {
+		t.Fatalf("%d bytes are kept: want a sixteenth of the disk", got)
+	}
+	others := filepath.Join(r.app.config.State, "others")
+	fill(t, others) // it is none of the letter box
+	now := time.Now()
+	r.look(now)
+	if got := allocated(t, r.file); got != 0 || !r.shut {
+		t.Errorf("the disk is full: %d bytes are kept, shut is %v", got, r.shut)
+	}
+	if err := os.WriteFile(filepath.Join(r.app.config.State, "store"), make([]byte, 1<<20), 0o600); err != nil {
+		t.Errorf("what was given up is of no use: %v", err)
+	}
+	if err := os.Remove(others); err != nil {
+		t.Fatal(err)
+	}
+	r.look(now)
+	if got := allocated(t, r.file); got != 2<<20 || !r.shut {
+		t.Errorf("there is room again: %d bytes are kept, shut is %v", got, r.shut)
+	}
+	if r.look(now.Add(2 * reserveCalm)); r.shut {
+		t.Error("the letter box stays shut")
+	}
+}
+
+// What fills the letter box is taken away, and the reserve stays.
+func TestReserve_TheLetterBoxGoesFirst(t *testing.T) {
+	r := keeper(t)
+	box := filepath.Join(r.box, "in", "u4711")
+	if err := os.Mkdir(box, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(box, 4711, 4711); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, filepath.Join(box, "x"))
+	r.look(time.Now())
+	if _, err := os.Stat(box); !os.IsNotExist(err) || allocated(t, r.file) != 2<<20 || !r.shut {
+		t.Errorf("the box: %v, %d bytes are kept, shut is %v", err, allocated(t, r.file), r.shut)
+	}
+	if err := r.open(); err != nil || r.shut {
+		t.Errorf("at the end of the daemon it stays shut: %v", err)
+	}
+}
+
+// A letter box that is a file system of its own is full alone.
+func TestReserve_IsNotWhereTheLetterBoxIsApart(t *testing.T) {
+	r := keeper(t)
+	in := needs.Tmpfs(t, filepath.Join(r.box, "in"), "size=1m")
+	r = r.app.openReserve()
+	fill(t, filepath.Join(in, "x"))
+	r.look(time.Now())
+	if _, err := os.Stat(r.file); !os.IsNotExist(err) || r.shut {
+		t.Errorf("something is kept, %v, or it is shut, %v", err, r.shut)
+	}
+}
