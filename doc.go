@@ -48,7 +48,8 @@
 //	4  plan                    all policy (pure)
 //	5  engine                  carries plans out: intent before effect
 //	6  gate, gate/client       the socket gatekeepers and people talk to; their end of it
-//	6  gate/gatetest           a service for tests of both ends
+//	6  gate/verbs              the verbs of the socket, each made of a plain function
+//	6  gate/gatetest           jobs in memory behind a gate, for tests of both ends
 //	7  gatekeeper              the door of gatekeepers: answers within a second, whatever happens
 //	7  app                     read config, wire, start, reload, stop
 //	8  cmd/jjm                 the command line

@@ -49,10 +49,8 @@ type Config struct {
 	// other account takes more than half of the rest.
 	MemoryMB int `toml:"memory_mb"`
 
-	// Version is answered to a ping.
+	// Version is the daemon's, named where a client asks for what it does not know.
 	Version string `toml:"-"`
-	// Poll is how often a followed file is read again (500ms).
-	Poll jjm.Duration `toml:"-"`
 	// UserName gives the name of an account; default: the account database.
 	UserName func(uid int) string `toml:"-"`
 }
@@ -79,7 +77,6 @@ func (c Config) WithDefaults() Config {
 	duration(&c.AnswerTime, 25*time.Second)
 	duration(&c.WriteTime, 10*time.Second)
 	duration(&c.Drain, 5*time.Second)
-	duration(&c.Poll, 500*time.Millisecond)
 	if c.UserName == nil {
 		c.UserName = userName
 	}

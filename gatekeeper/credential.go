@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
@@ -112,7 +113,8 @@ func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.O
 	if err != nil {
 		return seen, err
 	}
-	_, err = d.daemon().Do(ctx, wire.Request{Verb: wire.VerbRenew, Refs: []string{ref}, Credentials: []jjm.Credential{c}})
+	_, err = client.Call(ctx, d.daemon(), wire.VerbRenew(),
+		wire.RenewRequest{Refs: []string{ref}, Credentials: []jjm.Credential{c}})
 	if err != nil && (jjm.KindOf(err) != jjm.Conflict || IsAway(err)) {
 		return seen, fmt.Errorf("renew the %s: %w", kind, err)
 	}

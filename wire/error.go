@@ -6,6 +6,13 @@ import (
 	"jjm"
 )
 
+// Error is an error as the socket carries it.
+type Error struct {
+	Kind     jjm.Kind     `json:"kind"`
+	Text     string       `json:"text"`
+	Problems jjm.Problems `json:"problems,omitempty"`
+}
+
 // Bounds on an error as it travels: enough for a person, harmless to a client.
 const (
 	maxErrorText = 64 << 10
