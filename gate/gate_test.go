@@ -113,8 +113,10 @@ func TestGate_AnswersTheVerbsOfJobs(t *testing.T) {
 		ok   func(answer) bool
 	}{
 		{`{"verb":"ping"}`, func(a answer) bool { return a.Version == "1.2" }},
-		{`{"verb":"submit","submit":{"name":"a.toml","text":"jobs = 3","base_dir":"/"}}`, func(a answer) bool { return a.Submit.ID == 2 }},
-		{`{"verb":"submit","submit":{"name":"a.toml","text":"jobs = 3","base_dir":"/","dry_run":true}}`, func(a answer) bool { return a.Submit.Plan.Jobs == 3 }},
+		{`{"verb":"submit","submit":{"name":"a.toml","text":"jobs = 3","base_dir":"/"}}`,
+			func(a answer) bool { return a.Submit.ID == 2 }},
+		{`{"verb":"submit","submit":{"name":"a.toml","text":"jobs = 3","base_dir":"/","dry_run":true}}`,
+			func(a answer) bool { return a.Submit.Plan.Jobs == 3 }},
 		{`{"verb":"lookup","refs":["7","99"]}`, func(a answer) bool {
 			return a.Lookup[0].GRAM == jjm.GRAMActive && a.Lookup[1].Error.Kind == jjm.Gone
 		}},
@@ -406,7 +408,8 @@ func TestGate_CatFollowsAFileThatIsNotThereYet(t *testing.T) {
 		j.Live, j.Files = true, map[string]string{}
 		f.Put(j)
 		s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
-		if a := ask(t, s.Socket, `{"verb":"cat","refs":["1.0"],"file":"stdout"}`); a.Error == nil || a.Error.Kind != jjm.Gone {
+		a := ask(t, s.Socket, `{"verb":"cat","refs":["1.0"],"file":"stdout"}`)
+		if a.Error == nil || a.Error.Kind != jjm.Gone {
 			t.Errorf("without follow: %+v", a)
 		}
 		c := dial(t, s.Socket)
@@ -477,4 +480,32 @@ func TestServe_StopCutsRequestsThatOutliveTheDrainTime(t *testing.T) {
 		t.Errorf("answer %+v", a)
 	}
 	s.Stop()
+}
+
+func TestGate_TellsClientsOfOtherVersions(t *testing.T) {
+	second := wire.VerbPing()
+	second.Form = 2
+	ping := gate.Handle(second, gate.Anyone,
+		func(context.Context, gate.Caller, wire.PingRequest) (wire.PingAnswer, error) {
+			return wire.PingAnswer{Version: "9"}, nil
+		})
+	s := gatetest.Serve(t, []gate.Verb{ping}, gate.Config{Version: "2.1"}, nil)
+	for _, c := range []struct {
+		line string
+		kind jjm.Kind
+		want string
+	}{
+		{`{"verb":"ping"}`, jjm.Invalid, "the client speaks version 1 of this verb, the daemon version 2: use the jjm"},
+		{`{"verb":"ping","v":3}`, jjm.Busy, "the client speaks version 3 of this verb, the daemon version 2: restart"},
+		{`{"verb":"pong"}`, jjm.Invalid, `unknown verb "pong": did you mean "ping"?`},
+		{`{"verb":"destroy"}`, jjm.Invalid, "the daemon is jjm 2.1: if the client is newer, restart the daemon"},
+	} {
+		a := ask(t, s.Socket, c.line)
+		if a.OK || a.Error.Kind != c.kind || !strings.Contains(a.Error.Text, c.want) {
+			t.Errorf("%s: answer %+v, want %v with %q", c.line, a.Error, c.kind, c.want)
+		}
+	}
+	if a := ask(t, s.Socket, `{"verb":"ping","v":2}`); !a.OK || a.Version != "9" {
+		t.Errorf("the same version: answer %+v", a)
+	}
 }

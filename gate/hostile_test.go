@@ -68,7 +68,8 @@ func TestHostile_TextAfterTheRequestIsIgnored(t *testing.T) {
 }
 
 func TestHostile_ConnectionsBeyondTheLimitAreToldBusy(t *testing.T) {
-	s := gatetest.Serve(t, gatetest.New().Verbs(), gate.Config{Connections: 10, RequestTime: jjm.Duration(time.Minute)}, nil)
+	cfg := gate.Config{Connections: 10, RequestTime: jjm.Duration(time.Minute)}
+	s := gatetest.Serve(t, gatetest.New().Verbs(), cfg, nil)
 	// A ping may be counted before the silent ones, and one of them be refused
 	// in its place: a fresh silent one each time fills the house.
 	var refused answer
@@ -222,7 +223,8 @@ func TestServe_ListenerThatFailsEndsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = closed.Close()
-	if err := gate.New(gatetest.New().Verbs(), gate.Config{}, discard()).Serve(t.Context(), closed); !errors.Is(err, net.ErrClosed) {
+	err = gate.New(gatetest.New().Verbs(), gate.Config{}, discard()).Serve(t.Context(), closed)
+	if !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a closed listener: %v", err)
 	}
 }

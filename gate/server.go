@@ -73,7 +73,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	cut(errStopping())
 	if !s.waitFor(over) {
-		return errors.Join(err, jjm.Errorf(jjm.Internal, "gate: requests still run %v after their end was asked", s.cfg.Drain))
+		return errors.Join(err, jjm.Errorf(jjm.Internal, "gate: requests still run %v after their end was asked",
+			s.cfg.Drain))
 	}
 	return err
 }

@@ -22,13 +22,6 @@ type Verb struct {
 	read     func(wire.Head, []byte) (*request, error)
 }
 
-// request is a request that was read and checked.
-type request struct {
-	verb Verb
-	req  wire.Request
-	do   func(context.Context, *session) error
-}
-
 // Rank says who may ask for a verb.
 type Rank int
 

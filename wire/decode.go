@@ -127,11 +127,3 @@ func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
-
-// unmarshal reads an answer.
-func unmarshal(line []byte, into any) error {
-	if err := json.Unmarshal(line, into); err != nil {
-		return jjm.Errorf(jjm.Internal, "answer of the daemon: %w", err)
-	}
-	return nil
-}

@@ -19,7 +19,7 @@ const (
 	maxProblems  = 1000
 )
 
-// ErrorOf makes of an error what the socket carries; nil gives nil. An
+// ErrorOf makes of an error what the socket carries; of nil it is nil. An
 // unclassified error is Internal: whoever raised it did not say better.
 func ErrorOf(err error) *Error {
 	if err == nil {
@@ -45,8 +45,8 @@ func ErrorOf(err error) *Error {
 	return e
 }
 
-// Err gives the error back as Go knows it: of its kind, with its problems in
-// its chain. A nil e gives nil.
+// Err returns the error as Go knows it: of its kind, with its problems in
+// its chain. Of a nil e it is nil.
 func (e *Error) Err() error {
 	if e == nil {
 		return nil
@@ -62,7 +62,7 @@ type remote struct {
 
 func (r *remote) Error() string { return r.text }
 
-// Unwrap gives the problems to errors.As, if there are any.
+// Unwrap returns the problems to errors.As, if there are any.
 func (r *remote) Unwrap() error {
 	if len(r.problems) == 0 {
 		return nil

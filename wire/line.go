@@ -46,7 +46,7 @@ func ReadLine(r *bufio.Reader, max int, grow func(bytes int) error) ([]byte, err
 	}
 }
 
-// Line gives v as one line of JSON, newline included.
+// Line returns v as one line of JSON, newline included.
 func Line(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"reflect"
-
-	"jjm"
-)
+import "jjm"
 
 // Verb is one verb of the socket: its name, its bounds, and the types of its request and its answer. Each verb
 // stands in the file of its noun, with what it takes and what it answers.
@@ -114,18 +110,7 @@ func UnsureOf(r Request) string {
 func (a About) form() int { return max(a.Form, 1) }
 
 // Line returns a request as a line. One that is too long is an error of kind Invalid.
-func (v Verb[Req, Ans]) Line(req Req) ([]byte, error) {
-	head := Head{Verb: v.Name}
-	if v.form() > 1 {
-		head.Form = v.form()
-	}
-	reflect.ValueOf(&req).Elem().FieldByName("Head").Set(reflect.ValueOf(head))
-	line, err := Line(req)
-	if err != nil {
-		return nil, err
-	}
-	return line, v.fits(len(line) - 1)
-}
+func (v Verb[Req, Ans]) Line(req Req) ([]byte, error) { return v.requestLine(&req) }
 
 // Decode reads a request whose head was read by [DecodeHead], and checks it. Its errors are of kind Invalid and say
 // what would be right; where the client is newer than the daemon the error is Busy, because the daemon may soon be
@@ -139,23 +124,17 @@ func (v Verb[Req, Ans]) Decode(head Head, line []byte) (Req, error) {
 }
 
 // AnswerLine returns an answer as a line; last marks the last line of an answer of several.
-func (v Verb[Req, Ans]) AnswerLine(ans Ans, last bool) ([]byte, error) {
-	reflect.ValueOf(&ans).Elem().FieldByName("Reply").Set(reflect.ValueOf(Reply{OK: true, Last: last}))
-	return Line(ans)
-}
+func (v Verb[Req, Ans]) AnswerLine(ans Ans, last bool) ([]byte, error) { return answerLine(&ans, last) }
 
 // DecodeAnswer reads an answer. Members that it does not know are ignored: the daemon may be newer than the client.
 // An error that the daemon answered is in the outcome of the answer.
 func (v Verb[Req, Ans]) DecodeAnswer(line []byte) (Ans, error) {
 	var ans Ans
-	if err := unmarshal(line, &ans); err != nil {
+	if err := decodeAnswer(line, &ans); err != nil {
 		return ans, err
 	}
-	switch r := ans.Outcome(); {
-	case r.OK:
-		return ans, ans.Check()
-	case r.Error == nil:
-		return ans, jjm.Errorf(jjm.Internal, "answer of the daemon: neither ok nor an error: %.80q", line)
+	if !ans.Outcome().OK {
+		return ans, nil
 	}
-	return ans, nil
+	return ans, ans.Check()
 }

@@ -201,7 +201,8 @@ func TestDecode_TellsVersionsThatDoNotAgree(t *testing.T) {
 		{"the same", second, second, 0, ""},
 		{"an older client", first, second, jjm.Invalid, "the client speaks version 1 of this verb, the daemon version 2: " +
 			"use the jjm and jjm-gatekeeper that were installed with the daemon"},
-		{"a newer client", second, first, jjm.Busy, "the client speaks version 2 of this verb, the daemon version 1: restart the daemon"},
+		{"a newer client", second, first, jjm.Busy, "the client speaks version 2 of this verb, the daemon version 1: " +
+			"restart the daemon"},
 	} {
 		text := line(c.client)
 		h, err := DecodeHead(text)

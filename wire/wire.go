@@ -32,7 +32,8 @@
 //	a verb or a member that the daemon does not know | Invalid: names the nearest that it knows
 //	a member that the client does not know          | the client ignores it
 //
-// All verbs have version 1: the lines are those that were spoken before versions were, so that older clients are answered.
+// All verbs have version 1: the lines are those that were spoken before verbs had versions, so that older clients are
+// answered.
 //
 // The package holds types, and the reading and writing of lines within bounds. Of jjm it
 // imports only the root package and the words of cover, and no net: the client that

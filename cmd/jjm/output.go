@@ -73,7 +73,8 @@ func (o *output) Run(c *cli) error {
 
 // unfinished says what there is.
 func (o *output) unfinished(c *cli, err error) error {
-	if a, serr := ask(c, o.place, wire.VerbStatus(), wire.StatusRequest{Refs: []string{o.ID}}); serr == nil && len(a.Status) == 1 {
+	a, serr := ask(c, o.place, wire.VerbStatus(), wire.StatusRequest{Refs: []string{o.ID}})
+	if serr == nil && len(a.Status) == 1 {
 		c.say("%s", plainLine(a.Status[0]))
 		if !isFinal(a.Status[0].Lookup.Status) {
 			c.say("wait for it: jjm wait %s; or take what there is: jjm output --partial %s", o.ID, o.ID)

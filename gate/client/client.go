@@ -50,7 +50,7 @@ func (u *Unreachable) Error() string {
 	return fmt.Sprintf("no daemon answers at %s: %v", u.Socket, u.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
 // IsUnreachable reports whether err means that no daemon answered.

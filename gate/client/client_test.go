@@ -25,12 +25,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func job(id jjm.GridID, status string) gatetest.Job {
-	return gatetest.Job{UID: os.Getuid(), Status: wire.Status{Lookup: wire.Lookup{ID: id, Status: status, GRAM: jjm.GRAMActive}}}
+	l := wire.Lookup{ID: id, Status: status, GRAM: jjm.GRAMActive}
+	return gatetest.Job{UID: os.Getuid(), Status: wire.Status{Lookup: l}}
 }
 
 func submit(t *testing.T, c *client.Client, text string) (wire.SubmitAnswer, error) {
 	t.Helper()
-	return client.Call(t.Context(), c, wire.VerbSubmit(), wire.SubmitRequest{Submit: &wire.Submit{Text: text, BaseDir: "/"}})
+	req := wire.SubmitRequest{Submit: &wire.Submit{Text: text, BaseDir: "/"}}
+	return client.Call(t.Context(), c, wire.VerbSubmit(), req)
 }
 
 func TestCall_AnswersAndClassifiesErrors(t *testing.T) {

@@ -168,7 +168,7 @@ func (f *Fake) Refuse(h jjm.Handle, reason string) {
 	f.refused[h] = reason
 }
 
-// Resolve gives the job of a key.
+// Resolve returns the job of a key.
 func (f *Fake) Resolve(ctx context.Context, c gate.Caller, h jjm.Handle) (jjm.GridID, error) {
 	if err := f.hook(ctx, "resolve"); err != nil {
 		return 0, err
@@ -233,7 +233,7 @@ func final(s wire.Status) bool {
 	return st.UnmarshalText([]byte(s.Lookup.Status)) == nil && st.Final()
 }
 
-// Status gives the jobs with the local jobs named.
+// Status returns the jobs with the local jobs named.
 func (f *Fake) Status(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wire.Status, error) {
 	if err := f.hook(ctx, "status"); err != nil {
 		return nil, err
@@ -269,7 +269,7 @@ func (f *Fake) status(c gate.Caller, ref jjm.Ref) (wire.Status, error) {
 	return st, nil
 }
 
-// List gives the caller's jobs, newest first.
+// List returns the caller's jobs, newest first.
 func (f *Fake) List(ctx context.Context, c gate.Caller, l wire.List) ([]wire.Status, error) {
 	if err := f.hook(ctx, "list"); err != nil {
 		return nil, err
@@ -337,7 +337,7 @@ func (f *Fake) Record(ctx context.Context, c gate.Caller, id jjm.GridID, query s
 	return out, err
 }
 
-// Output gives the tar; of a job that is not final with partial only, and then
+// Output returns the tar; of a job that is not final with partial only, and then
 // without its size.
 func (f *Fake) Output(ctx context.Context, c gate.Caller, id jjm.GridID, partial bool) (
 	io.ReadCloser, int64, wire.Output, error) {
@@ -362,7 +362,7 @@ func (f *Fake) Output(ctx context.Context, c gate.Caller, id jjm.GridID, partial
 	return io.NopCloser(strings.NewReader(string(j.Tar))), size, out, nil
 }
 
-// Cat gives Files["N/file"].
+// Cat returns Files["N/file"].
 func (f *Fake) Cat(ctx context.Context, c gate.Caller, ref jjm.Ref, file string) (io.ReadCloser, func() bool, error) {
 	if err := f.hook(ctx, "cat"); err != nil {
 		return nil, nil, err

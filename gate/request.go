@@ -9,6 +9,13 @@ import (
 	"jjm/wire"
 )
 
+// request is a request that was read and checked.
+type request struct {
+	verb Verb
+	req  wire.Request
+	do   func(context.Context, *session) error
+}
+
 // do carries out a request.
 func (c *session) do(stop, ctx context.Context, req *request) error {
 	if !req.verb.Who.admits(c.caller, req.req) {
