@@ -114,7 +114,7 @@ func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.O
 		return seen, err
 	}
 	_, err = client.Call(ctx, d.daemon(), wire.VerbRenew(),
-		wire.RenewRequest{Refs: []string{ref}, Credentials: []jjm.Credential{c}})
+		wire.RenewRequest{One: wire.Of(ref), Credentials: []jjm.Credential{c}})
 	if err != nil && (jjm.KindOf(err) != jjm.Conflict || IsAway(err)) {
 		return seen, fmt.Errorf("renew the %s: %w", kind, err)
 	}

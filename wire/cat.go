@@ -15,7 +15,7 @@ func VerbCat() Verb[CatRequest, CatAnswer] {
 // CatRequest names one local job and a file.
 type CatRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	One
 	// File is one of Files.
 	File string `json:"file,omitempty"`
 	// Follow asks for what is written to the file until the local job is over.
@@ -30,7 +30,7 @@ func (r CatRequest) Check() error {
 	if !slices.Contains(Files(), r.File) {
 		return jjm.Errorf(jjm.Invalid, "file %.40q: want one of %v", r.File, Files())
 	}
-	return checkRef("cat", r.Refs)
+	return r.one("cat")
 }
 
 // CatAnswer comes before the bytes of the file.

@@ -30,7 +30,7 @@ func (r HistoryRequest) Check() error {
 	case len(r.Refs) != 1:
 		return jjm.Errorf(jjm.Invalid, "history: %d refs: want exactly one id, or orders", len(r.Refs))
 	}
-	return checkRef("history", r.Refs)
+	return checkRefs("history", r.Refs)
 }
 
 // HistoryAnswer holds entries of the journal, oldest first.

@@ -9,11 +9,11 @@ func VerbLog() Verb[LogRequest, LogAnswer] {
 // LogRequest names one grid job.
 type LogRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	One
 }
 
 // Check implements Request.
-func (r LogRequest) Check() error { return checkRef("log", r.Refs) }
+func (r LogRequest) Check() error { return r.one("log") }
 
 // LogAnswer holds the lines of the log.
 type LogAnswer struct {

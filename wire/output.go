@@ -9,13 +9,13 @@ func VerbOutput() Verb[OutputRequest, OutputAnswer] {
 // OutputRequest names one grid job.
 type OutputRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	One
 	// Partial asks for what there is of a grid job that is not over.
 	Partial bool `json:"partial,omitempty"`
 }
 
 // Check implements Request.
-func (r OutputRequest) Check() error { return checkRef("output", r.Refs) }
+func (r OutputRequest) Check() error { return r.one("output") }
 
 // OutputAnswer describes the bytes that follow.
 type OutputAnswer struct {

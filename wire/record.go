@@ -15,7 +15,7 @@ func VerbRecord() Verb[RecordRequest, RecordAnswer] {
 // RecordRequest names one grid job.
 type RecordRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	One
 	// Path is a query in the manner of XPath; "" means the whole.
 	Path string `json:"path,omitempty"`
 }
@@ -25,7 +25,7 @@ func (r RecordRequest) Check() error {
 	if len(r.Path) > maxPath || strings.ContainsRune(r.Path, 0) {
 		return jjm.Errorf(jjm.Invalid, "path: want a query of at most %d bytes without NUL", maxPath)
 	}
-	return checkRef("record", r.Refs)
+	return r.one("record")
 }
 
 // RecordAnswer holds lines of the record.

@@ -28,12 +28,24 @@ func checkRefs(verb string, refs []string) error {
 	return nil
 }
 
-// checkRef checks the references of a verb that takes exactly one.
-func checkRef(verb string, refs []string) error {
-	if len(refs) != 1 {
-		return jjm.Errorf(jjm.Invalid, "%s: %d refs: want exactly one id", verb, len(refs))
+// One is in the requests that are about exactly one job; [Of] makes it.
+type One struct {
+	// Refs has one element.
+	Refs []string `json:"refs,omitempty"`
+}
+
+// Of is the part of a request that names one job.
+func Of(ref string) One { return One{[]string{ref}} }
+
+// Ref is the reference, of a request that was checked.
+func (o One) Ref() string { return o.Refs[0] }
+
+// one checks the reference of a verb.
+func (o One) one(verb string) error {
+	if len(o.Refs) != 1 {
+		return jjm.Errorf(jjm.Invalid, "%s: %d refs: want exactly one id", verb, len(o.Refs))
 	}
-	return checkRefs(verb, refs)
+	return checkRefs(verb, o.Refs)
 }
 
 // ParseRefs reads the references of a verb, none of which is a handle. With grid set, only whole grid jobs will do.

@@ -15,13 +15,13 @@ func VerbRenew() Verb[RenewRequest, RenewAnswer] {
 // RenewRequest names one grid job and has credentials for it.
 type RenewRequest struct {
 	Head
-	Refs        []string         `json:"refs,omitempty"`
+	One
 	Credentials []jjm.Credential `json:"credentials,omitempty"`
 }
 
 // Check implements Request.
 func (r RenewRequest) Check() error {
-	if err := checkRef("renew", r.Refs); err != nil {
+	if err := r.one("renew"); err != nil {
 		return err
 	}
 	if len(r.Credentials) == 0 {

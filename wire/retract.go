@@ -13,13 +13,13 @@ func VerbRetract() Verb[RetractRequest, RetractAnswer] {
 // RetractRequest names one grid job and outputs of it.
 type RetractRequest struct {
 	Head
-	Refs    []string `json:"refs,omitempty"`
+	One
 	Retract *Retract `json:"retract,omitempty"`
 }
 
 // Check implements Request.
 func (r RetractRequest) Check() error {
-	if err := checkRef("retract", r.Refs); err != nil {
+	if err := r.one("retract"); err != nil {
 		return err
 	}
 	if r.Retract == nil {

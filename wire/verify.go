@@ -14,14 +14,14 @@ func VerbVerify() Verb[VerifyRequest, VerifyAnswer] {
 // VerifyRequest names one grid job.
 type VerifyRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	One
 	// Recovery is the name of the job file to make if something is missing; "" = none is wanted.
 	Recovery string `json:"recovery,omitempty"`
 }
 
 // Check implements Request.
 func (r VerifyRequest) Check() error {
-	if err := checkRef("verify", r.Refs); err != nil {
+	if err := r.one("verify"); err != nil {
 		return err
 	}
 	return checkRecovery("recovery", r.Recovery)

@@ -43,7 +43,7 @@ func (s *cat) Run(c *cli) error {
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
-	req := wire.CatRequest{Refs: []string{s.ID}, File: s.file(), Follow: s.Follow}
+	req := wire.CatRequest{One: wire.Of(s.ID), File: s.file(), Follow: s.Follow}
 	_, r, err := client.Open(ctx, s.client(c), wire.VerbCat(), req)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func (o *output) Run(c *cli) error {
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
-	req := wire.OutputRequest{Refs: []string{o.ID}, Partial: o.Partial}
+	req := wire.OutputRequest{One: wire.Of(o.ID), Partial: o.Partial}
 	a, r, err := client.Open(ctx, o.client(c), wire.VerbOutput(), req)
 	if jjm.KindOf(err) == jjm.Conflict {
 		return o.unfinished(c, err)

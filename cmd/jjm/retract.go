@@ -41,7 +41,7 @@ func (r *retract) Run(c *cli) error {
 			return usage("%s exists: name another file, or remove it", r.Recovery)
 		}
 	}
-	a, err := ask(c, r.place, wire.VerbRetract(), wire.RetractRequest{Refs: []string{id}, Retract: w})
+	a, err := ask(c, r.place, wire.VerbRetract(), wire.RetractRequest{One: wire.Of(id), Retract: w})
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (v *verify) Run(c *cli) error {
 	if err := checkRefs([]string{v.ID}, true); err != nil {
 		return err
 	}
-	req := wire.VerifyRequest{Refs: []string{v.ID}}
+	req := wire.VerifyRequest{One: wire.Of(v.ID)}
 	if v.Recovery != "" {
 		req.Recovery = filepath.Base(v.Recovery)
 		if _, err := os.Lstat(v.Recovery); err == nil {

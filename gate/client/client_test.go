@@ -44,7 +44,7 @@ func TestCall_AnswersAndClassifiesErrors(t *testing.T) {
 	if err != nil || a.Version != "v" {
 		t.Errorf("ping: %+v, %v", a, err)
 	}
-	_, err = client.Call(t.Context(), &c, wire.VerbRecord(), wire.RecordRequest{Refs: []string{"9"}})
+	_, err = client.Call(t.Context(), &c, wire.VerbRecord(), wire.RecordRequest{One: wire.Of("9")})
 	if jjm.KindOf(err) != jjm.Gone {
 		t.Errorf("an unknown job: %v", err)
 	}
@@ -177,7 +177,7 @@ func TestOpen_GivesTheBytesAndTellsIfSomeAreMissing(t *testing.T) {
 	j.Tar = []byte(strings.Repeat("tar", 1000))
 	f.Put(j)
 	c := client.Client{Socket: gatetest.Serve(t, f.Verbs(), gate.Config{}, nil).Socket}
-	a, r, err := client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{Refs: []string{"1"}})
+	a, r, err := client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.Of("1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,12 +185,12 @@ func TestOpen_GivesTheBytesAndTellsIfSomeAreMissing(t *testing.T) {
 		t.Errorf("%d bytes, error %v", len(b), err)
 	}
 	_ = r.Close()
-	_, _, err = client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{Refs: []string{"2"}})
+	_, _, err = client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.Of("2")})
 	if jjm.KindOf(err) != jjm.Gone {
 		t.Errorf("an unknown job: %v", err)
 	}
 	c.Socket = scripted(t, `{"ok":true,"bytes":100,"output":{"name":"x"}}`+"\nshort")
-	_, r, err = client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{Refs: []string{"1"}})
+	_, r, err = client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.Of("1")})
 	if err != nil {
 		t.Fatal(err)
 	}

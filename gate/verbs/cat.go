@@ -30,7 +30,7 @@ func Cat(find Resolve, open OpenFile, poll time.Duration) gate.Verb {
 			}
 			ref := refs[0]
 			if !ref.Locals || ref.First != ref.Last {
-				return jjm.Errorf(jjm.Invalid, "cat: id %q: want one local job, such as %v.0", r.Refs[0], ref.Grid)
+				return jjm.Errorf(jjm.Invalid, "cat: id %q: want one local job, such as %v.0", r.Ref(), ref.Grid)
 			}
 			tick := time.NewTicker(poll)
 			defer tick.Stop()

@@ -22,7 +22,7 @@ type OpenTar func(ctx context.Context, c gate.Caller, id jjm.GridID, partial boo
 func Output(find Resolve, open OpenTar) gate.Verb {
 	return gate.HandleStream(wire.VerbOutput(), gate.Owners,
 		func(ctx context.Context, c gate.Caller, r wire.OutputRequest, out *gate.Stream[wire.OutputAnswer]) error {
-			id, err := find.grid(ctx, c, "output", r.Refs)
+			id, err := find.grid(ctx, c, "output", r.Ref())
 			if err != nil {
 				return err
 			}

@@ -11,12 +11,8 @@ import (
 // Record reads the XML record of a grid job. do answers a query; path "" means the whole.
 func Record(find Resolve,
 	do func(ctx context.Context, c gate.Caller, id jjm.GridID, path string) ([]string, error)) gate.Verb {
-	return gate.Handle(wire.VerbRecord(), gate.Owners,
-		func(ctx context.Context, c gate.Caller, r wire.RecordRequest) (wire.RecordAnswer, error) {
-			id, err := find.grid(ctx, c, "record", r.Refs)
-			if err != nil {
-				return wire.RecordAnswer{}, err
-			}
+	return onGrid(wire.VerbRecord(), find,
+		func(ctx context.Context, c gate.Caller, id jjm.GridID, r wire.RecordRequest) (wire.RecordAnswer, error) {
 			lines, err := do(ctx, c, id, r.Path)
 			return wire.RecordAnswer{Record: lines}, err
 		})

@@ -12,12 +12,8 @@ import (
 // not reach.
 func Renew(find Resolve,
 	do func(context.Context, gate.Caller, jjm.GridID, []jjm.Credential) (wire.Renewal, error)) gate.Verb {
-	return gate.Handle(wire.VerbRenew(), gate.Owners,
-		func(ctx context.Context, c gate.Caller, r wire.RenewRequest) (wire.RenewAnswer, error) {
-			id, err := find.grid(ctx, c, "renew", r.Refs)
-			if err != nil {
-				return wire.RenewAnswer{}, err
-			}
+	return onGrid(wire.VerbRenew(), find,
+		func(ctx context.Context, c gate.Caller, id jjm.GridID, r wire.RenewRequest) (wire.RenewAnswer, error) {
 			renewal, err := do(ctx, c, id, r.Credentials)
 			return wire.RenewAnswer{Renewed: renewal.Kinds, NotReached: renewal.NotReached}, err
 		})

@@ -12,12 +12,8 @@ import (
 // output, and a Conflict if what made them has not completed, or cannot be done again as it stands.
 func Retract(find Resolve,
 	do func(context.Context, gate.Caller, jjm.GridID, wire.Retract) (wire.Retracted, error)) gate.Verb {
-	return gate.Handle(wire.VerbRetract(), gate.Owners,
-		func(ctx context.Context, c gate.Caller, r wire.RetractRequest) (wire.RetractAnswer, error) {
-			id, err := find.grid(ctx, c, "retract", r.Refs)
-			if err != nil {
-				return wire.RetractAnswer{}, err
-			}
+	return onGrid(wire.VerbRetract(), find,
+		func(ctx context.Context, c gate.Caller, id jjm.GridID, r wire.RetractRequest) (wire.RetractAnswer, error) {
 			retracted, err := do(ctx, c, id, *r.Retract)
 			return wire.RetractAnswer{Retracted: &retracted}, err
 		})

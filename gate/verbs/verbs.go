@@ -33,13 +33,31 @@ func (find Resolve) refs(ctx context.Context, c gate.Caller, verb string, refs [
 	return wire.ParseRefs(verb, plain, grid)
 }
 
-// grid reads the one reference of a request about one grid job.
-func (find Resolve) grid(ctx context.Context, c gate.Caller, verb string, refs []string) (jjm.GridID, error) {
-	parsed, err := find.refs(ctx, c, verb, refs, true)
+// grid reads the reference of a request about one grid job.
+func (find Resolve) grid(ctx context.Context, c gate.Caller, verb, ref string) (jjm.GridID, error) {
+	parsed, err := find.refs(ctx, c, verb, []string{ref}, true)
 	if err != nil {
 		return 0, err
 	}
 	return parsed[0].Grid, nil
+}
+
+// aboutOne is a request about exactly one job.
+type aboutOne interface {
+	wire.Request
+	Ref() string
+}
+
+// onGrid makes a verb about one grid job, for its owner.
+func onGrid[Req aboutOne, Ans wire.Answer](v wire.Verb[Req, Ans], find Resolve,
+	do func(context.Context, gate.Caller, jjm.GridID, Req) (Ans, error)) gate.Verb {
+	return gate.Handle(v, gate.Owners, func(ctx context.Context, c gate.Caller, r Req) (ans Ans, err error) {
+		id, err := find.grid(ctx, c, v.Name, r.Ref())
+		if err != nil {
+			return ans, err
+		}
+		return do(ctx, c, id, r)
+	})
 }
 
 // named is a reference that was made with a handle.

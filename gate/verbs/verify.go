@@ -12,12 +12,8 @@ import (
 // file of a recovery, if something is missing; that is a Conflict while the grid job is not over.
 func Verify(find Resolve,
 	do func(ctx context.Context, c gate.Caller, id jjm.GridID, recovery string) (wire.Verified, error)) gate.Verb {
-	return gate.Handle(wire.VerbVerify(), gate.Owners,
-		func(ctx context.Context, c gate.Caller, r wire.VerifyRequest) (wire.VerifyAnswer, error) {
-			id, err := find.grid(ctx, c, "verify", r.Refs)
-			if err != nil {
-				return wire.VerifyAnswer{}, err
-			}
+	return onGrid(wire.VerbVerify(), find,
+		func(ctx context.Context, c gate.Caller, id jjm.GridID, r wire.VerifyRequest) (wire.VerifyAnswer, error) {
 			v, err := do(ctx, c, id, r.Recovery)
 			return wire.VerifyAnswer{Verify: &v}, err
 		})

@@ -215,7 +215,7 @@ func gramRefused(t *testing.T, g *gramSite) {
 func (g *gramSite) contactOf(t *testing.T, s wire.Status) string {
 	t.Helper()
 	record := strings.Join(ask(g.site, wire.VerbRecord(),
-		wire.RecordRequest{Refs: []string{s.Lookup.ID.String()}}).Record, "")
+		wire.RecordRequest{One: wire.Of(s.Lookup.ID.String())}).Record, "")
 	_, rest, ok := strings.Cut(record, "https://localhost:")
 	contact, _, end := strings.Cut(rest, "/\"")
 	if !ok || !end {

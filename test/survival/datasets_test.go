@@ -174,7 +174,7 @@ func (s *site) checkDataset(id jjm.GridID) {
 		s.t.Errorf("the tar has outputs of %q, want of each of 40 files once", collected)
 	}
 	if v := must(s, wire.VerbVerify(),
-		wire.VerifyRequest{Refs: []string{id.String()}}).Verify; v == nil || v.Verdict != cover.Proven || v.Proven != 40 {
+		wire.VerifyRequest{One: wire.Of(id.String())}).Verify; v == nil || v.Verdict != cover.Proven || v.Proven != 40 {
 		s.t.Errorf("verify says %+v, want 40 files proven", v)
 	}
 	s.stop()

@@ -28,7 +28,7 @@ import (
 func (s *site) outputSum(id jjm.GridID) string {
 	s.t.Helper()
 	a, r, err := client.Open(context.Background(), s.client(), wire.VerbOutput(),
-		wire.OutputRequest{Refs: []string{id.String()}})
+		wire.OutputRequest{One: wire.Of(id.String())})
 	if err != nil {
 		s.t.Fatalf("output of grid job %s: %v", id, err)
 	}
