@@ -54,7 +54,8 @@
 //	9  engine/proof, engine/record, engine/wish, engine/site, engine/intake, engine/answer
 //	10  engine                 wires the rooms and runs their loops
 //	11  gate, gate/client      the socket gatekeepers and people talk to; their end of it
-//	11  gate/gatetest          a service for tests of both ends
+//	11  gate/verbs             the verbs of the socket, each made of a plain function
+//	11  gate/gatetest          jobs in memory behind a gate, for tests of both ends
 //	12  gatekeeper             the door of gatekeepers: answers within a second, whatever happens
 //	12  app                    read config, wire, start, reload, stop
 //	12  gatekeeper/...         a plain job as a job file; one gatekeeper's language each

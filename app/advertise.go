@@ -23,31 +23,34 @@ func (a *App) openPublisher() {
 	})
 }
 
-// Advertised implements gate.Service.
-func (s service) Advertised(ctx context.Context, c gate.Caller, now bool) (wire.Advertised, error) {
-	switch {
-	case !now:
-	case !c.Admin:
-		return wire.Advertised{}, jjm.Errorf(jjm.Denied, "advertise now: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", c.User)
-	case !s.advertises:
-		return wire.Advertised{}, jjm.Errorf(jjm.Conflict, "advertise now: this site is not advertised: name collectors below [advertise] in the configuration, and restart")
-	default:
-		// A collector that hangs is told of within the time of an answer.
-		const patience = 20 * time.Second
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		s.publisher.Now(ctx)
-	}
-	return s.publisher.Status(), nil
+// brokers are those who hear of the site, for the verbs that tell of it.
+type brokers struct {
+	publisher *collector.Publisher
+	// advertises is set if brokers are to hear of the site.
+	advertises bool
+	// low says why no new work is taken for want of space, "" if there is enough.
+	low func() string
 }
 
-// Notes implements gate.Service.
-func (s service) Notes() []string {
+// advertised tells what brokers are told, which with now is sent first.
+func (b brokers) advertised(ctx context.Context, now bool) (wire.Advertised, error) {
+	if now && !b.advertises {
+		return wire.Advertised{}, jjm.Errorf(jjm.Conflict, "advertise now: this site is not advertised: "+
+			"name collectors below [advertise] in the configuration, and restart")
+	}
+	if now {
+		b.publisher.Now(ctx)
+	}
+	return b.publisher.Status(), nil
+}
+
+// notes are what people should know of the site, beside its batch systems.
+func (b brokers) notes() []string {
 	var out []string
-	if low := s.Low(); low != "" {
+	if low := b.low(); low != "" {
 		out = append(out, "no new work is taken: "+low)
 	}
-	for _, trouble := range s.publisher.Trouble() {
+	for _, trouble := range b.publisher.Trouble() {
 		out = append(out, "advertising: "+trouble)
 	}
 	return out

@@ -125,7 +125,8 @@ func (a *App) open(ctx context.Context) error {
 	}
 	a.config.Gate.Version = a.opts.Version
 	a.openPublisher()
-	a.gate = gate.New(service{a.engine, a.publisher, len(a.config.Advertise.Collectors) > 0}, a.config.Gate, a.log)
+	b := brokers{publisher: a.publisher, advertises: len(a.config.Advertise.Collectors) > 0, low: a.engine.Low}
+	a.gate = gate.New(served(a.opts.Version, a.engine, b), a.config.Gate, a.log)
 	a.engine.TakeIn(ctx) // before anybody is answered
 	if a.socket, err = gate.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {
 		return err

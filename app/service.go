@@ -15,20 +15,7 @@ import (
 
 	"jjm/adapters"
 	"jjm/adapters/local"
-	"jjm/advertise/collector"
-	"jjm/engine"
-	"jjm/gate"
 )
-
-// service is the engine, and what tells brokers of it, as the gate sees them.
-type service struct {
-	*engine.Engine
-	publisher *collector.Publisher
-	// advertises is set if brokers are to hear of the site.
-	advertises bool
-}
-
-var _ gate.Service = service{}
 
 // notifyManager tells systemd that the daemon is ready, that it is alive, and
 // that it stops (sd_notify(3)). Without systemd it does nothing.

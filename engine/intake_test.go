@@ -21,14 +21,14 @@ func (w *world) leaveWord(n spool.Note) error {
 
 func leaveSubmit(key, text string, anew bool) func(*stage) error {
 	return func(s *stage) error {
-		return s.leaveWord(spool.Note{Verb: wire.VerbSubmit, Handle: jjm.HandleOf(alice.UID, key),
+		return s.leaveWord(spool.Note{Verb: spool.VerbSubmit, Handle: jjm.HandleOf(alice.UID, key),
 			Submit: &wire.Submit{Name: "j.toml", Text: text, BaseDir: s.dir, Key: key, Anew: anew}})
 	}
 }
 
 func leaveKill(key string) func(*stage) error {
 	return func(s *stage) error {
-		return s.leaveWord(spool.Note{Verb: wire.VerbKill, Handle: jjm.HandleOf(alice.UID, key)})
+		return s.leaveWord(spool.Note{Verb: spool.VerbKill, Handle: jjm.HandleOf(alice.UID, key)})
 	}
 }
 
@@ -94,7 +94,7 @@ func TestIntake_ForeignThingsAreNobodysWish(t *testing.T) {
 		}
 		w.must(os.Mkdir(w.box(), 0o700))
 		name := func(seq int) string {
-			return filepath.Join(w.box(), spool.Name{Seq: int64(seq), Handle: h, Verb: wire.VerbKill}.String())
+			return filepath.Join(w.box(), spool.Name{Seq: int64(seq), Handle: h, Verb: spool.VerbKill}.String())
 		}
 		if os.Getuid() == 0 { // a kill of bob's, were the file his: account() of this test says so
 			text := []byte(fmt.Sprintf(`{"verb":"kill","handle":%q}`, h))

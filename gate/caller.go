@@ -44,7 +44,7 @@ func newCallers(cfg Config) *callers {
 // nobody is the uid that no account has.
 const nobody = -1
 
-// ownAdmin gives the daemon's own uid where it is an administrator's, else nobody.
+// ownAdmin returns the daemon's own uid where it is an administrator's, else nobody.
 // The jobs of an ordinary account's daemon run as that account: where others may
 // ask, one of their jobs would be an administrator.
 func (c Config) ownAdmin(uid int) int {

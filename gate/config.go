@@ -49,15 +49,13 @@ type Config struct {
 	// other account takes more than half of the rest.
 	MemoryMB int `toml:"memory_mb"`
 
-	// Version is answered to a ping.
+	// Version is the daemon's, named where a client asks for what it does not know.
 	Version string `toml:"-"`
-	// Poll is how often a followed file is read again (500ms).
-	Poll jjm.Duration `toml:"-"`
 	// UserName gives the name of an account; default: the account database.
 	UserName func(uid int) string `toml:"-"`
 }
 
-// WithDefaults gives c with its unset values filled in.
+// WithDefaults returns c with its unset values filled in.
 func (c Config) WithDefaults() Config {
 	number := func(n *int, def int) {
 		if *n == 0 {
@@ -79,7 +77,6 @@ func (c Config) WithDefaults() Config {
 	duration(&c.AnswerTime, 25*time.Second)
 	duration(&c.WriteTime, 10*time.Second)
 	duration(&c.Drain, 5*time.Second)
-	duration(&c.Poll, 500*time.Millisecond)
 	if c.UserName == nil {
 		c.UserName = userName
 	}
@@ -143,7 +140,7 @@ func (c Config) fileMode() (fs.FileMode, error) {
 	return fs.FileMode(n), nil
 }
 
-// groupID gives the group's number, -1 for "leave it".
+// groupID returns the group's number, -1 for "leave it".
 func (c Config) groupID() (int, error) {
 	if c.Group == "" {
 		return -1, nil
@@ -155,7 +152,7 @@ func (c Config) groupID() (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
-// Access gives the mode of the socket and the group that may use it, -1 for the
+// Access returns the mode of the socket and the group that may use it, -1 for the
 // daemon's own.
 func (c Config) Access() (mode fs.FileMode, group int, err error) {
 	c = c.WithDefaults()
@@ -169,7 +166,7 @@ func (c Config) Access() (mode fs.FileMode, group int, err error) {
 // userName asks the machine; an account without a name is its number.
 func userName(uid int) string { return asuser.NameOf(context.Background(), uid) }
 
-// AdminUIDs gives the numbers of the administrators' accounts; those that Check
+// AdminUIDs returns the numbers of the administrators' accounts; those that Check
 // complains of are left out.
 func (c Config) AdminUIDs() []int {
 	var uids []int

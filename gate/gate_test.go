@@ -3,6 +3,7 @@ package gate_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -57,20 +58,33 @@ func (c raw) say(t *testing.T, text string) {
 	}
 }
 
-func (c raw) answer(t *testing.T) wire.Answer {
+// answer is what the tests read of the answers of all verbs.
+type answer struct {
+	wire.Reply
+	Version string
+	Submit  *wire.Submitted
+	Lookup  []wire.Lookup
+	Kill    []wire.Killed
+	Status  []wire.Status
+	Record  []string
+	Log     []string
+	Output  *wire.Output
+	Bytes   int64
+}
+
+func (c raw) answer(t *testing.T) (a answer) {
 	t.Helper()
 	line, err := wire.ReadLine(c.r, wire.MaxAnswer, nil)
 	if err != nil {
 		t.Fatalf("read the answer: %v", err)
 	}
-	a, err := wire.DecodeAnswer("", line)
-	if err != nil {
-		t.Fatal(err)
+	if err := json.Unmarshal(line, &a); err != nil || !a.OK && a.Error == nil {
+		t.Fatalf("answer %.200s: %v", line, err)
 	}
 	return a
 }
 
-func ask(t *testing.T, socket, line string) wire.Answer {
+func ask(t *testing.T, socket, line string) answer {
 	t.Helper()
 	c := dial(t, socket)
 	c.say(t, line+"\n")
@@ -87,47 +101,31 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func TestGate_AnswersEveryVerb(t *testing.T) {
+func TestGate_AnswersTheVerbsOfJobs(t *testing.T) {
 	f := gatetest.New()
 	j := running(7)
 	j.Record, j.Log = []string{"<gridjob id=\"7\"/>"}, []string{"accepted"}
-	j.History = []jjm.JournalEntry{{Seq: 1, Grid: 7, First: -1, To: "registered"}, {Seq: 2, Grid: 7, First: -1, To: "running"}}
 	f.Put(j)
-	f.Types = []wire.JobType{{Type: "script"}}
-	f.Sites = []wire.Cluster{{Name: "local"}}
-	f.Ad = wire.Advertised{Site: "X", Collectors: []wire.AdCollector{{Collector: "a", Sent: 5}}}
-	f.Told = []string{"advertising: down"}
-	s := gatetest.Serve(t, f, gate.Config{Version: "1.2"}, nil)
+	f.Version = "1.2"
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
 	for _, c := range []struct {
 		line string
-		ok   func(wire.Answer) bool
+		ok   func(answer) bool
 	}{
-		{`{"verb":"ping"}`, func(a wire.Answer) bool { return a.Version == "1.2" }},
-		{`{"verb":"submit","submit":{"name":"a.toml","text":"jobs = 3","base_dir":"/"}}`, func(a wire.Answer) bool { return a.Submit.ID == 2 }},
-		{`{"verb":"submit","submit":{"name":"a.toml","text":"jobs = 3","base_dir":"/","dry_run":true}}`, func(a wire.Answer) bool { return a.Submit.Plan.Jobs == 3 }},
-		{`{"verb":"lookup","refs":["7","99"]}`, func(a wire.Answer) bool {
+		{`{"verb":"ping"}`, func(a answer) bool { return a.Version == "1.2" }},
+		{`{"verb":"submit","submit":{"name":"a.toml","text":"jobs = 3","base_dir":"/"}}`,
+			func(a answer) bool { return a.Submit.ID == 2 }},
+		{`{"verb":"submit","submit":{"name":"a.toml","text":"jobs = 3","base_dir":"/","dry_run":true}}`,
+			func(a answer) bool { return a.Submit.Plan.Jobs == 3 }},
+		{`{"verb":"lookup","refs":["7","99"]}`, func(a answer) bool {
 			return a.Lookup[0].GRAM == jjm.GRAMActive && a.Lookup[1].Error.Kind == jjm.Gone
 		}},
-		{`{"verb":"status","refs":["7"]}`, func(a wire.Answer) bool { return a.Status[0].Lookup.ID == 7 }},
-		{`{"verb":"list"}`, func(a wire.Answer) bool { return len(a.Status) == 2 }},
-		{`{"verb":"list","list":{"limit":1}}`, func(a wire.Answer) bool { return len(a.Status) == 1 }},
-		{`{"verb":"record","refs":["7"],"path":"gridjob"}`, func(a wire.Answer) bool { return len(a.Record) == 1 }},
-		{`{"verb":"history","refs":["7"],"limit":1}`, func(a wire.Answer) bool { return len(a.History) == 1 && a.History[0].Seq == 2 }},
-		{`{"verb":"log","refs":["7"]}`, func(a wire.Answer) bool { return a.Log[0] == "accepted" }},
-		{`{"verb":"job-types"}`, func(a wire.Answer) bool { return a.JobTypes[0].Type == "script" }},
-		{`{"verb":"order","order":{"verb":"pause","kind":"cluster","name":"local","reason":"x"}}`,
-			func(a wire.Answer) bool { return len(a.Orders) == 1 && a.Orders[0].Doing() == "paused" }},
-		{`{"verb":"order"}`, func(a wire.Answer) bool { return len(a.Orders) == 1 && a.Orders[0].Name == "local" }},
-		{`{"verb":"ban","ban":{"name":"mallory","reason":"x"}}`, func(a wire.Answer) bool { return a.Banned.Bans[0].Kind == jjm.BanUser }},
-		{`{"verb":"ban"}`, func(a wire.Answer) bool { return len(a.Banned.Bans) == 1 && a.Banned.Bans[0].Name == "mallory" }},
-		{`{"verb":"dataset","dataset":{"do":"add","name":"raw","files":[{"lfn":"a"}]}}`, func(a wire.Answer) bool { return a.Datasets.Added == 1 }},
-		{`{"verb":"dataset","dataset":{"do":"close","name":"raw"}}`, func(a wire.Answer) bool { return a.Datasets.Changed && a.Datasets.Shown[0].Files == 1 }},
-		{`{"verb":"dataset","dataset":{"do":"show"}}`, func(a wire.Answer) bool { return len(a.Datasets.Shown) == 1 }},
-		{`{"verb":"clusters"}`, func(a wire.Answer) bool { return a.Clusters[0].Name == "local" }},
-		{`{"verb":"clusters"}`, func(a wire.Answer) bool { return len(a.Notes) == 1 && a.Notes[0] == "advertising: down" }},
-		{`{"verb":"advertise"}`, func(a wire.Answer) bool { return a.Advertised.Site == "X" && a.Advertised.Collectors[0].Sent == 5 }},
-		{`{"verb":"advertise","now":true}`, func(a wire.Answer) bool { return a.Advertised.Collectors[0].Sent == 1005 }},
-		{`{"verb":"kill","refs":["7"]}`, func(a wire.Answer) bool { return a.Kill[0].Ref == "7" && a.Kill[0].Error == nil }},
+		{`{"verb":"status","refs":["7"]}`, func(a answer) bool { return a.Status[0].Lookup.ID == 7 }},
+		{`{"verb":"list"}`, func(a answer) bool { return len(a.Status) == 2 }},
+		{`{"verb":"list","list":{"limit":1}}`, func(a answer) bool { return len(a.Status) == 1 }},
+		{`{"verb":"record","refs":["7"],"path":"gridjob"}`, func(a answer) bool { return len(a.Record) == 1 }},
+		{`{"verb":"log","refs":["7"]}`, func(a answer) bool { return a.Log[0] == "accepted" }},
+		{`{"verb":"kill","refs":["7"]}`, func(a answer) bool { return a.Kill[0].Ref == "7" && a.Kill[0].Error == nil }},
 	} {
 		if a := ask(t, s.Socket, c.line); !a.OK || !c.ok(a) {
 			t.Errorf("%s: answer %+v", c.line, a)
@@ -137,17 +135,12 @@ func TestGate_AnswersEveryVerb(t *testing.T) {
 
 func TestGate_RefusesBadRequestsSayingWhy(t *testing.T) {
 	f := gatetest.New()
-	s := gatetest.Serve(t, f, gate.Config{}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
 	for _, c := range []struct{ name, line, want string }{
 		{"garbage", "GET / HTTP/1.1", "want one JSON object"},
 		{"NUL", "\x00\x00\x00", "invalid character"},
 		{"invalid UTF-8", "{\"verb\":\"\xff\xfe\"}", "not UTF-8"},
-		{"unknown verb", `{"verb":"destroy"}`, "want one of [ping submit lookup kill"},
-		{"no dataset", `{"verb":"dataset"}`, "member dataset is missing"},
-		{"hostile dataset", `{"verb":"dataset","dataset":{"do":"add","name":"../a\n"}}`, "dataset.name"},
-		{"hostile file", `{"verb":"dataset","dataset":{"do":"add","name":"a","files":[{"lfn":"-rf"}]}}`, "minus sign"},
-		{"files to close", `{"verb":"dataset","dataset":{"do":"close","name":"a","files":[{"lfn":"b"}]}}`, "only add takes files"},
-		{"unknown deed", `{"verb":"dataset","dataset":{"do":"drop","name":"a"}}`, "want add, close, show or mark"},
+		{"unknown verb", `{"verb":"destroy"}`, "want one of [ping submit lookup kill status"},
 		{"unknown member", `{"verb":"lookup","ids":["1"]}`, "unknown member"},
 		{"a local job in lookup", `{"verb":"lookup","refs":["1.2"]}`, "want a grid job"},
 		{"traversal in an id", `{"verb":"record","refs":["../../etc"]}`, "want 12, 12.3"},
@@ -171,37 +164,30 @@ func TestGate_RefusesBadRequestsSayingWhy(t *testing.T) {
 }
 
 func TestGate_CallerComesFromTheKernel(t *testing.T) {
-	f := gatetest.New()
 	var got gate.Caller
-	s := gatetest.Serve(t, spy{f, func(c gate.Caller) { got = c }}, gate.Config{UserName: func(int) string { return "alice" }}, nil)
-	ask(t, s.Socket, `{"verb":"lookup","refs":["1"]}`)
+	ping := gate.Handle(wire.VerbPing(), gate.Anyone,
+		func(_ context.Context, c gate.Caller, _ wire.PingRequest) (wire.PingAnswer, error) {
+			got = c
+			return wire.PingAnswer{}, nil
+		})
+	s := gatetest.Serve(t, []gate.Verb{ping}, gate.Config{UserName: func(int) string { return "alice" }}, nil)
+	ask(t, s.Socket, `{"verb":"ping"}`)
 	want := gate.Caller{UID: os.Getuid(), GID: os.Getgid(), PID: os.Getpid(), User: "alice", Admin: true}
 	if got != want {
 		t.Errorf("caller %+v, want %+v", got, want)
 	}
 }
 
-// spy shows who looks up.
-type spy struct {
-	*gatetest.Fake
-	seen func(gate.Caller)
-}
-
-func (s spy) Lookup(ctx context.Context, c gate.Caller, ids []jjm.GridID) []wire.Lookup {
-	s.seen(c)
-	return s.Fake.Lookup(ctx, c, ids)
-}
-
 func TestGate_PanicEndsItsRequestOnly(t *testing.T) {
 	f := gatetest.New()
 	f.Hook = func(_ context.Context, verb string) error {
-		if verb == wire.VerbStatus {
+		if verb == "status" {
 			panic("a defect")
 		}
 		return nil
 	}
 	var logged safeBuilder
-	s := gatetest.Serve(t, f, gate.Config{}, slog.New(slog.NewTextHandler(&logged, nil)))
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, slog.New(slog.NewTextHandler(&logged, nil)))
 	a := ask(t, s.Socket, `{"verb":"status","refs":["1"]}`)
 	if a.OK || a.Error.Kind != jjm.Internal {
 		t.Errorf("answer %+v", a)
@@ -240,7 +226,7 @@ func TestGate_ClientThatGoesAwayCancelsItsRequest(t *testing.T) {
 		ended <- ctx.Err()
 		return ctx.Err()
 	}
-	s := gatetest.Serve(t, f, gate.Config{}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
 	c := dial(t, s.Socket)
 	c.say(t, `{"verb":"list"}`+"\n")
 	<-began
@@ -279,7 +265,7 @@ func TestGate_WhatAClientGaveUpIsNotDone(t *testing.T) {
 	there.say(t, `{"verb":"list"}`+"\n")
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan error, 1)
-	go func() { over <- gate.New(f, gate.Config{}, discard()).Serve(ctx, l) }()
+	go func() { over <- gate.New(f.Verbs(), gate.Config{}, discard()).Serve(ctx, l) }()
 	if a := there.answer(t); !a.OK {
 		t.Errorf("answer %+v", a.Error)
 	}
@@ -307,7 +293,7 @@ func TestGate_HalfClosedClientGetsItsAnswer(t *testing.T) {
 			return nil
 		}
 	}
-	s := gatetest.Serve(t, f, gate.Config{}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
 	c := dial(t, s.Socket)
 	c.say(t, `{"verb":"list"}`+"\n")
 	if err := c.CloseWrite(); err != nil {
@@ -323,7 +309,7 @@ func TestGate_HalfClosedClientGetsItsAnswer(t *testing.T) {
 func TestGate_SlowServiceIsAnsweredForInTime(t *testing.T) {
 	f := gatetest.New()
 	f.Hook = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
-	s := gatetest.Serve(t, f, gate.Config{AnswerTime: jjm.Duration(30 * time.Millisecond)}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{AnswerTime: jjm.Duration(30 * time.Millisecond)}, nil)
 	if a := ask(t, s.Socket, `{"verb":"list"}`); a.OK || a.Error.Kind != jjm.Busy {
 		t.Errorf("answer %+v", a.Error)
 	}
@@ -336,7 +322,7 @@ func TestGate_SlowServiceIsAnsweredForInTime(t *testing.T) {
 func TestGate_WatchSendsChangesUntilTheEnd(t *testing.T) {
 	f := gatetest.New()
 	f.Put(running(1))
-	s := gatetest.Serve(t, f, gate.Config{}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
 	c := dial(t, s.Socket)
 	c.say(t, `{"verb":"wait","refs":["1"]}`+"\n")
 	if a := c.answer(t); a.Last || a.Status[0].Lookup.Status != "running" {
@@ -364,7 +350,7 @@ func TestGate_OutputIsALineAndThenTheBytes(t *testing.T) {
 	j := running(1)
 	j.Tar = []byte(strings.Repeat("0123456789", 100_000))
 	f.Put(j)
-	s := gatetest.Serve(t, f, gate.Config{}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
 	if a := ask(t, s.Socket, `{"verb":"output","refs":["1"]}`); a.Error == nil || a.Error.Kind != jjm.Conflict {
 		t.Errorf("of a running job: %+v", a)
 	}
@@ -392,7 +378,7 @@ func TestGate_CatFollowsAFileUntilItsJobIsOver(t *testing.T) {
 	j := running(1)
 	j.Live, j.Files = true, map[string]string{"0/stdout": "one\n"}
 	f.Put(j)
-	s := gatetest.Serve(t, f, gate.Config{Poll: jjm.Duration(time.Millisecond)}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
 	c := dial(t, s.Socket)
 	c.say(t, `{"verb":"cat","refs":["1.0"],"file":"stdout","follow":true}`+"\n")
 	if a := c.answer(t); !a.OK || a.Bytes != -1 {
@@ -421,8 +407,9 @@ func TestGate_CatFollowsAFileThatIsNotThereYet(t *testing.T) {
 		j := running(1)
 		j.Live, j.Files = true, map[string]string{}
 		f.Put(j)
-		s := gatetest.Serve(t, f, gate.Config{Poll: jjm.Duration(time.Millisecond)}, nil)
-		if a := ask(t, s.Socket, `{"verb":"cat","refs":["1.0"],"file":"stdout"}`); a.Error == nil || a.Error.Kind != jjm.Gone {
+		s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
+		a := ask(t, s.Socket, `{"verb":"cat","refs":["1.0"],"file":"stdout"}`)
+		if a.Error == nil || a.Error.Kind != jjm.Gone {
 			t.Errorf("without follow: %+v", a)
 		}
 		c := dial(t, s.Socket)
@@ -446,13 +433,13 @@ func TestServe_StopEndsStreamsAtOnceAndLetsRequestsFinish(t *testing.T) {
 	f.Put(running(1))
 	inList, goOn := make(chan struct{}), make(chan struct{})
 	f.Hook = func(_ context.Context, verb string) error {
-		if verb == wire.VerbList {
+		if verb == "list" {
 			close(inList)
 			<-goOn
 		}
 		return nil
 	}
-	s := gatetest.Serve(t, f, gate.Config{}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
 	wait, list, idle := dial(t, s.Socket), dial(t, s.Socket), dial(t, s.Socket)
 	wait.say(t, `{"verb":"wait","refs":["1"]}`+"\n")
 	wait.answer(t)
@@ -484,7 +471,7 @@ func TestServe_StopCutsRequestsThatOutliveTheDrainTime(t *testing.T) {
 	f := gatetest.New()
 	began := make(chan struct{})
 	f.Hook = func(ctx context.Context, _ string) error { close(began); <-ctx.Done(); return ctx.Err() }
-	s := gatetest.Serve(t, f, gate.Config{Drain: jjm.Duration(20 * time.Millisecond)}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{Drain: jjm.Duration(20 * time.Millisecond)}, nil)
 	c := dial(t, s.Socket)
 	c.say(t, `{"verb":"list"}`+"\n")
 	<-began
@@ -493,4 +480,32 @@ func TestServe_StopCutsRequestsThatOutliveTheDrainTime(t *testing.T) {
 		t.Errorf("answer %+v", a)
 	}
 	s.Stop()
+}
+
+func TestGate_TellsClientsOfOtherVersions(t *testing.T) {
+	second := wire.VerbPing()
+	second.Form = 2
+	ping := gate.Handle(second, gate.Anyone,
+		func(context.Context, gate.Caller, wire.PingRequest) (wire.PingAnswer, error) {
+			return wire.PingAnswer{Version: "9"}, nil
+		})
+	s := gatetest.Serve(t, []gate.Verb{ping}, gate.Config{Version: "2.1"}, nil)
+	for _, c := range []struct {
+		line string
+		kind jjm.Kind
+		want string
+	}{
+		{`{"verb":"ping"}`, jjm.Invalid, "the client speaks version 1 of this verb, the daemon version 2: use the jjm"},
+		{`{"verb":"ping","v":3}`, jjm.Busy, "the client speaks version 3 of this verb, the daemon version 2: restart"},
+		{`{"verb":"pong"}`, jjm.Invalid, `unknown verb "pong": did you mean "ping"?`},
+		{`{"verb":"destroy"}`, jjm.Invalid, "the daemon is jjm 2.1: if the client is newer, restart the daemon"},
+	} {
+		a := ask(t, s.Socket, c.line)
+		if a.OK || a.Error.Kind != c.kind || !strings.Contains(a.Error.Text, c.want) {
+			t.Errorf("%s: answer %+v, want %v with %q", c.line, a.Error, c.kind, c.want)
+		}
+	}
+	if a := ask(t, s.Socket, `{"verb":"ping","v":2}`); !a.OK || a.Version != "9" {
+		t.Errorf("the same version: answer %+v", a)
+	}
 }

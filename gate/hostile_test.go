@@ -19,7 +19,7 @@ import (
 )
 
 func TestHostile_EndlessLineIsRefusedEarly(t *testing.T) {
-	s := gatetest.Serve(t, gatetest.New(), gate.Config{}, nil)
+	s := gatetest.Serve(t, gatetest.New().Verbs(), gate.Config{}, nil)
 	c := dial(t, s.Socket)
 	block := []byte(strings.Repeat("x", 1<<20))
 	sent := 0
@@ -39,7 +39,7 @@ func TestHostile_EndlessLineIsRefusedEarly(t *testing.T) {
 }
 
 func TestHostile_HalfARequestIsNotWaitedForLong(t *testing.T) {
-	s := gatetest.Serve(t, gatetest.New(), gate.Config{RequestTime: jjm.Duration(50 * time.Millisecond)}, nil)
+	s := gatetest.Serve(t, gatetest.New().Verbs(), gate.Config{RequestTime: jjm.Duration(50 * time.Millisecond)}, nil)
 	c := dial(t, s.Socket)
 	c.say(t, `{"verb":"pi`)
 	if a := c.answer(t); a.Error == nil || !strings.Contains(a.Error.Text, "did not come whole within 50ms") {
@@ -56,7 +56,7 @@ func TestHostile_HalfARequestIsNotWaitedForLong(t *testing.T) {
 }
 
 func TestHostile_TextAfterTheRequestIsIgnored(t *testing.T) {
-	s := gatetest.Serve(t, gatetest.New(), gate.Config{}, nil)
+	s := gatetest.Serve(t, gatetest.New().Verbs(), gate.Config{}, nil)
 	c := dial(t, s.Socket)
 	c.say(t, "{\"verb\":\"ping\"}\n{\"verb\":\"kill\",\"refs\":[\"1\"]}\n\x00\xff")
 	if a := c.answer(t); !a.OK {
@@ -68,10 +68,11 @@ func TestHostile_TextAfterTheRequestIsIgnored(t *testing.T) {
 }
 
 func TestHostile_ConnectionsBeyondTheLimitAreToldBusy(t *testing.T) {
-	s := gatetest.Serve(t, gatetest.New(), gate.Config{Connections: 10, RequestTime: jjm.Duration(time.Minute)}, nil)
+	cfg := gate.Config{Connections: 10, RequestTime: jjm.Duration(time.Minute)}
+	s := gatetest.Serve(t, gatetest.New().Verbs(), cfg, nil)
 	// A ping may be counted before the silent ones, and one of them be refused
 	// in its place: a fresh silent one each time fills the house.
-	var refused wire.Answer
+	var refused answer
 	eventually(t, "a refusal", func() bool {
 		dial(t, s.Socket)
 		c := dial(t, s.Socket)
@@ -86,7 +87,7 @@ func TestHostile_ConnectionsBeyondTheLimitAreToldBusy(t *testing.T) {
 
 func TestHostile_ThousandsOfConnectionsLeaveTheGateWell(t *testing.T) {
 	const conns, others = 400, 8
-	s := gatetest.Serve(t, gatetest.New(), gate.Config{Connections: 64}, nil)
+	s := gatetest.Serve(t, gatetest.New().Verbs(), gate.Config{Connections: 64}, nil)
 	before := runtime.NumGoroutine()
 	var wg sync.WaitGroup
 	var reached atomic.Int32
@@ -126,7 +127,7 @@ func TestHostile_OneReaderThatDoesNotReadIsCutOffAndOthersGoOn(t *testing.T) {
 	j.Tar = make([]byte, 16<<20)
 	j.Status.Lookup.Status = "done"
 	f.Put(j)
-	s := gatetest.Serve(t, f, gate.Config{WriteTime: jjm.Duration(50 * time.Millisecond)}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{WriteTime: jjm.Duration(50 * time.Millisecond)}, nil)
 	c := dial(t, s.Socket)
 	c.say(t, `{"verb":"output","refs":["1"]}`+"\n")
 	if a := ask(t, s.Socket, `{"verb":"ping"}`); !a.OK {
@@ -149,7 +150,7 @@ func TestHostile_LongAnswersShareOneBudget(t *testing.T) {
 	j := running(1)
 	j.Log = []string{strings.Repeat("l", 3<<20)}
 	f.Put(j)
-	s := gatetest.Serve(t, f, gate.Config{MemoryMB: 5, WriteTime: jjm.Duration(5 * time.Second)}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{MemoryMB: 5, WriteTime: jjm.Duration(5 * time.Second)}, nil)
 	first := dial(t, s.Socket)
 	first.say(t, `{"verb":"log","refs":["1"]}`+"\n")
 	if _, err := first.r.Peek(1); err != nil { // its answer is being written
@@ -168,7 +169,7 @@ func TestHostile_LongAnswersShareOneBudget(t *testing.T) {
 }
 
 func TestHostile_LongRequestsShareOneBudget(t *testing.T) {
-	s := gatetest.Serve(t, gatetest.New(), gate.Config{MemoryMB: 4}, nil)
+	s := gatetest.Serve(t, gatetest.New().Verbs(), gate.Config{MemoryMB: 4}, nil)
 	c := dial(t, s.Socket)
 	go func() { _, _ = io.WriteString(c, strings.Repeat("x", 2<<20)) }()
 	if a := c.answer(t); a.Error == nil || a.Error.Kind != jjm.Busy {
@@ -184,14 +185,14 @@ func TestHostile_ServiceThatIgnoresItsEndDoesNotHangTheStop(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	f.Hook = func(context.Context, string) error { close(began); <-goOn; return nil }
 	cfg := gate.Config{Drain: jjm.Duration(10 * time.Millisecond)}
-	dir := gatetest.Serve(t, gatetest.New(), cfg, nil)
+	dir := gatetest.Serve(t, gatetest.New().Verbs(), cfg, nil)
 	l, err := gate.Listen(dir.Socket+"2", cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	over := make(chan error, 1)
-	go func() { over <- gate.New(f, cfg, discard()).Serve(ctx, l) }()
+	go func() { over <- gate.New(f.Verbs(), cfg, discard()).Serve(ctx, l) }()
 	c := dial(t, dir.Socket+"2")
 	c.say(t, `{"verb":"list"}`+"\n")
 	<-began
@@ -208,7 +209,7 @@ func TestServe_ListenerThatFailsEndsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	over := make(chan error, 1)
-	go func() { over <- gate.New(gatetest.New(), gate.Config{}, discard()).Serve(t.Context(), l) }()
+	go func() { over <- gate.New(gatetest.New().Verbs(), gate.Config{}, discard()).Serve(t.Context(), l) }()
 	c, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +223,8 @@ func TestServe_ListenerThatFailsEndsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = closed.Close()
-	if err := gate.New(gatetest.New(), gate.Config{}, discard()).Serve(t.Context(), closed); !errors.Is(err, net.ErrClosed) {
+	err = gate.New(gatetest.New().Verbs(), gate.Config{}, discard()).Serve(t.Context(), closed)
+	if !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a closed listener: %v", err)
 	}
 }

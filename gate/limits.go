@@ -32,7 +32,8 @@ func (m *memory) take(c Caller, n int64) error {
 	}
 	if !c.Admin {
 		if m.users[c.UID]+n > limit/2 {
-			return jjm.Errorf(jjm.Busy, "the daemon holds %d MiB of requests and answers of your account, its limit: try again", limit>>21)
+			return jjm.Errorf(jjm.Busy, "the daemon holds %d MiB of requests and answers of your account, its limit: try again",
+				limit>>21)
 		}
 		m.users[c.UID] += n
 	}
@@ -82,7 +83,8 @@ func (d *doors) enter(uid int) error {
 		return jjm.Errorf(jjm.Busy, "the daemon serves %d connections, its limit: try again", d.all)
 	}
 	if limit := min(d.perUser, d.all-d.open); d.users[uid] >= limit {
-		return jjm.Errorf(jjm.Busy, "the daemon serves %d connections of your account, its limit now: try again", d.users[uid])
+		return jjm.Errorf(jjm.Busy, "the daemon serves %d connections of your account, its limit now: try again",
+			d.users[uid])
 	}
 	d.open++
 	d.users[uid]++

@@ -72,7 +72,8 @@ func listenOn(f *os.File) (net.Listener, error) {
 	}
 	if _, ok := l.(*net.UnixListener); !ok {
 		_ = l.Close()
-		return nil, jjm.Errorf(jjm.Invalid, "systemd passed a socket of %s: want ListenStream= with a path", l.Addr().Network())
+		return nil, jjm.Errorf(jjm.Invalid, "systemd passed a socket of %s: want ListenStream= with a path",
+			l.Addr().Network())
 	}
 	return l, nil
 }
@@ -102,7 +103,8 @@ func vacant(path string) error {
 		return fmt.Errorf("open socket: %w", err)
 	}
 	if info.Mode().Type() != os.ModeSocket {
-		return jjm.Errorf(jjm.Conflict, "open socket: %s exists and is not a socket: remove it, or name another with --socket", path)
+		return jjm.Errorf(jjm.Conflict, "open socket: %s exists and is not a socket: "+
+			"remove it, or name another with --socket", path)
 	}
 	address, done, err := wire.SocketAddress(path)
 	if err != nil {

@@ -203,7 +203,7 @@ func serveActivated(t *testing.T) {
 		t.Error("children would inherit LISTEN_FDS")
 	}
 	over := make(chan error, 1)
-	go func() { over <- gate.New(gatetest.New(), gate.Config{}, discard()).Serve(t.Context(), l) }()
+	go func() { over <- gate.New(gatetest.New().Verbs(), gate.Config{}, discard()).Serve(t.Context(), l) }()
 	if a := ask(t, os.Getenv("JJM_TEST_ACTIVATED"), `{"verb":"ping"}`); !a.OK {
 		t.Errorf("answer %+v", a)
 	}

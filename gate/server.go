@@ -15,7 +15,8 @@ import (
 
 // Server answers on sockets.
 type Server struct {
-	service Service
+	verbs   map[string]Verb
+	known   []string // their names, in order
 	cfg     Config
 	log     *slog.Logger
 	callers *callers
@@ -23,15 +24,22 @@ type Server struct {
 	memory  *memory
 }
 
-// New makes a server of s. It does no I/O.
-func New(s Service, cfg Config, log *slog.Logger) *Server {
+// New makes a server of verbs. Of two with the same name the later one counts. It does no I/O.
+func New(verbs []Verb, cfg Config, log *slog.Logger) *Server {
 	cfg = cfg.WithDefaults()
 	callers := newCallers(cfg)
-	return &Server{
-		service: s, cfg: cfg, log: log, callers: callers,
+	s := &Server{
+		verbs: make(map[string]Verb), cfg: cfg, log: log, callers: callers,
 		doors:  &doors{all: cfg.Connections, perUser: cfg.PerUser, trusted: callers.seated, users: make(map[int]int)},
 		memory: newMemory(int64(cfg.MemoryMB) << 20),
 	}
+	for _, v := range verbs {
+		if _, ok := s.verbs[v.Name]; !ok {
+			s.known = append(s.known, v.Name)
+		}
+		s.verbs[v.Name] = v
+	}
+	return s
 }
 
 // errStopping is why requests end when the daemon stops. It is Busy, so that
@@ -65,7 +73,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	cut(errStopping())
 	if !s.waitFor(over) {
-		return errors.Join(err, jjm.Errorf(jjm.Internal, "gate: requests still run %v after their end was asked", s.cfg.Drain))
+		return errors.Join(err, jjm.Errorf(jjm.Internal, "gate: requests still run %v after their end was asked",
+			s.cfg.Drain))
 	}
 	return err
 }
@@ -124,7 +133,7 @@ func (s *Server) serveConn(ctx, hard context.Context, conn *net.UnixConn) {
 		return
 	}
 	if err := s.doors.enter(int(cred.Uid)); err != nil {
-		_ = c.answer(wire.Answer{Error: wire.ErrorOf(err)})
+		_ = c.reply(wire.Reply{Error: wire.ErrorOf(err)})
 		return
 	}
 	defer s.doors.leave(int(cred.Uid))
@@ -140,7 +149,7 @@ func (s *Server) serveConn(ctx, hard context.Context, conn *net.UnixConn) {
 	// A client that gave up while the daemon hung went another way: what it asked
 	// for then would come after what it asked for since.
 	if hungUp(conn) {
-		s.log.Debug("gate: request", "verb", req.Verb, "uid", c.caller.UID, "error", errClientGone())
+		s.log.Debug("gate: request", "verb", req.verb.Name, "uid", c.caller.UID, "error", errClientGone())
 		return
 	}
 	reqCtx, cancel := context.WithCancelCause(hard)

@@ -70,7 +70,7 @@ func (c *session) grow() func(int) error {
 }
 
 // readRequest reads and checks the request line.
-func (c *session) readRequest(stop context.Context) (*wire.Request, error) {
+func (c *session) readRequest(stop context.Context) (*request, error) {
 	limit := c.cfg.RequestTime.D()
 	if err := c.conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return nil, err
@@ -89,8 +89,20 @@ func (c *session) readRequest(stop context.Context) (*wire.Request, error) {
 	if err := c.conn.SetReadDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	req, err := wire.DecodeRequest(line)
-	return &req, err
+	head, err := wire.DecodeHead(line)
+	if err != nil {
+		return nil, err
+	}
+	verb, ok := c.verbs[head.Verb]
+	if !ok {
+		return nil, wire.UnknownVerb(head.Verb, c.known, c.cfg.Version)
+	}
+	req, err := verb.read(head, line)
+	if err != nil {
+		return nil, err
+	}
+	req.verb = verb
+	return req, nil
 }
 
 // watchClient cancels the request when its client is gone, and returns when the
@@ -140,17 +152,17 @@ func hungUp(conn *net.UnixConn) bool {
 }
 
 // serve carries out one request, whatever happens in it.
-func (c *session) serve(stop, ctx context.Context, req *wire.Request) {
-	began := time.Now()
+func (c *session) serve(stop, ctx context.Context, req *request) {
+	verb, began := req.verb.Name, time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			c.log.Error("gate: panic", "verb", req.Verb, "uid", c.caller.UID, "panic", p, "stack", string(debug.Stack()))
-			c.refuse(req.Verb, jjm.Errorf(jjm.Internal, "%s: a defect of jjm, see the daemon's log: %v", req.Verb, p))
+			c.log.Error("gate: panic", "verb", verb, "uid", c.caller.UID, "panic", p, "stack", string(debug.Stack()))
+			c.refuse(verb, jjm.Errorf(jjm.Internal, "%s: a defect of jjm, see the daemon's log: %v", verb, p))
 		}
-		c.log.Debug("gate: request", "verb", req.Verb, "uid", c.caller.UID, "pid", c.caller.PID, "took", time.Since(began))
+		c.log.Debug("gate: request", "verb", verb, "uid", c.caller.UID, "pid", c.caller.PID, "took", time.Since(began))
 	}()
 	if err := c.do(stop, ctx, req); err != nil {
-		c.refuse(req.Verb, err)
+		c.refuse(verb, err)
 	}
 }
 
@@ -166,23 +178,28 @@ func (c *session) refuse(verb string, err error) {
 	}
 	level("gate: refused", "verb", verb, "uid", c.caller.UID, "kind", e.Kind.String(), "error", e.Text)
 	if !c.begun && !c.broken {
-		_ = c.answer(wire.Answer{Last: true, Error: e})
+		_ = c.reply(wire.Reply{Last: true, Error: e})
 	}
 }
 
-// answer writes one line.
-func (c *session) answer(a wire.Answer) error {
-	line, err := wire.Line(a)
+// reply writes an answer that has nothing but the common part.
+func (c *session) reply(r wire.Reply) error {
+	line, err := wire.Line(r)
 	if err != nil {
 		return err
 	}
+	return c.send(line)
+}
+
+// send writes one line.
+func (c *session) send(line []byte) error {
 	if n := int64(len(line)); n > smallBytes {
 		if err := c.memory.take(c.caller, n); err != nil {
 			return err
 		}
 		defer c.memory.give(c.caller, n)
 	}
-	_, err = c.Write(line)
+	_, err := c.Write(line)
 	return err
 }
 

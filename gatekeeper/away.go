@@ -25,8 +25,8 @@ func ownKey(job Job) string {
 func (d *Door) leave(s *wire.Submit, down error) (Receipt, error) {
 	h := jjm.HandleOf(d.UID, s.Key)
 	waiting := d.waiting(h)
-	existed := waiting.last == wire.VerbSubmit
-	if waiting.last == wire.VerbKill {
+	existed := waiting.last == spool.VerbSubmit
+	if waiting.last == spool.VerbKill {
 		existed = !s.Anew
 	}
 	if id, err := head.ByHandle(d.Records, h); waiting.last == "" && err == nil {
@@ -39,7 +39,7 @@ func (d *Door) leave(s *wire.Submit, down error) (Receipt, error) {
 	if err := d.forSpool(s); err != nil {
 		return Receipt{}, fmt.Errorf("%w (%w)", err, down)
 	}
-	if err := spool.Put(d.Spool, note(wire.VerbSubmit, h, "", s), d.Now()); err != nil {
+	if err := spool.Put(d.Spool, note(spool.VerbSubmit, h, "", s), d.Now()); err != nil {
 		return Receipt{}, fmt.Errorf("%w (%w)", err, down)
 	}
 	return Receipt{Handle: h, Spooled: true}, nil
@@ -84,10 +84,10 @@ func (d *Door) leaveKill(ref string, down error) (over bool, err error) {
 		}
 		h, rest = jjm.HandleOf(known.Grid.Owner.UID, known.Grid.Spec.Key), ref[len(r.Grid.String()):]
 	}
-	if w := d.waiting(h); w.last == wire.VerbKill && rest == "" && w.whole {
+	if w := d.waiting(h); w.last == spool.VerbKill && rest == "" && w.whole {
 		return false, nil
 	}
-	if err := spool.Put(d.Spool, note(wire.VerbKill, h, rest, nil), d.Now()); err != nil {
+	if err := spool.Put(d.Spool, note(spool.VerbKill, h, rest, nil), d.Now()); err != nil {
 		return false, fmt.Errorf("kill %s: %w (%w)", ref, err, down)
 	}
 	return false, nil
@@ -151,7 +151,7 @@ func (l lies) read(dir string) waits {
 	if err != nil {
 		return waits{}
 	}
-	return waits{last: n.Verb, whole: n.Verb == wire.VerbKill && n.Rest == ""}
+	return waits{last: n.Verb, whole: n.Verb == spool.VerbKill && n.Rest == ""}
 }
 
 // remember answers lookups while the daemon is away: from the spool what waits
@@ -176,7 +176,7 @@ func (d *Door) lastKnown(ref string, waiting func(jjm.Handle) waits) (wire.Looku
 		}
 		return fromHead(d.Records, r.Grid)
 	}
-	if waiting(h).last == wire.VerbSubmit {
+	if waiting(h).last == spool.VerbSubmit {
 		return wire.Lookup{Handle: h, Status: jjm.Registered.String(), GRAM: jjm.GRAMUnsubmitted,
 			Message: "accepted; the daemon is away", Master: "new", Stale: true, AsOf: jjm.At(d.Now())}, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
@@ -112,7 +113,8 @@ func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.O
 	if err != nil {
 		return seen, err
 	}
-	_, err = d.daemon().Do(ctx, wire.Request{Verb: wire.VerbRenew, Refs: []string{ref}, Credentials: []jjm.Credential{c}})
+	_, err = client.Call(ctx, d.daemon(), wire.VerbRenew(),
+		wire.RenewRequest{One: wire.Of(ref), Credentials: []jjm.Credential{c}})
 	if err != nil && (jjm.KindOf(err) != jjm.Conflict || IsAway(err)) {
 		return seen, fmt.Errorf("renew the %s: %w", kind, err)
 	}
@@ -122,6 +124,6 @@ func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.O
 // Remark puts something that the gatekeeper noticed into a grid job's history; news is
 // false if the last remark said so already. Administrators alone may.
 func (d *Door) Remark(ctx context.Context, ref, text string) (news bool, err error) {
-	a, err := d.daemon().Do(ctx, wire.Request{Verb: wire.VerbRemark, Refs: []string{ref}, Remark: text})
+	a, err := client.Call(ctx, d.daemon(), wire.VerbRemark(), wire.RemarkRequest{One: wire.Of(ref), Remark: text})
 	return a.News, err
 }

@@ -89,7 +89,7 @@ func TestRefresh_HandsOnWhatChanged(t *testing.T) {
 	file := secretFile(t, "proxy")
 	asked := 0
 	s.fake.Hook = func(_ context.Context, verb string) error {
-		if verb == wire.VerbRenew {
+		if verb == wire.VerbRenew().Name {
 			asked++
 		}
 		return nil

@@ -96,7 +96,7 @@ func tarTime(l wire.Lookup) time.Time {
 // open gives the tar and its size.
 func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int64, error) {
 	ref := l.ID.String()
-	a, src, err := d.Door.daemon().Open(ctx, wire.Request{Verb: wire.VerbOutput, Refs: []string{ref}})
+	a, src, err := client.Open(ctx, d.Door.daemon(), wire.VerbOutput(), wire.OutputRequest{One: wire.Of(ref)})
 	if err == nil || !unclear(err) || l.Tar == "" {
 		return src, a.Bytes, err
 	}

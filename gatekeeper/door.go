@@ -123,13 +123,13 @@ func (d *Door) Submit(ctx context.Context, job Job) (Receipt, error) {
 	}
 	s := &wire.Submit{Name: job.Name, Text: job.Text, BaseDir: job.BaseDir, Key: job.Key, Anew: job.Anew, Origin: job.Origin,
 		Credentials: job.Credentials}
-	req := wire.Request{Verb: wire.VerbSubmit, Submit: s}
+	req := wire.SubmitRequest{Submit: s}
 	if err := checkSubmit(req); err != nil {
 		return Receipt{}, err
 	}
-	a, err := d.daemon().Do(ctx, req)
+	a, err := client.Call(ctx, d.daemon(), wire.VerbSubmit(), req)
 	switch {
-	case err == nil && a.Submit != nil:
+	case err == nil:
 		return Receipt{Handle: jjm.HandleOf(d.UID, job.Key), ID: a.Submit.ID, Existed: a.Submit.Existed}, nil
 	case !unclear(err):
 		return Receipt{}, err
@@ -142,7 +142,7 @@ func (d *Door) Submit(ctx context.Context, job Job) (Receipt, error) {
 // an Error of kind Busy, which says nothing about the grid job; Gone comes from
 // the daemon alone. An answer that is not from the daemon has Stale set.
 func (d *Door) Lookup(ctx context.Context, refs ...string) []wire.Lookup {
-	a, err := d.daemon().Do(ctx, wire.Request{Verb: wire.VerbLookup, Refs: refs})
+	a, err := client.Call(ctx, d.daemon(), wire.VerbLookup(), wire.LookupRequest{Refs: refs})
 	if err == nil && len(a.Lookup) == len(refs) {
 		return a.Lookup
 	}
@@ -165,7 +165,7 @@ func (d *Door) Lookup(ctx context.Context, refs ...string) []wire.Lookup {
 // its spool. Killing what is over is a success with NoChange. Gone comes from
 // the daemon alone; Busy says that the wish could not be stored.
 func (d *Door) Kill(ctx context.Context, refs ...string) []wire.Killed {
-	a, err := d.daemon().Do(ctx, wire.Request{Verb: wire.VerbKill, Refs: refs})
+	a, err := client.Call(ctx, d.daemon(), wire.VerbKill(), wire.KillRequest{Refs: refs})
 	if err == nil && len(a.Kill) == len(refs) {
 		return a.Kill
 	}
@@ -188,7 +188,7 @@ func (d *Door) Kill(ctx context.Context, refs ...string) []wire.Killed {
 // Ping reports an error unless a submission would be accepted now: the daemon
 // answers, or its spool can be written to.
 func (d *Door) Ping(ctx context.Context) error {
-	_, err := d.daemon().Do(ctx, wire.Request{Verb: wire.VerbPing})
+	_, err := client.Call(ctx, d.daemon(), wire.VerbPing(), wire.PingRequest{})
 	if err == nil || !unclear(err) {
 		return err
 	}
@@ -220,16 +220,11 @@ func unclear(err error) bool {
 
 // checkSubmit finds what the daemon would refuse whatever the site is, since it
 // may be away.
-func checkSubmit(req wire.Request) error {
-	line, err := wire.Line(req)
-	if err != nil {
+func checkSubmit(req wire.SubmitRequest) error {
+	if _, err := wire.VerbSubmit().Line(req); err != nil {
 		return err
 	}
-	if len(line) > wire.MaxRequest {
-		return jjm.Errorf(jjm.Invalid, "submit: the request is %d bytes long: at most %d", len(line), wire.MaxRequest)
-	}
-	_, err = wire.DecodeRequest(line[:len(line)-1])
-	return err
+	return req.Check()
 }
 
 func randomKey() (string, error) {

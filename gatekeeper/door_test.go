@@ -1,6 +1,7 @@
 package gatekeeper
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"jjm/gate"
 	"jjm/gate/client"
 	"jjm/gate/gatetest"
+	"jjm/gate/verbs"
 	"jjm/wire"
 	"jjm/wire/spool"
 )
@@ -31,13 +33,24 @@ func open(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
 	s := &site{fake: gatetest.New()}
-	s.server = gatetest.Serve(t, s.fake, gate.Config{}, nil)
+	s.server = gatetest.Serve(t, append(s.fake.Verbs(), verbs.Renew(s.fake.Resolve, s.renew)), gate.Config{}, nil)
 	s.Door = &Door{Socket: s.server.Socket, Records: filepath.Join(dir, "records"), Spool: filepath.Join(dir, "spool"),
 		Deadline: 200 * time.Millisecond, UID: os.Geteuid(), Now: time.Now}
 	if err := errors.Join(os.Mkdir(s.Records, 0o755), spool.Make(s.Spool, 0o600, -1, time.Now())); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// renew finds every credential newer.
+func (s *site) renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []jjm.Credential) (
+	r wire.Renewal, err error) {
+	err = s.fake.Use(ctx, "renew", c, id, func(*gatetest.Job) {
+		for _, one := range given {
+			r.Kinds = append(r.Kinds, one.Kind)
+		}
+	})
+	return r, err
 }
 
 // box is the caller's box in the spool.

@@ -6,6 +6,34 @@ import (
 	"jjm"
 )
 
+// VerbAdvertise tells what brokers are told of the site.
+func VerbAdvertise() Verb[AdvertiseRequest, AdvertiseAnswer] {
+	return Verb[AdvertiseRequest, AdvertiseAnswer]{About{Name: "advertise", MaxBytes: maxShort,
+		Help: "What brokers are told; or tell them at once."}}
+}
+
+// AdvertiseRequest asks for it.
+type AdvertiseRequest struct {
+	Head
+	// Now asks to send the ad at once, before the answer.
+	Now bool `json:"now,omitempty"`
+}
+
+// Check implements Request.
+func (AdvertiseRequest) Check() error { return nil }
+
+// Changes reports whether the ad is to be sent.
+func (r AdvertiseRequest) Changes() bool { return r.Now }
+
+// AdvertiseAnswer answers advertise.
+type AdvertiseAnswer struct {
+	Reply
+	Advertised *Advertised `json:"advertised,omitempty"`
+}
+
+// Check implements Answer.
+func (a AdvertiseAnswer) Check() error { return present("advertised", a.Advertised != nil) }
+
 // Advertised answers advertise: what the site tells brokers of itself, and what
 // became of telling it.
 type Advertised struct {

@@ -3,11 +3,38 @@ package wire
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"unicode"
 
 	"jjm"
 )
+
+// VerbDataset adds files to datasets, closes, marks and shows them.
+func VerbDataset() Verb[DatasetRequest, DatasetAnswer] {
+	return Verb[DatasetRequest, DatasetAnswer]{About{Name: "dataset", MaxBytes: MaxRequest,
+		Help: "Datasets: add files, close, mark files as lost, show."}}
+}
+
+// DatasetRequest is a wish about datasets.
+type DatasetRequest struct {
+	Head
+	Dataset *Dataset `json:"dataset,omitempty"`
+}
+
+// Check implements Request.
+func (r DatasetRequest) Check() error {
+	if r.Dataset == nil {
+		return jjm.Errorf(jjm.Invalid, "dataset: member dataset is missing: want {\"do\",\"name\"}")
+	}
+	return r.Dataset.check()
+}
+
+// DatasetAnswer answers dataset.
+type DatasetAnswer struct {
+	Reply
+	Datasets *Datasets `json:"datasets,omitempty"`
+}
+
+// Check implements Answer.
+func (a DatasetAnswer) Check() error { return present("datasets", a.Datasets != nil) }
 
 // What a request does with datasets.
 const (
@@ -109,8 +136,6 @@ type Input struct {
 // check finds what is wrong with a wish whatever the store holds.
 func (d *Dataset) check() error {
 	switch {
-	case d == nil:
-		return jjm.Errorf(jjm.Invalid, "dataset: member dataset is missing: want {\"do\",\"name\"}")
 	case !slices.Contains([]string{DatasetAdd, DatasetClose, DatasetShow, DatasetMark}, d.Do):
 		return jjm.Errorf(jjm.Invalid, "dataset.do %.40q: want add, close, show or mark", d.Do)
 	case d.Do != DatasetAdd && len(d.Files) > 0:
@@ -148,12 +173,13 @@ func (d *Dataset) checkMark() error {
 	}
 	switch {
 	case !slices.Contains([]string{"missing", "lost", "broken", "ready"}, d.State):
-		return jjm.Errorf(jjm.Invalid, "dataset.state %.40q: want missing, lost or broken, or ready to take a mark back", d.State)
+		return jjm.Errorf(jjm.Invalid, "dataset.state %.40q: want missing, lost or broken, or ready to take a mark back",
+			d.State)
 	case len(d.LFNs) == 0 || len(d.LFNs) > MaxFiles:
 		return jjm.Errorf(jjm.Invalid, "dataset.lfns: %d of them: want 1 to %d in one request", len(d.LFNs), MaxFiles)
 	case d.Reason == "" && !d.DryRun:
 		return jjm.Errorf(jjm.Invalid, "dataset.reason is missing: say why, for those who read it later")
-	case len(d.Reason) > maxReason || strings.ContainsFunc(d.Reason, unicode.IsControl):
+	case len(d.Reason) > maxReason || !oneLine(d.Reason):
 		return jjm.Errorf(jjm.Invalid, "dataset.reason: want one line of at most %d bytes", maxReason)
 	}
 	return nil

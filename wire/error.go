@@ -6,13 +6,20 @@ import (
 	"jjm"
 )
 
+// Error is an error as the socket carries it.
+type Error struct {
+	Kind     jjm.Kind     `json:"kind"`
+	Text     string       `json:"text"`
+	Problems jjm.Problems `json:"problems,omitempty"`
+}
+
 // Bounds on an error as it travels: enough for a person, harmless to a client.
 const (
 	maxErrorText = 64 << 10
 	maxProblems  = 1000
 )
 
-// ErrorOf makes of an error what the socket carries; nil gives nil. An
+// ErrorOf makes of an error what the socket carries; of nil it is nil. An
 // unclassified error is Internal: whoever raised it did not say better.
 func ErrorOf(err error) *Error {
 	if err == nil {
@@ -38,8 +45,8 @@ func ErrorOf(err error) *Error {
 	return e
 }
 
-// Err gives the error back as Go knows it: of its kind, with its problems in
-// its chain. A nil e gives nil.
+// Err returns the error as Go knows it: of its kind, with its problems in
+// its chain. Of a nil e it is nil.
 func (e *Error) Err() error {
 	if e == nil {
 		return nil
@@ -55,7 +62,7 @@ type remote struct {
 
 func (r *remote) Error() string { return r.text }
 
-// Unwrap gives the problems to errors.As, if there are any.
+// Unwrap returns the problems to errors.As, if there are any.
 func (r *remote) Unwrap() error {
 	if len(r.problems) == 0 {
 		return nil

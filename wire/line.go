@@ -46,7 +46,7 @@ func ReadLine(r *bufio.Reader, max int, grow func(bytes int) error) ([]byte, err
 	}
 }
 
-// Line gives v as one line of JSON, newline included.
+// Line returns v as one line of JSON, newline included.
 func Line(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -55,35 +55,4 @@ func Line(v any) ([]byte, error) {
 		return nil, jjm.Errorf(jjm.Internal, "encode %T: %w", v, err)
 	}
 	return b.Bytes(), nil
-}
-
-// DecodeAnswer reads the answer to a verb. Members that it does not know are
-// ignored: the daemon may be newer than the client.
-func DecodeAnswer(verb string, line []byte) (Answer, error) {
-	a, err := unmarshalAnswer(verb, line)
-	if err != nil {
-		return Answer{}, jjm.Errorf(jjm.Internal, "answer of the daemon: %w", err)
-	}
-	if !a.OK && a.Error == nil {
-		return Answer{}, jjm.Errorf(jjm.Internal, "answer of the daemon: neither ok nor an error: %.80q", line)
-	}
-	return a, nil
-}
-
-// unmarshalAnswer reads a lookup's answer into a small type of its own:
-// encoding/json studies a type with all that it holds before it reads the
-// first value, which costs a short-lived client more than everything else.
-func unmarshalAnswer(verb string, line []byte) (Answer, error) {
-	if verb != VerbLookup {
-		var a Answer
-		err := json.Unmarshal(line, &a)
-		return a, err
-	}
-	var a struct {
-		OK     bool     `json:"ok"`
-		Error  *Error   `json:"error"`
-		Lookup []Lookup `json:"lookup"`
-	}
-	err := json.Unmarshal(line, &a)
-	return Answer{OK: a.OK, Error: a.Error, Lookup: a.Lookup}, err
 }

@@ -4,6 +4,39 @@ import (
 	"jjm"
 )
 
+// VerbRetract says of outputs of a grid job that they are lost, so that they are made again.
+func VerbRetract() Verb[RetractRequest, RetractAnswer] {
+	return Verb[RetractRequest, RetractAnswer]{About{Name: "retract", MaxBytes: MaxRequest,
+		Help: "Say of outputs that they are lost, so that they are made again."}}
+}
+
+// RetractRequest names one grid job and outputs of it.
+type RetractRequest struct {
+	Head
+	One
+	Retract *Retract `json:"retract,omitempty"`
+}
+
+// Check implements Request.
+func (r RetractRequest) Check() error {
+	if err := r.one("retract"); err != nil {
+		return err
+	}
+	if r.Retract == nil {
+		return jjm.Errorf(jjm.Invalid, "retract: member retract is missing: want {\"outputs\",\"reason\"}")
+	}
+	return r.Retract.check()
+}
+
+// RetractAnswer answers retract.
+type RetractAnswer struct {
+	Reply
+	Retracted *Retracted `json:"retracted,omitempty"`
+}
+
+// Check implements Answer.
+func (a RetractAnswer) Check() error { return present("retracted", a.Retracted != nil) }
+
 // Retract says of outputs that they are lost.
 type Retract struct {
 	// Outputs are their names as they are in the tar, at most MaxFiles.
@@ -43,8 +76,6 @@ type RetractedLocal struct {
 // check finds what is wrong with a wish whatever the store holds.
 func (r *Retract) check() error {
 	switch {
-	case r == nil:
-		return jjm.Errorf(jjm.Invalid, "retract: member retract is missing: want {\"outputs\",\"reason\"}")
 	case len(r.Outputs) == 0 || len(r.Outputs) > MaxFiles:
 		return jjm.Errorf(jjm.Invalid, "retract.outputs: %d of them: want 1 to %d in one request", len(r.Outputs), MaxFiles)
 	case r.Reason == "" && !r.DryRun:

@@ -13,7 +13,7 @@ import (
 // 108 with the final NUL (unix(7)).
 const maxSocketPath = 107
 
-// SocketAddress gives the address by which to bind or connect the socket at
+// SocketAddress returns the address by which to bind or connect the socket at
 // path. A path too long for the kernel is reached through its folder's entry
 // in /proc/self/fd; done must be called once the address was used.
 func SocketAddress(path string) (address string, done func(), err error) {
@@ -30,7 +30,8 @@ func SocketAddress(path string) (address string, done func(), err error) {
 	address = fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path))
 	if len(address) > maxSocketPath {
 		_ = dir.Close()
-		return "", nil, jjm.Errorf(jjm.Invalid, "socket %s: its name is too long: a socket's path may hold %d bytes", path, maxSocketPath)
+		return "", nil, jjm.Errorf(jjm.Invalid, "socket %s: its name is too long: a socket's path may hold %d bytes",
+			path, maxSocketPath)
 	}
 	return address, func() { _ = dir.Close() }, nil
 }

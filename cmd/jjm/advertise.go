@@ -35,10 +35,10 @@ func (s *advertise) Run(c *cli) error {
 	if s.JSON && s.GLUE {
 		return usage("--json and --glue2: want one of them")
 	}
-	a, err := s.ask(c, wire.Request{Verb: wire.VerbAdvertise, Now: s.Now})
+	a, err := ask(c, s.place, wire.VerbAdvertise(), wire.AdvertiseRequest{Now: s.Now})
 	var told wire.Advertised
 	switch {
-	case err == nil && a.Advertised != nil:
+	case err == nil:
 		told = *a.Advertised
 	case client.IsUnreachable(err) && !s.Now:
 		if told, err = s.noted(c, err); err != nil {

@@ -79,10 +79,7 @@ func (b *whom) put(c *cli, lift bool) error {
 
 // askBan puts a wish, or with none asks for the bans in force.
 func (p place) askBan(c *cli, b *wire.Ban) (*wire.Banned, error) {
-	a, err := p.ask(c, wire.Request{Verb: wire.VerbBan, Ban: b})
-	if err == nil && a.Banned == nil {
-		err = jjm.Errorf(jjm.Internal, "the daemon's answer holds nothing about bans: is it of another version?")
-	}
+	a, err := ask(c, p, wire.VerbBan(), wire.BanRequest{Ban: b})
 	return a.Banned, err
 }
 

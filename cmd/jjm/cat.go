@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
@@ -42,7 +43,8 @@ func (s *cat) Run(c *cli) error {
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
-	_, r, err := s.client(c).Open(ctx, wire.Request{Verb: wire.VerbCat, Refs: []string{s.ID}, File: s.file(), Follow: s.Follow})
+	req := wire.CatRequest{One: wire.Of(s.ID), File: s.file(), Follow: s.Follow}
+	_, r, err := client.Open(ctx, s.client(c), wire.VerbCat(), req)
 	if err != nil {
 		return err
 	}
@@ -67,7 +69,7 @@ func (s *cat) Run(c *cli) error {
 
 // whyOver tells the end of the job from the end of the daemon.
 func (s *cat) whyOver(c *cli) error {
-	if _, err := s.ask(c, wire.Request{Verb: wire.VerbPing}); err != nil {
+	if _, err := ask(c, s.place, wire.VerbPing(), wire.PingRequest{}); err != nil {
 		return fmt.Errorf("the job may go on, but %w", err)
 	}
 	return nil

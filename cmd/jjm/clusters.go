@@ -46,7 +46,7 @@ func (*resetCluster) Help() string {
 
 // Run implements the command.
 func (s *showClusters) Run(c *cli) error {
-	a, err := s.ask(c, wire.Request{Verb: wire.VerbClusters})
+	a, err := ask(c, s.place, wire.VerbClusters(), wire.ClustersRequest{})
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *cli) readsLines(all []wire.Cluster) error {
 // Run implements the command.
 func (s *resetCluster) Run(c *cli) error {
 	name := s.Name
-	if _, err := s.ask(c, wire.Request{Verb: wire.VerbReset, Cluster: name}); err != nil {
+	if _, err := ask(c, s.place, wire.VerbReset(), wire.ResetRequest{Cluster: name}); err != nil {
 		return err
 	}
 	if s.JSON {

@@ -63,9 +63,9 @@ func (p place) client(c *cli) *client.Client {
 	return &client.Client{Socket: p.at(c).SocketPath()}
 }
 
-// ask puts one request and gives its answer.
-func (p place) ask(c *cli, req wire.Request) (wire.Answer, error) {
-	return p.client(c).Do(context.Background(), req)
+// ask puts one request and returns its answer.
+func ask[Req wire.Request, Ans wire.Answer](c *cli, p place, v wire.Verb[Req, Ans], req Req) (Ans, error) {
+	return client.Call(context.Background(), p.client(c), v, req)
 }
 
 // interruptible gives a context that SIGINT and SIGTERM end, to a command that
@@ -85,8 +85,7 @@ func checkRefs(refs []string, grid bool) error {
 			}
 		}
 	}
-	r := wire.Request{Verb: "arguments", Refs: plain}
-	if _, err := r.ParsedRefs(grid); err != nil {
+	if _, err := wire.ParseRefs("arguments", plain, grid); err != nil {
 		return &exit{exitUsage, err}
 	}
 	return nil

@@ -114,7 +114,7 @@ func BenchmarkExec(b *testing.B) {
 	}
 	f := gatetest.New()
 	f.Put(gatetest.Job{UID: os.Getuid(), Status: wire.Status{Lookup: wire.Lookup{ID: 17, Status: "running", GRAM: jjm.GRAMActive}}})
-	b.Setenv("JJM_SOCKET", gatetest.Serve(b, f, gate.Config{}, nil).Socket)
+	b.Setenv("JJM_SOCKET", gatetest.Serve(b, f.Verbs(), gate.Config{}, nil).Socket)
 	for _, c := range []struct{ name, pkg string }{{"FlagOnly", filepath.Join(dir, "flagonly.go")}, {"Lookup", "."}} {
 		program := filepath.Join(dir, c.name)
 		if out, err := exec.Command("go", "build", "-o", program, c.pkg).CombinedOutput(); err != nil {

@@ -101,10 +101,7 @@ func (d *datasets) wish(c *cli, w wire.Dataset) (*wire.Datasets, error) {
 	if d.UID >= 0 {
 		w.UID = &d.UID
 	}
-	a, err := d.ask(c, wire.Request{Verb: wire.VerbDataset, Dataset: &w})
-	if err == nil && a.Datasets == nil {
-		err = jjm.Errorf(jjm.Internal, "the daemon's answer holds nothing about datasets: is it of another version?")
-	}
+	a, err := ask(c, d.place, wire.VerbDataset(), wire.DatasetRequest{Dataset: &w})
 	return a.Datasets, err
 }
 

@@ -37,7 +37,7 @@ func (h *history) Run(c *cli) error {
 	if h.Limit < 0 {
 		return usage("--limit %d: want 0 or more", h.Limit)
 	}
-	a, err := h.ask(c, wire.Request{Verb: wire.VerbHistory, Refs: refs, Orders: h.Orders, Limit: h.Limit})
+	a, err := ask(c, h.place, wire.VerbHistory(), wire.HistoryRequest{Refs: refs, Orders: h.Orders, Limit: h.Limit})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ type jobTypes struct {
 
 // Run implements the command.
 func (j *jobTypes) Run(c *cli) error {
-	a, err := j.ask(c, wire.Request{Verb: wire.VerbJobTypes})
+	a, err := ask(c, j.place, wire.VerbJobTypes(), wire.JobTypesRequest{})
 	if err != nil {
 		return err
 	}

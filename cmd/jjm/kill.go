@@ -26,7 +26,7 @@ func (k *kill) Run(c *cli) error {
 	if err := checkRefs(k.Refs, false); err != nil {
 		return err
 	}
-	a, err := k.ask(c, wire.Request{Verb: wire.VerbKill, Refs: k.Refs})
+	a, err := ask(c, k.place, wire.VerbKill(), wire.KillRequest{Refs: k.Refs})
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (l *list) Run(c *cli) error {
 	if l.Limit < 1 {
 		return usage("--limit %d: want at least 1", l.Limit)
 	}
-	a, err := l.ask(c, wire.Request{Verb: wire.VerbList, List: &wire.List{
+	a, err := ask(c, l.place, wire.VerbList(), wire.ListRequest{List: &wire.List{
 		// A status asked for may be a final one.
 		All: l.All || l.Status != "", Status: l.Status, Type: l.Type, Owner: l.Owner, Limit: l.Limit, Before: l.Before}})
 	if err != nil {

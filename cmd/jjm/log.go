@@ -16,7 +16,7 @@ func (l *logs) Run(c *cli) error {
 	if err := checkRefs([]string{l.ID}, true); err != nil {
 		return err
 	}
-	a, err := l.ask(c, wire.Request{Verb: wire.VerbLog, Refs: []string{l.ID}})
+	a, err := ask(c, l.place, wire.VerbLog(), wire.LogRequest{One: wire.Of(l.ID)})
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (l *lookup) ask(c *cli) ([]wire.Lookup, error) {
 	for ids := l.IDs; len(ids) > 0; {
 		now := ids[:min(len(ids), lookupAtOnce)]
 		ids = ids[len(now):]
-		a, err := daemon.Do(context.Background(), wire.Request{Verb: wire.VerbLookup, Refs: now})
+		a, err := client.Call(context.Background(), daemon, wire.VerbLookup(), wire.LookupRequest{Refs: now})
 		if err != nil {
 			return nil, err
 		}

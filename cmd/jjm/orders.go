@@ -67,7 +67,7 @@ func (r *resume) Run(c *cli) error { return r.put(c, jjm.OrderResume, term{}) }
 
 // put gives the order, or without a name tells what is in force.
 func (o *order) put(c *cli, verb string, until term) error {
-	req := wire.Request{Verb: wire.VerbOrder}
+	var req wire.OrderRequest
 	switch {
 	case o.Kind == "" && o.Reason == "" && until == term{}:
 	case o.Name != "":
@@ -79,7 +79,7 @@ func (o *order) put(c *cli, verb string, until term) error {
 	default:
 		return usage("want cluster, type or user, and a name; see jjm %s --help", verb)
 	}
-	a, err := o.ask(c, req)
+	a, err := ask(c, o.place, wire.VerbOrder(), req)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
@@ -44,7 +45,8 @@ func (o *output) Run(c *cli) error {
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
-	a, r, err := o.client(c).Open(ctx, wire.Request{Verb: wire.VerbOutput, Refs: []string{o.ID}, Partial: o.Partial})
+	req := wire.OutputRequest{One: wire.Of(o.ID), Partial: o.Partial}
+	a, r, err := client.Open(ctx, o.client(c), wire.VerbOutput(), req)
 	if jjm.KindOf(err) == jjm.Conflict {
 		return o.unfinished(c, err)
 	}
@@ -52,9 +54,6 @@ func (o *output) Run(c *cli) error {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	if a.Output == nil {
-		return jjm.Errorf(jjm.Internal, "the daemon's answer does not describe the tar")
-	}
 	if o.Out == "-" {
 		return o.copy(c.out, r, a)
 	}
@@ -74,7 +73,8 @@ func (o *output) Run(c *cli) error {
 
 // unfinished says what there is.
 func (o *output) unfinished(c *cli, err error) error {
-	if a, serr := o.ask(c, wire.Request{Verb: wire.VerbStatus, Refs: []string{o.ID}}); serr == nil && len(a.Status) == 1 {
+	a, serr := ask(c, o.place, wire.VerbStatus(), wire.StatusRequest{Refs: []string{o.ID}})
+	if serr == nil && len(a.Status) == 1 {
 		c.say("%s", plainLine(a.Status[0]))
 		if !isFinal(a.Status[0].Lookup.Status) {
 			c.say("wait for it: jjm wait %s; or take what there is: jjm output --partial %s", o.ID, o.ID)
@@ -101,7 +101,7 @@ func (o *output) path(suggested string) (string, error) {
 
 // write puts the tar where the user says: a file is replaced as a whole, also
 // behind a symbolic link; a device or a pipe is written to, never replaced.
-func (o *output) write(path string, r io.Reader, a wire.Answer) error {
+func (o *output) write(path string, r io.Reader, a wire.OutputAnswer) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -120,7 +120,7 @@ func (o *output) write(path string, r io.Reader, a wire.Answer) error {
 }
 
 // save writes a file beside path and renames it once it is whole and checked.
-func (o *output) save(path string, r io.Reader, a wire.Answer) error {
+func (o *output) save(path string, r io.Reader, a wire.OutputAnswer) error {
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
 	if err != nil {
 		return fmt.Errorf("output %s: %w", o.ID, err)
@@ -137,7 +137,7 @@ func (o *output) save(path string, r io.Reader, a wire.Answer) error {
 
 // copy writes the tar and checks what came: its checksum, or, while it has
 // none yet, that it ends as a tar does.
-func (o *output) copy(w io.Writer, r io.Reader, a wire.Answer) error {
+func (o *output) copy(w io.Writer, r io.Reader, a wire.OutputAnswer) error {
 	sum, end := sha256.New(), &tail{}
 	n, err := io.Copy(io.MultiWriter(w, sum, end), r)
 	if errors.Is(err, context.Canceled) {

@@ -26,7 +26,7 @@ func (r *record) Run(c *cli) error {
 	if err := checkRefs([]string{r.ID}, true); err != nil {
 		return err
 	}
-	a, err := r.ask(c, wire.Request{Verb: wire.VerbRecord, Refs: []string{r.ID}, Path: r.Path})
+	a, err := ask(c, r.place, wire.VerbRecord(), wire.RecordRequest{One: wire.Of(r.ID), Path: r.Path})
 	if err != nil {
 		return err
 	}

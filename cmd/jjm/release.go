@@ -26,7 +26,7 @@ func (r *release) Run(c *cli) error {
 	if err := checkRefs(r.Refs, false); err != nil {
 		return err
 	}
-	a, err := r.ask(c, wire.Request{Verb: wire.VerbRelease, Refs: r.Refs})
+	a, err := ask(c, r.place, wire.VerbRelease(), wire.ReleaseRequest{Refs: r.Refs})
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (r *renew) Run(c *cli) error {
 	if len(given) == 0 {
 		return usage("want --proxy FILE or --token FILE; see jjm renew --help")
 	}
-	a, err := r.ask(c, wire.Request{Verb: wire.VerbRenew, Refs: []string{r.ID}, Credentials: given})
+	a, err := ask(c, r.place, wire.VerbRenew(), wire.RenewRequest{One: wire.Of(r.ID), Credentials: given})
 	if err != nil {
 		return err
 	}

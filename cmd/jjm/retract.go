@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"jjm"
 	"jjm/wire"
 )
 
@@ -42,14 +41,11 @@ func (r *retract) Run(c *cli) error {
 			return usage("%s exists: name another file, or remove it", r.Recovery)
 		}
 	}
-	a, err := r.ask(c, wire.Request{Verb: wire.VerbRetract, Refs: []string{id}, Retract: w})
+	a, err := ask(c, r.place, wire.VerbRetract(), wire.RetractRequest{One: wire.Of(id), Retract: w})
 	if err != nil {
 		return err
 	}
 	got := a.Retracted
-	if got == nil {
-		return jjm.Errorf(jjm.Internal, "the daemon's answer holds nothing about outputs: is it of another version?")
-	}
 	if err := writeRecovery(r.Recovery, got.Recovery, got.RecoveryFiles, got.RecoveryRanges); err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 // bed is the server of one script.
 type bed struct {
 	fake   *gatetest.Fake
+	site   *bedSite
 	server *gatetest.Server
 	mu     sync.Mutex
 	asked  map[string]int // how often the service was asked, by verb; of wait: states read
@@ -52,7 +53,8 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("JJM_UPDATE") != "",
 		Setup: func(env *testscript.Env) error {
 			b := &bed{fake: gatetest.New(), asked: make(map[string]int)}
-			b.fake.Types, b.fake.Sites, b.fake.Ad = jobTypesOfBed(), clustersOfBed(), adOfBed()
+			b.fake.Version, b.fake.Poll = "7.7", 5*time.Millisecond
+			b.site = newBedSite(b.fake)
 			b.fake.Hook = func(_ context.Context, verb string) error {
 				b.mu.Lock()
 				defer b.mu.Unlock()
@@ -60,7 +62,7 @@ func TestScripts(t *testing.T) {
 				return nil
 			}
 			tb := env.T().(testing.TB)
-			b.server = gatetest.Serve(tb, b.fake, gate.Config{Version: "7.7", Poll: jjm.Duration(5 * time.Millisecond)}, nil)
+			b.server = gatetest.Serve(tb, b.site.verbs(), gate.Config{Version: b.fake.Version}, nil)
 			env.Vars = append(env.Vars, "JJM_SOCKET="+b.server.Socket, "TZ=UTC", "JJM_STATE="+filepath.Join(env.WorkDir, "state"))
 			env.Values[bedKey{}] = b
 			return nil
@@ -127,7 +129,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 func putJob(ts *testscript.TestScript, _ bool, args []string) {
 	id, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	bedOf(ts).fake.Change(jjm.GridID(id), func(j *gatetest.Job) {
+	site := bedOf(ts).site
+	site.jobs.Change(jjm.GridID(id), func(j *gatetest.Job) {
 		if j.Status.Lookup.ID == 0 {
 			j.UID, j.Files = os.Getuid(), map[string]string{}
 			j.Status = wire.Status{Name: "mc", Type: "montecarlo", Owner: "alice", Cluster: "local", Accepted: 1700000000000}
@@ -135,12 +138,12 @@ func putJob(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		for _, arg := range args[1:] {
 			key, value, _ := strings.Cut(arg, "=")
-			setJob(ts, j, key, value)
+			site.setJob(ts, j, key, value)
 		}
 	})
 }
 
-func setJob(ts *testscript.TestScript, j *gatetest.Job, key, value string) {
+func (b *bedSite) setJob(ts *testscript.TestScript, j *gatetest.Job, key, value string) {
 	l := &j.Status.Lookup
 	n, _ := strconv.Atoi(value)
 	numbers := map[string]*int{"uid": &j.UID, "expected": &l.Counts.Expected, "total": &l.Counts.Total, "running": &l.Counts.Running,
@@ -169,7 +172,9 @@ func setJob(ts *testscript.TestScript, j *gatetest.Job, key, value string) {
 	case key == "record":
 		j.Record = strings.Split(strings.TrimSuffix(ts.ReadFile(value), "\n"), "\n")
 	case key == "verified":
-		ts.Check(json.Unmarshal([]byte(ts.ReadFile(value)), &j.Verified))
+		var v wire.Verified
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(value)), &v))
+		b.verified[l.ID] = v
 	case key == "locals":
 		for i := range n {
 			j.Locals = append(j.Locals, localOfBed(l.ID, int32(i)))
@@ -180,7 +185,7 @@ func setJob(ts *testscript.TestScript, j *gatetest.Job, key, value string) {
 	case key == "held":
 		holdOfBed(j, n)
 	case key == "history":
-		j.History = historyOfBed(l.ID)
+		b.history[l.ID] = historyOfBed(l.ID)
 	default:
 		ts.Fatalf("job: unknown key %s", key)
 	}

@@ -31,7 +31,7 @@ func (s *status) Run(c *cli) error {
 	if err := checkRefs(s.Refs, false); err != nil {
 		return err
 	}
-	a, err := s.ask(c, wire.Request{Verb: wire.VerbStatus, Refs: s.Refs})
+	a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Refs: s.Refs})
 	if err != nil {
 		return err
 	}
@@ -71,16 +71,20 @@ func (s *status) print(c *cli, i int, st wire.Status) error {
 
 // site shows the clusters and the jobs that are not finished.
 func (s *status) site(c *cli) error {
-	clusters, err := s.ask(c, wire.Request{Verb: wire.VerbClusters})
+	clusters, err := ask(c, s.place, wire.VerbClusters(), wire.ClustersRequest{})
 	if err != nil {
 		return err
 	}
-	jobs, err := s.ask(c, wire.Request{Verb: wire.VerbList, List: &wire.List{Limit: 20}})
+	jobs, err := ask(c, s.place, wire.VerbList(), wire.ListRequest{List: &wire.List{Limit: 20}})
 	if err != nil {
 		return err
 	}
 	if s.JSON {
-		return c.printJSON(wire.Answer{OK: true, Clusters: clusters.Clusters, Status: jobs.Status})
+		return c.printJSON(struct {
+			OK       bool           `json:"ok"`
+			Status   []wire.Status  `json:"status,omitempty"`
+			Clusters []wire.Cluster `json:"clusters,omitempty"`
+		}{true, jobs.Status, clusters.Clusters})
 	}
 	if err := c.clusterTable(clusters.Clusters); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
@@ -45,13 +46,10 @@ func (s *submit) Run(c *cli) error {
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
-	a, err := s.client(c).Do(ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{
+	a, err := client.Call(ctx, s.client(c), wire.VerbSubmit(), wire.SubmitRequest{Submit: &wire.Submit{
 		Name: name, Text: text, BaseDir: base, Key: s.Key, Anew: s.Anew, DryRun: s.DryRun, Credentials: given}})
 	if err != nil {
 		return refused(name, err)
-	}
-	if a.Submit == nil {
-		return jjm.Errorf(jjm.Internal, "the daemon's answer holds no id")
 	}
 	switch {
 	case s.JSON:

@@ -35,22 +35,19 @@ func (v *verify) Run(c *cli) error {
 	if err := checkRefs([]string{v.ID}, true); err != nil {
 		return err
 	}
-	req := wire.Request{Verb: wire.VerbVerify, Refs: []string{v.ID}}
+	req := wire.VerifyRequest{One: wire.Of(v.ID)}
 	if v.Recovery != "" {
 		req.Recovery = filepath.Base(v.Recovery)
 		if _, err := os.Lstat(v.Recovery); err == nil {
 			return &exit{exitInternal, fmt.Errorf("%s exists: name another file, or remove it", v.Recovery)}
 		}
 	}
-	a, err := v.ask(c, req)
+	a, err := ask(c, v.place, wire.VerbVerify(), req)
 	if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Conflict {
 		return &exit{exitInternal, err} // 3 means something else here
 	}
 	if err != nil {
 		return err
-	}
-	if a.Verify == nil {
-		return jjm.Errorf(jjm.Internal, "the daemon's answer holds no report")
 	}
 	if err := writeRecovery(v.Recovery, a.Verify.Recovery, a.Verify.RecoveryFiles, a.Verify.RecoveryRanges); err != nil {
 		return &exit{exitInternal, err}

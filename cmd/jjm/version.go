@@ -24,7 +24,7 @@ func (v *versions) Run(c *cli) error {
 		Daemon string `json:"daemon,omitempty"`
 	}
 	told.JJM = ownVersion()
-	if a, err := v.ask(c, wire.Request{Verb: wire.VerbPing}); err == nil {
+	if a, err := ask(c, v.place, wire.VerbPing(), wire.PingRequest{}); err == nil {
 		told.Daemon = a.Version
 	}
 	if v.JSON {

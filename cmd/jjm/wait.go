@@ -111,7 +111,7 @@ func (w *waiter) follow(ctx context.Context, feed chan<- news) error {
 	}
 	met, pause := false, retryFirst
 	for {
-		err := w.client.Watch(ctx, wire.Request{Verb: wire.VerbWait, Refs: w.refs}, func(a wire.Answer) error {
+		err := client.Watch(ctx, w.client, wire.VerbWait(), wire.WaitRequest{Refs: w.refs}, func(a wire.StatusAnswer) error {
 			met, pause = true, retryFirst
 			return tell(news{states: a.Status})
 		})

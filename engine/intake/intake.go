@@ -219,7 +219,7 @@ func (t *turn) cut(ctx context.Context, names []spool.Name) {
 // refuse says of a submission that it was removed, unless its grid job is there.
 func (t *turn) refuse(ctx context.Context, name spool.Name) {
 	note, owner, err := t.box.Read(name)
-	if err != nil || note.Verb != wire.VerbSubmit {
+	if err != nil || note.Verb != spool.VerbSubmit {
 		return
 	}
 	if _, err := t.it.b.Store.Handle(ctx, note.Handle); jjm.KindOf(err) != jjm.Gone {
@@ -288,7 +288,7 @@ func (it *Intake) recorded(id jjm.GridID) bool {
 // act does what an entry says. An error means that it could not be done just
 // now; what is refused for good is done.
 func (it *Intake) act(ctx context.Context, caller wire.Caller, n spool.Note) error {
-	if n.Verb == wire.VerbKill {
+	if n.Verb == spool.VerbKill {
 		return it.actKill(ctx, caller, n)
 	}
 	got, err := it.rooms.Submit(ctx, caller, *n.Submit)

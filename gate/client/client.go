@@ -50,7 +50,7 @@ func (u *Unreachable) Error() string {
 	return fmt.Sprintf("no daemon answers at %s: %v", u.Socket, u.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
 // IsUnreachable reports whether err means that no daemon answered.
@@ -59,76 +59,101 @@ func IsUnreachable(err error) bool {
 	return errors.As(err, &u)
 }
 
-// Do asks and gives the answer. An error that the daemon answered has its kind
-// and problems; one that found no daemon is an [Unreachable]. A submission cut
-// off before its answer is Ambiguous.
-func (c *Client) Do(ctx context.Context, req wire.Request) (wire.Answer, error) {
-	a, s, err := c.open(ctx, req)
-	if s != nil {
-		_ = s.Close()
-	}
+// Call asks and returns the answer. An error that the daemon answered has its kind and problems; one that found no
+// daemon is an [Unreachable]. A submission cut off before its answer is Ambiguous.
+func Call[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req) (
+	Ans, error) {
+	var a Ans
+	s, err := begin(ctx, c, v, req, &a)
+	_ = s.Close()
 	return a, err
 }
 
+// sized is an answer that says how many bytes follow it.
+type sized interface {
+	wire.Answer
+	Size() int64
+}
+
 // Open asks for raw bytes: "output" and "cat". The caller closes the reader,
-// which ends early if ctx does. A reader of an answer whose Bytes are known
-// gives [io.ErrUnexpectedEOF] if fewer came.
-func (c *Client) Open(ctx context.Context, req wire.Request) (wire.Answer, io.ReadCloser, error) {
-	a, s, err := c.open(ctx, req)
+// which ends early if ctx does. A reader of an answer whose Size is known
+// returns [io.ErrUnexpectedEOF] if fewer came.
+func Open[Req wire.Request, Ans sized](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req) (
+	Ans, io.ReadCloser, error) {
+	var a Ans
+	s, err := begin(ctx, c, v, req, &a)
 	if err != nil {
-		if s != nil {
-			_ = s.Close()
-		}
+		_ = s.Close()
 		return a, nil, err
 	}
-	s.left = a.Bytes
+	s.left = a.Size()
 	return a, s, nil
 }
 
 // Watch asks for lines: "wait". fn is called for each; its error ends the
 // watching. It returns nil after the last line, and an [Unreachable] if the
 // connection ended before.
-func (c *Client) Watch(ctx context.Context, req wire.Request, fn func(wire.Answer) error) error {
-	a, s, err := c.open(ctx, req)
-	if s != nil {
-		defer func() { _ = s.Close() }()
-	}
+func Watch[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req,
+	fn func(Ans) error) error {
+	var a Ans
+	s, err := begin(ctx, c, v, req, &a)
+	defer func() { _ = s.Close() }()
 	for {
 		if err != nil {
 			return err
 		}
-		if err := fn(a); err != nil || a.Last {
+		if err := fn(a); err != nil || a.Outcome().Last {
 			return err
 		}
-		a, err = s.next(req.Verb)
+		err = s.next()
 	}
+}
+
+// begin asks and reads the first line of the answer into a, where later lines are read to.
+func begin[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req, a *Ans) (
+	*stream, error) {
+	line, err := v.Line(req)
+	if err != nil {
+		return nil, err
+	}
+	return c.open(ctx, question{verb: v.Name, line: line, unsure: wire.UnsureOf(req), read: func(line []byte) error {
+		answer, err := v.DecodeAnswer(line)
+		if err != nil {
+			return err
+		}
+		*a = answer
+		return answer.Outcome().Error.Err()
+	}})
+}
+
+// question is a request on its way.
+type question struct {
+	verb string
+	line []byte
+	// unsure says what may have happened if the answer is lost; see [wire.UnsureOf].
+	unsure string
+	// read takes a line of the answer; the error that it holds is returned as such.
+	read func(line []byte) error
 }
 
 // open connects, sends and reads the first line, for as long as the daemon is
 // busy.
-func (c *Client) open(ctx context.Context, req wire.Request) (wire.Answer, *stream, error) {
+func (c *Client) open(ctx context.Context, q question) (*stream, error) {
 	timeout := c.Timeout
 	if timeout == 0 {
 		timeout = defaultTimeout
 	}
-	line, err := wire.Line(req)
-	if err != nil {
-		return wire.Answer{}, nil, err
-	}
-	if len(line) > wire.MaxRequest {
-		return wire.Answer{}, nil, jjm.Errorf(jjm.Invalid, "%s: the request is %d bytes long: at most %d", req.Verb, len(line), wire.MaxRequest)
-	}
 	began := time.Now()
 	pause := busyFirst
 	for {
-		a, s, err := c.once(ctx, req.Verb, line, began.Add(timeout))
+		s, err := c.once(ctx, q, began.Add(timeout))
 		if jjm.KindOf(err) != jjm.Busy || time.Since(began)+pause > min(busyFor, timeout) {
-			return a, s, err
+			return s, err
 		}
 		_ = s.Close()
 		select {
 		case <-ctx.Done():
-			return a, nil, ctx.Err()
+			return nil, ctx.Err()
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, time.Second)
@@ -136,31 +161,30 @@ func (c *Client) open(ctx context.Context, req wire.Request) (wire.Answer, *stre
 }
 
 // once makes one try.
-func (c *Client) once(ctx context.Context, verb string, line []byte, deadline time.Time) (wire.Answer, *stream, error) {
+func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*stream, error) {
 	f, err := connect(c.Socket, time.Until(deadline))
 	if errors.Is(err, syscall.EACCES) {
-		return wire.Answer{}, nil, jjm.Errorf(jjm.Denied, "this account may not ask the daemon at %s: %w "+
+		return nil, jjm.Errorf(jjm.Denied, "this account may not ask the daemon at %s: %w "+
 			"(mode and group below [gate] in its configuration let others in)", c.Socket, err)
 	}
 	if err != nil {
-		return wire.Answer{}, nil, &Unreachable{c.Socket, err}
+		return nil, &Unreachable{c.Socket, err}
 	}
-	s := &stream{f: f, r: bufio.NewReader(f), socket: c.Socket, ctx: ctx, left: -1}
+	s := &stream{f: f, r: bufio.NewReader(f), socket: c.Socket, ctx: ctx, question: q, left: -1}
 	_ = f.SetDeadline(deadline)
 	s.unwatch = context.AfterFunc(ctx, func() { _ = f.SetDeadline(time.Unix(1, 0)) })
-	_, sendErr := f.Write(line)
+	_, sendErr := f.Write(q.line)
 	// A daemon that refuses early may have answered before it read all.
-	a, err := s.next(verb)
+	err = s.next()
 	if IsUnreachable(err) && sendErr != nil {
 		err = &Unreachable{c.Socket, sendErr}
-	} else if IsUnreachable(err) && verb == wire.VerbSubmit {
-		err = jjm.Errorf(jjm.Ambiguous, "submit: the connection was lost before the answer; the grid job may have been accepted "+
-			"(submit again with the same request key to learn its id): %w", err)
+	} else if IsUnreachable(err) && q.unsure != "" {
+		err = jjm.Errorf(jjm.Ambiguous, "%s: the connection was lost before the answer; %s: %w", q.verb, q.unsure, err)
 	}
 	if ctx.Err() == nil {
 		_ = f.SetDeadline(time.Time{})
 	}
-	return a, s, err
+	return s, err
 }
 
 // connect opens the socket. The time bounds the wait for a place in the
@@ -201,31 +225,28 @@ func connectWithin(fd int, address string, wait time.Duration) error {
 
 // stream is an open connection whose request was sent.
 type stream struct {
-	f       *os.File
-	r       *bufio.Reader
-	socket  string
-	ctx     context.Context // of the request, as with net/http's
-	unwatch func() bool
-	left    int64 // raw bytes still to come; -1: until the end
+	f        *os.File
+	r        *bufio.Reader
+	socket   string
+	ctx      context.Context // of the request, as with net/http's
+	unwatch  func() bool
+	question question
+	left     int64 // raw bytes still to come; -1: until the end
 }
 
 // next reads a line; an error that the daemon answered is returned as such.
-func (s *stream) next(verb string) (wire.Answer, error) {
+func (s *stream) next() error {
 	line, err := wire.ReadLine(s.r, wire.MaxAnswer, nil)
-	if err != nil {
-		if s.ctx.Err() != nil {
-			return wire.Answer{}, s.ctx.Err()
-		}
-		return wire.Answer{}, &Unreachable{s.socket, fmt.Errorf("%s: %w", verb, err)}
+	switch {
+	case err == nil:
+		return s.question.read(line)
+	case s.ctx.Err() != nil:
+		return s.ctx.Err()
 	}
-	a, err := wire.DecodeAnswer(verb, line)
-	if err == nil {
-		err = a.Error.Err()
-	}
-	return a, err
+	return &Unreachable{s.socket, fmt.Errorf("%s: %w", s.question.verb, err)}
 }
 
-// Read gives the raw bytes after the line.
+// Read returns the raw bytes after the line.
 func (s *stream) Read(b []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF

@@ -25,40 +25,49 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func job(id jjm.GridID, status string) gatetest.Job {
-	return gatetest.Job{UID: os.Getuid(), Status: wire.Status{Lookup: wire.Lookup{ID: id, Status: status, GRAM: jjm.GRAMActive}}}
+	l := wire.Lookup{ID: id, Status: status, GRAM: jjm.GRAMActive}
+	return gatetest.Job{UID: os.Getuid(), Status: wire.Status{Lookup: l}}
 }
 
-func TestDo_AnswersAndClassifiesErrors(t *testing.T) {
+func submit(t *testing.T, c *client.Client, text string) (wire.SubmitAnswer, error) {
+	t.Helper()
+	req := wire.SubmitRequest{Submit: &wire.Submit{Text: text, BaseDir: "/"}}
+	return client.Call(t.Context(), c, wire.VerbSubmit(), req)
+}
+
+func TestCall_AnswersAndClassifiesErrors(t *testing.T) {
 	f := gatetest.New()
+	f.Version = "v"
 	f.Put(job(1, "running"))
-	c := client.Client{Socket: gatetest.Serve(t, f, gate.Config{Version: "v"}, nil).Socket}
-	a, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbPing})
+	c := client.Client{Socket: gatetest.Serve(t, f.Verbs(), gate.Config{}, nil).Socket}
+	a, err := client.Call(t.Context(), &c, wire.VerbPing(), wire.PingRequest{})
 	if err != nil || a.Version != "v" {
 		t.Errorf("ping: %+v, %v", a, err)
 	}
-	if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbRecord, Refs: []string{"9"}}); jjm.KindOf(err) != jjm.Gone {
+	_, err = client.Call(t.Context(), &c, wire.VerbRecord(), wire.RecordRequest{One: wire.Of("9")})
+	if jjm.KindOf(err) != jjm.Gone {
 		t.Errorf("an unknown job: %v", err)
 	}
-	_, err = c.Do(t.Context(), wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Text: "bad", BaseDir: "/"}})
+	_, err = submit(t, &c, "bad")
 	var ps jjm.Problems
 	if !errors.As(err, &ps) || len(ps) != 2 {
 		t.Errorf("a bad job file: %v", err)
 	}
-	if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Text: strings.Repeat("x", wire.MaxRequest), BaseDir: "/"}}); jjm.KindOf(err) != jjm.Invalid {
+	if _, err := submit(t, &c, strings.Repeat("x", wire.MaxRequest)); jjm.KindOf(err) != jjm.Invalid {
 		t.Errorf("too long a request: %v", err)
 	}
 }
 
-func TestDo_FindsNoDaemon(t *testing.T) {
+func TestCall_FindsNoDaemon(t *testing.T) {
 	for _, path := range []string{"/no/such/jjm.sock", "", "/" + strings.Repeat("s", 200), "/dev/null"} {
 		c := client.Client{Socket: path}
-		if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbPing}); !client.IsUnreachable(err) {
+		if _, err := client.Call(t.Context(), &c, wire.VerbPing(), wire.PingRequest{}); !client.IsUnreachable(err) {
 			t.Errorf("%.40q: error %v", path, err)
 		}
 	}
 }
 
-func TestDo_AsksABusyDaemonAgain(t *testing.T) {
+func TestCall_AsksABusyDaemonAgain(t *testing.T) {
 	f := gatetest.New()
 	var calls atomic.Int32
 	f.Hook = func(context.Context, string) error {
@@ -67,13 +76,13 @@ func TestDo_AsksABusyDaemonAgain(t *testing.T) {
 		}
 		return nil
 	}
-	c := client.Client{Socket: gatetest.Serve(t, f, gate.Config{}, nil).Socket}
-	if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbList}); err != nil || calls.Load() != 3 {
+	c := client.Client{Socket: gatetest.Serve(t, f.Verbs(), gate.Config{}, nil).Socket}
+	if _, err := client.Call(t.Context(), &c, wire.VerbList(), wire.ListRequest{}); err != nil || calls.Load() != 3 {
 		t.Errorf("error %v after %d calls", err, calls.Load())
 	}
 	calls.Store(-1 << 20)
 	c.Timeout = 100 * time.Millisecond
-	if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbList}); jjm.KindOf(err) != jjm.Busy {
+	if _, err := client.Call(t.Context(), &c, wire.VerbList(), wire.ListRequest{}); jjm.KindOf(err) != jjm.Busy {
 		t.Errorf("a daemon that stays busy: %v", err)
 	}
 }
@@ -109,24 +118,24 @@ func silent(t *testing.T, hang bool) string {
 	return path
 }
 
-func TestDo_DaemonThatHangsOrDiesIsUnreachable(t *testing.T) {
+func TestCall_DaemonThatHangsOrDiesIsUnreachable(t *testing.T) {
 	for _, hang := range []bool{true, false} {
 		c := client.Client{Socket: silent(t, hang), Timeout: 100 * time.Millisecond}
-		if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbList}); !client.IsUnreachable(err) {
+		if _, err := client.Call(t.Context(), &c, wire.VerbList(), wire.ListRequest{}); !client.IsUnreachable(err) {
 			t.Errorf("hang %v: list: %v", hang, err)
 		}
-		_, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Text: "x", BaseDir: "/"}})
+		_, err := submit(t, &c, "x")
 		if jjm.KindOf(err) != jjm.Ambiguous || !strings.Contains(err.Error(), "request key") {
 			t.Errorf("hang %v: submit: %v", hang, err)
 		}
 	}
 }
 
-func TestDo_EndsWithItsContext(t *testing.T) {
+func TestCall_EndsWithItsContext(t *testing.T) {
 	c := client.Client{Socket: silent(t, true)}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	if _, err := c.Do(ctx, wire.Request{Verb: wire.VerbList}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := client.Call(ctx, &c, wire.VerbList(), wire.ListRequest{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -134,11 +143,11 @@ func TestDo_EndsWithItsContext(t *testing.T) {
 func TestWatch_GivesEveryLineAndTellsALostDaemon(t *testing.T) {
 	f := gatetest.New()
 	f.Put(job(1, "running"))
-	s := gatetest.Serve(t, f, gate.Config{}, nil)
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
 	c := client.Client{Socket: s.Socket}
-	req := wire.Request{Verb: wire.VerbWait, Refs: []string{"1"}}
+	req := wire.WaitRequest{Refs: []string{"1"}}
 	var seen []string
-	err := c.Watch(t.Context(), req, func(a wire.Answer) error {
+	err := client.Watch(t.Context(), &c, wire.VerbWait(), req, func(a wire.StatusAnswer) error {
 		seen = append(seen, a.Status[0].Lookup.Status)
 		f.Change(1, func(j *gatetest.Job) { j.Status.Lookup.Status = "done" })
 		return nil
@@ -147,16 +156,17 @@ func TestWatch_GivesEveryLineAndTellsALostDaemon(t *testing.T) {
 		t.Errorf("saw %v, error %v", seen, err)
 	}
 	f.Put(job(1, "running"))
-	err = c.Watch(t.Context(), req, func(wire.Answer) error { s.Stop(); return nil })
+	err = client.Watch(t.Context(), &c, wire.VerbWait(), req, func(wire.StatusAnswer) error { s.Stop(); return nil })
 	if jjm.KindOf(err) != jjm.Busy {
 		t.Errorf("a stopping daemon: %v", err)
 	}
-	if err := c.Watch(t.Context(), req, nil); !client.IsUnreachable(err) {
+	if err := client.Watch(t.Context(), &c, wire.VerbWait(), req, nil); !client.IsUnreachable(err) {
 		t.Errorf("no daemon: %v", err)
 	}
 	s.Start()
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := c.Watch(ctx, req, func(wire.Answer) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+	err = client.Watch(ctx, &c, wire.VerbWait(), req, func(wire.StatusAnswer) error { cancel(); return nil })
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -166,8 +176,8 @@ func TestOpen_GivesTheBytesAndTellsIfSomeAreMissing(t *testing.T) {
 	j := job(1, "done")
 	j.Tar = []byte(strings.Repeat("tar", 1000))
 	f.Put(j)
-	c := client.Client{Socket: gatetest.Serve(t, f, gate.Config{}, nil).Socket}
-	a, r, err := c.Open(t.Context(), wire.Request{Verb: wire.VerbOutput, Refs: []string{"1"}})
+	c := client.Client{Socket: gatetest.Serve(t, f.Verbs(), gate.Config{}, nil).Socket}
+	a, r, err := client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.Of("1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,11 +185,12 @@ func TestOpen_GivesTheBytesAndTellsIfSomeAreMissing(t *testing.T) {
 		t.Errorf("%d bytes, error %v", len(b), err)
 	}
 	_ = r.Close()
-	if _, _, err := c.Open(t.Context(), wire.Request{Verb: wire.VerbOutput, Refs: []string{"2"}}); jjm.KindOf(err) != jjm.Gone {
+	_, _, err = client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.Of("2")})
+	if jjm.KindOf(err) != jjm.Gone {
 		t.Errorf("an unknown job: %v", err)
 	}
 	c.Socket = scripted(t, `{"ok":true,"bytes":100,"output":{"name":"x"}}`+"\nshort")
-	_, r, err = c.Open(t.Context(), wire.Request{Verb: wire.VerbOutput, Refs: []string{"1"}})
+	_, r, err = client.Open(t.Context(), &c, wire.VerbOutput(), wire.OutputRequest{One: wire.Of("1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,12 +225,30 @@ func scripted(t *testing.T, text string) string {
 	return path
 }
 
-func TestDo_AnswerThatIsNoneIsInternal(t *testing.T) {
+func TestCall_AnswerThatIsNoneIsInternal(t *testing.T) {
 	for _, text := range []string{"hello\n", "{}\n", "[1]\n"} {
 		c := client.Client{Socket: scripted(t, text)}
-		if _, err := c.Do(t.Context(), wire.Request{Verb: wire.VerbPing}); jjm.KindOf(err) != jjm.Internal {
+		if _, err := client.Call(t.Context(), &c, wire.VerbPing(), wire.PingRequest{}); jjm.KindOf(err) != jjm.Internal {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// A daemon that leaves out what its answer is about is at fault, and no client fails on it.
+func TestCall_AnswerWithoutItsMemberIsInternal(t *testing.T) {
+	c := client.Client{Socket: scripted(t, `{"ok":true}`+"\n")}
+	if _, err := submit(t, &c, "x"); jjm.KindOf(err) != jjm.Internal || !strings.Contains(err.Error(), "member submit") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A dry run makes nothing: nothing may have been accepted when its answer is lost.
+func TestCall_LostDryRunIsUnreachable(t *testing.T) {
+	c := client.Client{Socket: silent(t, false), Timeout: 100 * time.Millisecond}
+	req := wire.SubmitRequest{Submit: &wire.Submit{Text: "x", BaseDir: "/", DryRun: true}}
+	_, err := client.Call(t.Context(), &c, wire.VerbSubmit(), req)
+	if !client.IsUnreachable(err) || jjm.KindOf(err) == jjm.Ambiguous {
+		t.Errorf("error %v", err)
 	}
 }
 

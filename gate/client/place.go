@@ -17,7 +17,7 @@ type Place struct {
 	Getenv func(string) string
 }
 
-// StateDir gives the daemon's folder: as told, $JJM_STATE, /var/lib/jjm if it
+// StateDir returns the daemon's folder: as told, $JJM_STATE, /var/lib/jjm if it
 // is there and may be entered, else $XDG_STATE_HOME/jjm, by default
 // ~/.local/state/jjm (XDG Base Directory Specification).
 func (p Place) StateDir() string {
@@ -41,7 +41,7 @@ func (p Place) StateDir() string {
 	return filepath.Join(home, ".local/state/jjm")
 }
 
-// SocketPath gives the daemon's socket: as told, $JJM_SOCKET, else jjm.sock in
+// SocketPath returns the daemon's socket: as told, $JJM_SOCKET, else jjm.sock in
 // the state folder. A state folder given on the command line outranks
 // $JJM_SOCKET.
 func (p Place) SocketPath() string {
@@ -54,7 +54,7 @@ func (p Place) SocketPath() string {
 	return filepath.Join(p.StateDir(), "jjm.sock")
 }
 
-// RecordsDir gives the folder of the XML records: $JJM_RECORDS, else records in
+// RecordsDir returns the folder of the XML records: $JJM_RECORDS, else records in
 // the state folder.
 func (p Place) RecordsDir() string {
 	if dir := p.Getenv("JJM_RECORDS"); dir != "" && p.State == "" {

@@ -1,6 +1,6 @@
-// Package gatetest holds a service without batch systems behind it, and a
-// server of it on a socket of its own, for tests of the gate and of its
-// clients.
+// Package gatetest holds the verbs of jobs without batch systems behind them, and a
+// server of verbs on a socket of its own, for tests of the gate and of its
+// clients. A test that needs other verbs makes them with package gate/verbs.
 package gatetest
 
 import (
@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"jjm"
 	"jjm/gate"
+	"jjm/gate/verbs"
 	"jjm/wire"
 )
 
@@ -24,19 +26,16 @@ type Job struct {
 	Status wire.Status
 	Locals []jjm.LocalJob
 	// Tar is the output; Files are what cat shows, by "N/stdout".
-	Tar     []byte
-	SHA256  string
-	Files   map[string]string
-	Record  []string
-	Log     []string
-	History []jjm.JournalEntry
-	// Verified answers verify.
-	Verified wire.Verified
+	Tar    []byte
+	SHA256 string
+	Files  map[string]string
+	Record []string
+	Log    []string
 	// Live makes followed files grow on: their text is read again.
 	Live bool
 }
 
-// Fake is an in-memory service. A job file that holds the word "bad" is refused
+// Fake has jobs in memory. A job file that holds the word "bad" is refused
 // with two problems; the line "jobs = N" gives the number of local jobs.
 type Fake struct {
 	mu      sync.Mutex
@@ -44,26 +43,27 @@ type Fake struct {
 	handles map[jjm.Handle]jjm.GridID
 	refused map[jjm.Handle]string
 	changed chan struct{}
-	// Types and Sites answer job-types and clusters.
-	Types []wire.JobType
-	Sites []wire.Cluster
-	// Ad answers advertise, and Told the notes of clusters.
-	Ad   wire.Advertised
-	Told []string
-	// orders are in force.
-	orders []jjm.Order
-	bans   []jjm.Ban
-	sets   map[string]wire.DatasetState
-	// Hook, if set, is called at the start of every method with the verb and
-	// may block, panic or fail.
+	// Version answers ping, and followed files are read again every Poll; both are set before Verbs is called.
+	Version string
+	Poll    time.Duration
+	// Hook, if set, is called at the start of every verb but ping, and may block, panic or fail.
 	Hook func(ctx context.Context, verb string) error
 }
 
-var _ gate.Service = (*Fake)(nil)
-
 // New makes an empty fake.
 func New() *Fake {
-	return &Fake{jobs: make(map[jjm.GridID]*Job), handles: make(map[jjm.Handle]jjm.GridID), refused: make(map[jjm.Handle]string), changed: make(chan struct{})}
+	return &Fake{jobs: make(map[jjm.GridID]*Job), handles: make(map[jjm.Handle]jjm.GridID),
+		refused: make(map[jjm.Handle]string), changed: make(chan struct{}), Poll: time.Millisecond}
+}
+
+// Verbs are those of jobs.
+func (f *Fake) Verbs() []gate.Verb {
+	return []gate.Verb{
+		verbs.Ping(f.Version), verbs.Submit(f.Submit), verbs.Lookup(f.Resolve, f.Lookup), verbs.Kill(f.Resolve, f.Kill),
+		verbs.Status(f.Resolve, f.Status), verbs.List(f.List), verbs.Wait(f.Resolve, f.Watch),
+		verbs.Record(f.Resolve, f.Record), verbs.Output(f.Resolve, f.Output), verbs.Cat(f.Resolve, f.Cat, f.Poll),
+		verbs.Log(f.Resolve, f.Log),
+	}
 }
 
 // Put stores a job under its Status.Lookup.ID.
@@ -97,6 +97,20 @@ func (f *Fake) hook(ctx context.Context, verb string) error {
 	return f.Hook(ctx, verb)
 }
 
+// Use asks the hook, and calls do with a job if the caller may see it. do changes it at will.
+func (f *Fake) Use(ctx context.Context, verb string, c gate.Caller, id jjm.GridID, do func(*Job)) error {
+	if err := f.hook(ctx, verb); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j, err := f.get(c, id)
+	if err == nil {
+		do(j)
+	}
+	return err
+}
+
 // get finds a job that the caller may see; f.mu is held.
 func (f *Fake) get(c gate.Caller, id jjm.GridID) (*Job, error) {
 	j := f.jobs[id]
@@ -111,7 +125,7 @@ func (f *Fake) get(c gate.Caller, id jjm.GridID) (*Job, error) {
 
 // Submit stores a job in status registered.
 func (f *Fake) Submit(ctx context.Context, c gate.Caller, s wire.Submit) (wire.Submitted, error) {
-	if err := f.hook(ctx, wire.VerbSubmit); err != nil {
+	if err := f.hook(ctx, "submit"); err != nil {
 		return wire.Submitted{}, err
 	}
 	if strings.Contains(s.Text, "bad") {
@@ -154,7 +168,7 @@ func (f *Fake) Refuse(h jjm.Handle, reason string) {
 	f.refused[h] = reason
 }
 
-// Resolve gives the job of a key.
+// Resolve returns the job of a key.
 func (f *Fake) Resolve(ctx context.Context, c gate.Caller, h jjm.Handle) (jjm.GridID, error) {
 	if err := f.hook(ctx, "resolve"); err != nil {
 		return 0, err
@@ -173,7 +187,7 @@ func (f *Fake) Resolve(ctx context.Context, c gate.Caller, h jjm.Handle) (jjm.Gr
 
 // Lookup answers for each id.
 func (f *Fake) Lookup(ctx context.Context, c gate.Caller, ids []jjm.GridID) []wire.Lookup {
-	hookErr := f.hook(ctx, wire.VerbLookup)
+	hookErr := f.hook(ctx, "lookup")
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := make([]wire.Lookup, len(ids))
@@ -193,7 +207,7 @@ func (f *Fake) Lookup(ctx context.Context, c gate.Caller, ids []jjm.GridID) []wi
 
 // Kill sets a job aborting; a final one is left as it is.
 func (f *Fake) Kill(ctx context.Context, c gate.Caller, refs []jjm.Ref) []wire.Killed {
-	hookErr := f.hook(ctx, wire.VerbKill)
+	hookErr := f.hook(ctx, "kill")
 	out := make([]wire.Killed, len(refs))
 	for i, ref := range refs {
 		out[i].Ref = ref.String()
@@ -214,41 +228,14 @@ func (f *Fake) Kill(ctx context.Context, c gate.Caller, refs []jjm.Ref) []wire.K
 	return out
 }
 
-// Release counts the local jobs that are held, and lets them wait.
-func (f *Fake) Release(ctx context.Context, c gate.Caller, refs []jjm.Ref) []wire.Released {
-	hookErr := f.hook(ctx, wire.VerbRelease)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := make([]wire.Released, len(refs))
-	for i, ref := range refs {
-		out[i].Ref = ref.String()
-		j, err := f.get(c, ref.Grid)
-		if err == nil {
-			err = hookErr
-		}
-		out[i].Error = wire.ErrorOf(err)
-		if err != nil {
-			continue
-		}
-		for k := range j.Locals {
-			if l := &j.Locals[k]; l.Holding.Now() && (!ref.Locals || ref.Has(l.ID.N)) {
-				l.State, l.Phase, l.Holding = jjm.Submitting, jjm.RetryWait, nil
-				out[i].Jobs++
-			}
-		}
-		out[i].NoChange = out[i].Jobs == 0
-	}
-	return out
-}
-
 func final(s wire.Status) bool {
 	var st jjm.GridStatus
 	return st.UnmarshalText([]byte(s.Lookup.Status)) == nil && st.Final()
 }
 
-// Status gives the jobs with the local jobs named.
+// Status returns the jobs with the local jobs named.
 func (f *Fake) Status(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wire.Status, error) {
-	if err := f.hook(ctx, wire.VerbStatus); err != nil {
+	if err := f.hook(ctx, "status"); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
@@ -282,9 +269,9 @@ func (f *Fake) status(c gate.Caller, ref jjm.Ref) (wire.Status, error) {
 	return st, nil
 }
 
-// List gives the caller's jobs, newest first.
+// List returns the caller's jobs, newest first.
 func (f *Fake) List(ctx context.Context, c gate.Caller, l wire.List) ([]wire.Status, error) {
-	if err := f.hook(ctx, wire.VerbList); err != nil {
+	if err := f.hook(ctx, "list"); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
@@ -312,7 +299,7 @@ func (f *Fake) Watch(ctx context.Context, c gate.Caller, refs []jjm.Ref, send fu
 		f.mu.Lock()
 		changed := f.changed
 		f.mu.Unlock()
-		if err := f.hook(ctx, wire.VerbWait); err != nil {
+		if err := f.hook(ctx, "wait"); err != nil {
 			return err
 		}
 		st, err := f.Status(ctx, c, refs)
@@ -338,30 +325,23 @@ func (f *Fake) Watch(ctx context.Context, c gate.Caller, refs []jjm.Ref, send fu
 	}
 }
 
-// Record gives the record's lines that hold path.
-func (f *Fake) Record(ctx context.Context, c gate.Caller, id jjm.GridID, query string) ([]string, error) {
-	if err := f.hook(ctx, wire.VerbRecord); err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	j, err := f.get(c, id)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, line := range j.Record {
-		if strings.Contains(line, query) {
-			out = append(out, line)
+// Record returns the record's lines that hold query.
+func (f *Fake) Record(ctx context.Context, c gate.Caller, id jjm.GridID, query string) (out []string, err error) {
+	err = f.Use(ctx, "record", c, id, func(j *Job) {
+		for _, line := range j.Record {
+			if strings.Contains(line, query) {
+				out = append(out, line)
+			}
 		}
-	}
-	return out, nil
+	})
+	return out, err
 }
 
-// Output gives the tar; of a job that is not final with partial only, and then
+// Output returns the tar; of a job that is not final with partial only, and then
 // without its size.
-func (f *Fake) Output(ctx context.Context, c gate.Caller, id jjm.GridID, partial bool) (io.ReadCloser, int64, wire.Output, error) {
-	if err := f.hook(ctx, wire.VerbOutput); err != nil {
+func (f *Fake) Output(ctx context.Context, c gate.Caller, id jjm.GridID, partial bool) (
+	io.ReadCloser, int64, wire.Output, error) {
+	if err := f.hook(ctx, "output"); err != nil {
 		return nil, 0, wire.Output{}, err
 	}
 	f.mu.Lock()
@@ -374,16 +354,17 @@ func (f *Fake) Output(ctx context.Context, c gate.Caller, id jjm.GridID, partial
 	size := int64(len(j.Tar))
 	if !final(j.Status) {
 		if !partial {
-			return nil, 0, wire.Output{}, jjm.Errorf(jjm.Conflict, "grid job %v is %s: its output is not complete", id, j.Status.Lookup.Status)
+			return nil, 0, wire.Output{}, jjm.Errorf(jjm.Conflict, "grid job %v is %s: its output is not complete",
+				id, j.Status.Lookup.Status)
 		}
 		out.Partial, out.SHA256, size = true, "", -1
 	}
 	return io.NopCloser(strings.NewReader(string(j.Tar))), size, out, nil
 }
 
-// Cat gives Files["N/file"].
+// Cat returns Files["N/file"].
 func (f *Fake) Cat(ctx context.Context, c gate.Caller, ref jjm.Ref, file string) (io.ReadCloser, func() bool, error) {
-	if err := f.hook(ctx, wire.VerbCat); err != nil {
+	if err := f.hook(ctx, "cat"); err != nil {
 		return nil, nil, err
 	}
 	f.mu.Lock()
@@ -428,48 +409,8 @@ func (g *growing) Read(b []byte) (int, error) {
 
 func (g *growing) Close() error { return nil }
 
-// History gives the last limit entries; of the orders one for each in force.
-func (f *Fake) History(ctx context.Context, c gate.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
-	if err := f.hook(ctx, wire.VerbHistory); err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	h, err := f.historyOf(c, ref)
-	if err != nil {
-		return nil, err
-	}
-	if limit > 0 && len(h) > limit {
-		h = h[len(h)-limit:]
-	}
-	return slices.Clone(h), nil
-}
-
-func (f *Fake) historyOf(c gate.Caller, ref jjm.Ref) (h []jjm.JournalEntry, err error) {
-	if ref != (jjm.Ref{}) {
-		j, err := f.get(c, ref.Grid)
-		if err != nil {
-			return nil, err
-		}
-		return j.History, nil
-	}
-	for i, o := range f.orders {
-		h = append(h, jjm.JournalEntry{Seq: int64(i + 1), Time: o.Since, First: -1, Last: -1, To: o.Doing(),
-			Cause: o.Kind + " " + o.Name + ": " + o.Reason, Source: "order", Actor: o.By})
-	}
-	return h, nil
-}
-
-// Log gives the job's log.
-func (f *Fake) Log(ctx context.Context, c gate.Caller, id jjm.GridID) ([]string, error) {
-	if err := f.hook(ctx, wire.VerbLog); err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	j, err := f.get(c, id)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(j.Log), nil
+// Log returns the job's log.
+func (f *Fake) Log(ctx context.Context, c gate.Caller, id jjm.GridID) (out []string, err error) {
+	err = f.Use(ctx, "log", c, id, func(j *Job) { out = slices.Clone(j.Log) })
+	return out, err
 }

@@ -11,21 +11,21 @@ import (
 	"jjm/gate"
 )
 
-// Server is a gate in front of a service, for one test.
+// Server is a gate that serves verbs, for one test.
 type Server struct {
 	// Socket is its path, short enough for any client.
 	Socket string
 	tb     testing.TB
-	s      gate.Service
+	verbs  []gate.Verb
 	cfg    gate.Config
 	log    *slog.Logger
 	mu     sync.Mutex
 	stop   func()
 }
 
-// Serve starts a gate in front of s, which ends with the test. A nil log
+// Serve starts a gate that serves verbs and ends with the test. A nil log
 // discards.
-func Serve(tb testing.TB, s gate.Service, cfg gate.Config, log *slog.Logger) *Server {
+func Serve(tb testing.TB, verbs []gate.Verb, cfg gate.Config, log *slog.Logger) *Server {
 	tb.Helper()
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -34,7 +34,7 @@ func Serve(tb testing.TB, s gate.Service, cfg gate.Config, log *slog.Logger) *Se
 	if err != nil {
 		tb.Fatal(err)
 	}
-	g := &Server{Socket: filepath.Join(dir, "jjm.sock"), tb: tb, s: s, cfg: cfg, log: log}
+	g := &Server{Socket: filepath.Join(dir, "jjm.sock"), tb: tb, verbs: verbs, cfg: cfg, log: log}
 	g.Start()
 	tb.Cleanup(func() { g.Stop(); _ = os.RemoveAll(dir) })
 	return g
@@ -51,7 +51,7 @@ func (g *Server) Start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan error, 1)
-	go func() { over <- gate.New(g.s, g.cfg, g.log).Serve(ctx, l) }()
+	go func() { over <- gate.New(g.verbs, g.cfg, g.log).Serve(ctx, l) }()
 	g.stop = func() {
 		cancel()
 		if err := <-over; err != nil {

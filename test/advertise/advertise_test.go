@@ -12,6 +12,7 @@ import (
 
 	"jjm"
 	"jjm/advertise"
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
@@ -213,11 +214,11 @@ func TestAdvertise_AFrozenCollectorHoldsUpNothing(t *testing.T) {
 		return nil
 	})
 	job := wire.Submit{Name: "job.toml", BaseDir: "/", Text: "type = \"script\"\n[params]\ncommand = [\"/bin/true\"]\n"}
-	if _, err := s.client().Do(t.Context(), wire.Request{Verb: wire.VerbSubmit, Submit: &job}); err != nil {
+	if _, err := client.Call(t.Context(), s.client(), wire.VerbSubmit(), wire.SubmitRequest{Submit: &job}); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("the grid job is done", func() error {
-		a, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbLookup, Refs: []string{"1"}})
+		a, err := client.Call(context.Background(), s.client(), wire.VerbLookup(), wire.LookupRequest{Refs: []string{"1"}})
 		if err == nil && a.Lookup[0].GRAM != jjm.GRAMDone {
 			err = fmt.Errorf("it is %s", a.Lookup[0].Status)
 		}

@@ -97,7 +97,7 @@ func (s *site) start() {
 	s.over = over
 	go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(over) }(s.cmd)
 	s.eventually("the daemon answers", func() error {
-		_, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbPing})
+		_, err := client.Call(context.Background(), s.client(), wire.VerbPing(), wire.PingRequest{})
 		return err
 	})
 }
@@ -134,7 +134,7 @@ func (s *site) eventually(what string, ok func() error) {
 // told is what the daemon says of its advertising.
 func (s *site) told() wire.Advertised {
 	s.t.Helper()
-	a, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbAdvertise})
+	a, err := client.Call(context.Background(), s.client(), wire.VerbAdvertise(), wire.AdvertiseRequest{})
 	if err != nil || a.Advertised == nil {
 		s.t.Fatalf("advertise: %v, %+v", err, a)
 	}

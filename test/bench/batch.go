@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
@@ -144,24 +145,27 @@ func (b *bench) recorded(d *bed, kind string, n int, request string) (r recorded
 
 // submitTo submits as root, whom the daemon of an ordinary account serves too;
 // the owner is that account.
-func (b *bench) submitTo(j *realDaemon, text string) (wire.Answer, error) {
-	return j.client.Do(b.ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Name: "job.toml", Text: text, BaseDir: j.state}})
+func (b *bench) submitTo(j *realDaemon, text string) (wire.SubmitAnswer, error) {
+	return client.Call(b.ctx, &j.client, wire.VerbSubmit(),
+		wire.SubmitRequest{Submit: &wire.Submit{Name: "job.toml", Text: text, BaseDir: j.state}})
 }
 
 // until polls the counts of a grid job.
 func (b *bench) until(j *realDaemon, id jjm.GridID, what string, ok func(wire.Counts) bool) error {
 	return b.untilOf(j, what, 3*time.Minute, func() (bool, error) {
-		a, err := j.client.Do(b.ctx, wire.Request{Verb: wire.VerbLookup, Refs: []string{id.String()}})
+		a, err := client.Call(b.ctx, &j.client, wire.VerbLookup(), wire.LookupRequest{Refs: []string{id.String()}})
 		return err == nil && ok(a.Lookup[0].Counts), err
 	})
 }
 
 func (b *bench) killAndWait(j *realDaemon, id jjm.GridID) error {
-	if _, err := j.client.Do(b.ctx, wire.Request{Verb: wire.VerbKill, Refs: []string{id.String()}}); err != nil {
+	_, err := client.Call(b.ctx, &j.client, wire.VerbKill(),
+		wire.KillRequest{Refs: []string{id.String()}})
+	if err != nil {
 		return err
 	}
 	return b.untilOf(j, "the killed grid job is over", 5*time.Minute, func() (bool, error) {
-		a, err := j.client.Do(b.ctx, wire.Request{Verb: wire.VerbLookup, Refs: []string{id.String()}})
+		a, err := client.Call(b.ctx, &j.client, wire.VerbLookup(), wire.LookupRequest{Refs: []string{id.String()}})
 		var st jjm.GridStatus
 		return err == nil && st.UnmarshalText([]byte(a.Lookup[0].Status)) == nil && st.Final(), err
 	})
@@ -183,7 +187,7 @@ func (b *bench) slurmSingles(d *bed, loop float64) (err error) {
 	for c := range oneJobClients {
 		wg.Go(func() {
 			for i := c; i < n && failed[c] == nil; i += oneJobClients {
-				var a wire.Answer
+				var a wire.SubmitAnswer
 				a, failed[c] = b.submitTo(j, "type = \"script\"\nname = \"bench\"\n[request]\nqueue = \"closed\"\n[params]\ncommand = [\"/bin/true\"]\n")
 				if failed[c] == nil {
 					ids[i] = a.Submit.ID

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
@@ -177,14 +178,15 @@ func (b *bench) blahpRate(d *bed, j *realDaemon, ours, theirs *lrms) error {
 	ourSubmit, ourEnd, err := rate(ours, func() error {
 		return b.untilOf(j, "all grid jobs are over", blahpPatience, func() (bool, error) {
 			time.Sleep(200 * time.Millisecond)
-			a, err := j.client.Do(b.ctx, wire.Request{Verb: wire.VerbList, List: &wire.List{Limit: 1}})
+			a, err := client.Call(b.ctx, &j.client, wire.VerbList(), wire.ListRequest{List: &wire.List{Limit: 1}})
 			return len(a.Status) == 0, err
 		})
 	})
 	if err != nil {
 		return err
 	}
-	a, err := j.client.Do(b.ctx, wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Status: jjm.Done.String(), Limit: 4 * n}})
+	a, err := client.Call(b.ctx, &j.client, wire.VerbList(),
+		wire.ListRequest{List: &wire.List{All: true, Status: jjm.Done.String(), Limit: 4 * n}})
 	if err != nil || len(a.Status) < n {
 		return fmt.Errorf("of %d grid jobs %d are done: %w", n, len(a.Status), err)
 	}

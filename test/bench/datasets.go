@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/split"
 	"jjm/wire"
 )
@@ -140,12 +141,12 @@ func (b *bench) feed(n int, do func(*realDaemon, *fed) error) (f fed, err error)
 
 // pause lets the daemon hand nothing to its only cluster.
 func (d *realDaemon) pause(b *bench) error {
-	a, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbClusters})
+	a, err := client.Call(b.ctx, &d.client, wire.VerbClusters(), wire.ClustersRequest{})
 	if err != nil {
 		return err
 	}
 	order := &wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: a.Clusters[0].Name, Reason: "only the cutting is measured"}
-	_, err = d.client.Do(b.ctx, wire.Request{Verb: wire.VerbOrder, Order: order})
+	_, err = client.Call(b.ctx, &d.client, wire.VerbOrder(), wire.OrderRequest{Order: order})
 	return err
 }
 
@@ -160,7 +161,9 @@ func (b *bench) wholeDataset(n int) (err error) {
 	if err := d.addFiles(b, 0, n); err != nil {
 		return err
 	}
-	if _, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbDataset, Dataset: &wire.Dataset{Do: wire.DatasetClose, Name: "raw"}}); err != nil {
+	_, err = client.Call(b.ctx, &d.client, wire.VerbDataset(),
+		wire.DatasetRequest{Dataset: &wire.Dataset{Do: wire.DatasetClose, Name: "raw"}})
+	if err != nil {
 		return err
 	}
 	status, err := d.runJob(b.ctx, readsText(largeParts))
@@ -178,7 +181,9 @@ func (d *realDaemon) addFiles(b *bench, from, to int) error {
 		for i := range files {
 			files[i] = jjm.File{LFN: fmt.Sprintf("/store/data/bench/%07d.root", from+i), Size: 2_000_000, Events: 100}
 		}
-		if _, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbDataset, Dataset: &wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files}}); err != nil {
+		_, err := client.Call(b.ctx, &d.client, wire.VerbDataset(),
+			wire.DatasetRequest{Dataset: &wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files}})
+		if err != nil {
 			return err
 		}
 	}
@@ -193,7 +198,8 @@ func readsText(perPart int) string {
 
 // reads submits it.
 func (d *realDaemon) reads(b *bench, perPart int) (jjm.GridID, error) {
-	a, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Name: "job.toml", Text: readsText(perPart), BaseDir: d.state}})
+	a, err := client.Call(b.ctx, &d.client, wire.VerbSubmit(),
+		wire.SubmitRequest{Submit: &wire.Submit{Name: "job.toml", Text: readsText(perPart), BaseDir: d.state}})
 	if err != nil {
 		return 0, err
 	}
@@ -203,7 +209,7 @@ func (d *realDaemon) reads(b *bench, perPart int) (jjm.GridID, error) {
 // untilMade waits until a grid job has its local jobs.
 func (d *realDaemon) untilMade(b *bench, id jjm.GridID, parts int) error {
 	return until(b.ctx, fmt.Sprintf("%d local jobs are made", parts), 10*time.Minute, func() (bool, error) {
-		a, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbLookup, Refs: []string{id.String()}})
+		a, err := client.Call(b.ctx, &d.client, wire.VerbLookup(), wire.LookupRequest{Refs: []string{id.String()}})
 		if err != nil {
 			return false, err
 		}

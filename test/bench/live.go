@@ -131,7 +131,7 @@ func (s *site) restart(ctx context.Context) (r restarted, err error) {
 			return err
 		}
 		c := client.Client{Socket: filepath.Join(s.args.Dir, "jjm.sock")}
-		a, err := c.Do(ctx, wire.Request{Verb: wire.VerbLookup, Refs: []string{s.grid.String()}})
+		a, err := client.Call(ctx, &c, wire.VerbLookup(), wire.LookupRequest{Refs: []string{s.grid.String()}})
 		if err == nil && len(a.Lookup) == 1 {
 			err = a.Lookup[0].Error.Err()
 		}

@@ -14,6 +14,7 @@ import (
 	"jjm"
 	"jjm/engine"
 	"jjm/gate"
+	"jjm/gate/verbs"
 	handlersall "jjm/handlers/all"
 	"jjm/run/asuser"
 	"jjm/store"
@@ -133,7 +134,7 @@ func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
 	var failed [2]error
 	var parts sync.WaitGroup
 	parts.Go(func() { failed[0] = d.engine.Run(ctx) })
-	parts.Go(func() { failed[1] = gate.New(unadvertised{d.engine}, gate.Config{}, s.log).Serve(ctx, d.socket) })
+	parts.Go(func() { failed[1] = gate.New(asked(d.engine), gate.Config{}, s.log).Serve(ctx, d.socket) })
 	d.running.Go(func() {
 		parts.Wait()
 		d.failed = errors.Join(failed[:]...)
@@ -275,13 +276,9 @@ func (b *bench) closeSites() {
 	}
 }
 
-// unadvertised is an engine as the gate sees it, of a site that no broker hears
-// of.
-type unadvertised struct{ *engine.Engine }
-
-// Advertised and Notes implement gate.Service.
-func (unadvertised) Advertised(context.Context, gate.Caller, bool) (wire.Advertised, error) {
-	return wire.Advertised{}, nil
+// asked are the verbs that the site is asked for.
+func asked(e *engine.Engine) []gate.Verb {
+	find := verbs.Resolve(e.Resolve)
+	return []gate.Verb{verbs.Ping("bench"), verbs.Lookup(find, e.Lookup), verbs.Status(find, e.Status), verbs.List(e.List),
+		verbs.Wait(find, e.Watch)}
 }
-
-func (unadvertised) Notes() []string { return nil }

@@ -166,7 +166,7 @@ func (b *bench) startDaemonAs(dir, config string, as *syscall.Credential) (*real
 		return nil, err
 	}
 	err = until(b.ctx, "the daemon answers", 20*time.Second, func() (bool, error) {
-		_, err := d.client.Do(b.ctx, wire.Request{Verb: wire.VerbPing})
+		_, err := client.Call(b.ctx, &d.client, wire.VerbPing(), wire.PingRequest{})
 		return err == nil, nil
 	})
 	if err != nil {
@@ -193,11 +193,13 @@ func (d *realDaemon) pid() int { return d.cmd.Process.Pid }
 
 // runJob submits a job file and waits for its end.
 func (d *realDaemon) runJob(ctx context.Context, text string) (status string, err error) {
-	a, err := d.client.Do(ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Name: "job.toml", Text: text, BaseDir: d.state}})
+	a, err := client.Call(ctx, &d.client, wire.VerbSubmit(),
+		wire.SubmitRequest{Submit: &wire.Submit{Name: "job.toml", Text: text, BaseDir: d.state}})
 	if err != nil {
 		return "", err
 	}
-	err = d.client.Watch(ctx, wire.Request{Verb: wire.VerbWait, Refs: []string{a.Submit.ID.String()}}, func(a wire.Answer) error {
+	req := wire.WaitRequest{Refs: []string{a.Submit.ID.String()}}
+	err = client.Watch(ctx, &d.client, wire.VerbWait(), req, func(a wire.StatusAnswer) error {
 		status = a.Status[0].Lookup.Status
 		return nil
 	})

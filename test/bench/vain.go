@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
@@ -36,7 +37,7 @@ func (b *bench) untilOf(j *realDaemon, what string, within time.Duration, done f
 func (b *bench) unfinished(j *realDaemon) string {
 	var out strings.Builder
 	tell := func(title, text string) { fmt.Fprintf(&out, "--- %s\n%s\n", title, strings.TrimRight(text, "\n")) }
-	a, err := j.client.Do(b.ctx, wire.Request{Verb: wire.VerbList, List: &wire.List{}})
+	a, err := client.Call(b.ctx, &j.client, wire.VerbList(), wire.ListRequest{List: &wire.List{}})
 	if err != nil {
 		tell("no list of the grid jobs", err.Error())
 	}

@@ -156,12 +156,12 @@ func accountingScenes(t *testing.T, s *site, on string) {
 // wantAccounts holds the log against what ran.
 func (s *site) wantAccounts(want map[string]int, on string) {
 	s.t.Helper()
-	answer, err := s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Limit: 100}})
+	answer, err := ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 100}})
 	s.must(err)
 	lines, ids, found := s.accounts(), s.ids(), 0
 	seen := map[string]bool{}
 	for _, g := range answer.Status {
-		detail, err := s.ask(wire.Request{Verb: wire.VerbStatus, Refs: []string{g.Lookup.ID.String() + ".0"}})
+		detail, err := ask(s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{g.Lookup.ID.String() + ".0"}})
 		s.must(err)
 		local := detail.Status[0].Locals[0]
 		if n := int(local.Attempt) + 1; n != want[g.Key] {

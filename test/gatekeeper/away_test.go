@@ -71,7 +71,8 @@ func TestAway_EveryGridJobIsMadeOnce(t *testing.T) {
 			t.Errorf("key-%d: %+v", i, l)
 		}
 	}
-	if a, err := s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Limit: 2 * n}}); err != nil || len(a.Status) != n {
+	a, err := ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 2 * n}})
+	if err != nil || len(a.Status) != n {
 		t.Errorf("%d grid jobs, %v; want %d", len(a.Status), err, n)
 	}
 	for key, times := range s.ran() {

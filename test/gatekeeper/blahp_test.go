@@ -208,7 +208,8 @@ func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 			t.Errorf("%s ran %d times", key, times)
 		}
 	}
-	if a, err := s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Limit: 2 * n}}); err != nil || len(a.Status) != n || len(s.ran()) != n {
+	a, err := ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 2 * n}})
+	if err != nil || len(a.Status) != n || len(s.ran()) != n {
 		t.Errorf("%d grid jobs of which %d ran, %v; want %d", len(a.Status), len(s.ran()), err, n)
 	}
 }
@@ -285,7 +286,7 @@ func blahpdScenes(t *testing.T, s *site, b *blahpd) {
 		t.Errorf("anew: %s, %q", got, s.read("sleeper", "out"))
 	}
 	s.await("the first one is killed", func() bool {
-		a, err := s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Status: "aborted"}})
+		a, err := ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Status: "aborted"}})
 		return err == nil && len(a.Status) == 1
 	})
 	if got := b.result(b.ask("BLAH_PING", "jjm")); got != "0 No error" {
@@ -353,10 +354,10 @@ queue word in (fine, sleep)
 	s.await("it has left the queue", func() bool { return state("1") == "" })
 	s.start()
 	s.await("its grid job is killed", func() bool {
-		a, err := s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Status: "aborted"}})
+		a, err := ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Status: "aborted"}})
 		return err == nil && len(a.Status) == 1
 	})
-	if a, err := s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true}}); err != nil || len(a.Status) != 2 {
+	if a, err := ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true}}); err != nil || len(a.Status) != 2 {
 		t.Errorf("%d grid jobs, %v; want 2", len(a.Status), err)
 	}
 }

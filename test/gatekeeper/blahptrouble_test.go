@@ -50,7 +50,7 @@ func TestBlahpd_FrozenClusterAndFullDisk(t *testing.T) {
 		t.Errorf("cancel on a full disk: %s", got)
 	}
 	s.await("it is cancelled", func() bool {
-		a, err := s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true}})
+		a, err := ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true}})
 		return err == nil && len(a.Status) == 3 && strings.HasPrefix(b.result(b.ask("BLAH_JOB_STATUS", runs)), "0 No Error 4")
 	})
 	if ran := s.ran(); ran["late"] != 1 || ran["frozen"] != 0 {

@@ -53,7 +53,8 @@ func TestCondor_NoJobIsHeldLostOrDoubled(t *testing.T) {
 			t.Errorf("of %d jobs there ended so:\n%s", n, ended)
 		}
 	}
-	if a, err := p.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Limit: 1000}}); err != nil || len(a.Status) != 202 {
+	a, err := ask(p.site, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 1000}})
+	if err != nil || len(a.Status) != 202 {
 		t.Errorf("%d grid jobs, %v; want 202", len(a.Status), err)
 	}
 	ran := p.ran()
@@ -114,7 +115,7 @@ func (p *pool) twoHundred() string {
 		return len(names)
 	}
 	made := func() int {
-		a, err := p.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Limit: 1000}})
+		a, err := ask(p.site, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 1000}})
 		p.must(err)
 		return len(a.Status)
 	}
@@ -126,7 +127,10 @@ func (p *pool) twoHundred() string {
 	p.must(os.Remove(hold))
 	p.await("others wait in the spool", func() bool { return spooled() > 60 })
 	p.begin()
-	p.await("those are taken in", func() bool { _, err := p.ask(wire.Request{Verb: wire.VerbPing}); return err == nil })
+	p.await("those are taken in", func() bool {
+		_, err := ask(p.site, wire.VerbPing(), wire.PingRequest{})
+		return err == nil
+	})
 	p.end(syscall.SIGKILL)
 	p.begin()
 	return cluster

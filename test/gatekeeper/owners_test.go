@@ -63,7 +63,8 @@ func TestBlahpd_OwnersRunAsThemselves(t *testing.T) {
 	for _, l := range all {
 		s.ends(l)
 	}
-	if a, err := s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true}}); err != nil || len(a.Status) != len(all) {
+	a, err := ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true}})
+	if err != nil || len(a.Status) != len(all) {
 		t.Errorf("%d grid jobs for %d submissions, each made twice: %v", len(a.Status), len(all), err)
 	}
 	s.accounted(all)

@@ -148,7 +148,7 @@ func (s *site) start() {
 	s.t.Helper()
 	s.begin()
 	s.await("the daemon answers", func() bool {
-		_, err := s.ask(wire.Request{Verb: wire.VerbPing})
+		_, err := ask(s, wire.VerbPing(), wire.PingRequest{})
 		return err == nil
 	})
 }
@@ -164,9 +164,9 @@ func (s *site) end(signal syscall.Signal) {
 	}
 }
 
-func (s *site) ask(req wire.Request) (wire.Answer, error) {
+func ask[Req wire.Request, Ans wire.Answer](s *site, v wire.Verb[Req, Ans], req Req) (Ans, error) {
 	c := client.Client{Socket: filepath.Join(s.state, "jjm.sock"), Timeout: ample}
-	return c.Do(context.Background(), req)
+	return client.Call(context.Background(), &c, v, req)
 }
 
 // await polls until ok.
@@ -266,7 +266,7 @@ func (s *site) allDone(n int) {
 		}
 	}()
 	s.await(fmt.Sprintf("%d grid jobs are done", n), func() bool {
-		a, err := s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Limit: 10 * n}})
+		a, err := ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 10 * n}})
 		words = map[string]int{}
 		for _, st := range a.Status {
 			words[st.Lookup.Status]++

@@ -194,7 +194,7 @@ func arcRefused(t *testing.T, a *arcSite) {
 }
 
 func (a *arcSite) status(s wire.Status) wire.Lookup {
-	return a.ask(wire.Request{Verb: wire.VerbLookup, Refs: []string{s.Lookup.ID.String()}}).Lookup[0]
+	return ask(a.site, wire.VerbLookup(), wire.LookupRequest{Refs: []string{s.Lookup.ID.String()}}).Lookup[0]
 }
 
 // A-REX is killed while it submits: once it is back it submits the same job again,

@@ -214,7 +214,8 @@ func gramRefused(t *testing.T, g *gramSite) {
 // contactOf is a job's contact, from the origin in its record.
 func (g *gramSite) contactOf(t *testing.T, s wire.Status) string {
 	t.Helper()
-	record := strings.Join(g.ask(wire.Request{Verb: wire.VerbRecord, Refs: []string{s.Lookup.ID.String()}}).Record, "")
+	record := strings.Join(ask(g.site, wire.VerbRecord(),
+		wire.RecordRequest{One: wire.Of(s.Lookup.ID.String())}).Record, "")
 	_, rest, ok := strings.Cut(record, "https://localhost:")
 	contact, _, end := strings.Cut(rest, "/\"")
 	if !ok || !end {

@@ -106,7 +106,7 @@ func (s *site) start() {
 	s.done = done
 	go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(done) }(s.daemon)
 	for deadline := time.Now().Add(patience); ; time.Sleep(pollEvery) {
-		if _, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbPing}); err == nil {
+		if _, err := client.Call(context.Background(), s.client(), wire.VerbPing(), wire.PingRequest{}); err == nil {
 			return
 		}
 		select {
@@ -153,7 +153,7 @@ func (s *site) close() {
 			}
 		}
 		if len(left) > 0 {
-			_, _ = s.client().Do(context.Background(), wire.Request{Verb: wire.VerbKill, Refs: left})
+			_, _ = client.Call(context.Background(), s.client(), wire.VerbKill(), wire.KillRequest{Refs: left})
 			for deadline := time.Now().Add(patience); time.Now().Before(deadline) && s.alive(); time.Sleep(pollEvery) {
 			}
 		}
@@ -184,22 +184,22 @@ func (s *site) client() *client.Client {
 }
 
 // ask asks until the daemon answers.
-func (s *site) ask(req wire.Request) wire.Answer {
+func ask[Req wire.Request, Ans wire.Answer](s *site, v wire.Verb[Req, Ans], req Req) Ans {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(pollEvery) {
-		a, err := s.client().Do(context.Background(), req)
+		a, err := client.Call(context.Background(), s.client(), v, req)
 		if err == nil {
 			return a
 		}
 		if !client.IsUnreachable(err) || time.Now().After(deadline) {
-			s.t.Fatalf("%s %v: %v", req.Verb, req.Refs, err)
+			s.t.Fatalf("%s %+v: %v", v.Name, req, err)
 		}
 	}
 }
 
 // list gives every grid job of the site.
 func (s *site) list() []wire.Status {
-	return s.ask(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true, Limit: 1000}}).Status
+	return ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 1000}}).Status
 }
 
 // byKey finds grid jobs by their request key.

@@ -13,7 +13,6 @@ import (
 
 	"jjm"
 	"jjm/test/site"
-	"jjm/wire"
 	"jjm/wire/spool"
 )
 
@@ -29,7 +28,7 @@ func swellSpool(folder string) {
 	box := filepath.Join(w.Spool, "in", "u"+strconv.Itoa(w.Own))
 	_ = os.Mkdir(box, 0o700)
 	entry := func(n int, size int64) *os.File {
-		name := spool.Name{Seq: int64(n + 1), Handle: jjm.Handle(w.Handle), Verb: wire.VerbSubmit}
+		name := spool.Name{Seq: int64(n + 1), Handle: jjm.Handle(w.Handle), Verb: spool.VerbSubmit}
 		f, err := os.OpenFile(filepath.Join(box, name.String()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil || f.Truncate(size) != nil {
 			os.Exit(1)

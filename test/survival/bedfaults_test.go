@@ -233,7 +233,7 @@ func (s *site) nurse(b *testbed.Bed) bool {
 		}
 	}
 	if len(refs) > 0 {
-		s.must(wire.Request{Verb: wire.VerbRelease, Refs: refs})
+		must(s, wire.VerbRelease(), wire.ReleaseRequest{Refs: refs})
 	}
 	s.t.Logf("an administrator finds %q and releases %v", found, refs)
 	return found != "" || len(refs) > 0
@@ -267,7 +267,7 @@ func (s *site) disturbed(b *testbed.Bed, bt bout, meanwhile func() *driven) *dri
 		s.kill()
 		s.start("")
 	}
-	s.must(wire.Request{Verb: wire.VerbPing}) // whatever the batch system does
+	must(s, wire.VerbPing(), wire.PingRequest{}) // whatever the batch system does
 	time.Sleep(bt.lasts / 2)
 	b.Do(s.t, bt.undo, bt.daemon)
 	over = true

@@ -68,7 +68,8 @@ func tomlFiles(from, to int) string {
 // growing submits over the first 20 files, adds 20 more in four requests, and
 // closes the dataset. Each request is repeated until it is answered.
 func growing(ctx context.Context, s *site, text string) (jjm.GridID, error) {
-	a, err := s.insist(ctx, wire.Request{Verb: wire.VerbSubmit, Submit: &wire.Submit{Name: "d.toml", Text: text, BaseDir: s.dir}})
+	a, err := insist(ctx, s, wire.VerbSubmit(),
+		wire.SubmitRequest{Submit: &wire.Submit{Name: "d.toml", Text: text, BaseDir: s.dir}})
 	if err != nil {
 		return 0, err
 	}
@@ -82,11 +83,12 @@ func growing(ctx context.Context, s *site, text string) (jjm.GridID, error) {
 		for i := from; i < from+5; i++ {
 			add.Files = append(add.Files, jjm.File{LFN: rawFile(i)})
 		}
-		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbDataset, Dataset: add}); err != nil {
+		if _, err := insist(ctx, s, wire.VerbDataset(), wire.DatasetRequest{Dataset: add}); err != nil {
 			return id, err
 		}
 	}
-	_, err = s.insist(ctx, wire.Request{Verb: wire.VerbDataset, Dataset: &wire.Dataset{Do: wire.DatasetClose, Name: "raw"}})
+	_, err = insist(ctx, s, wire.VerbDataset(),
+		wire.DatasetRequest{Dataset: &wire.Dataset{Do: wire.DatasetClose, Name: "raw"}})
 	return id, err
 }
 
@@ -171,7 +173,8 @@ func (s *site) checkDataset(id jjm.GridID) {
 	if !slices.Equal(collected, want) {
 		s.t.Errorf("the tar has outputs of %q, want of each of 40 files once", collected)
 	}
-	if v := s.must(wire.Request{Verb: wire.VerbVerify, Refs: []string{id.String()}}).Verify; v == nil || v.Verdict != cover.Proven || v.Proven != 40 {
+	if v := must(s, wire.VerbVerify(),
+		wire.VerifyRequest{One: wire.Of(id.String())}).Verify; v == nil || v.Verdict != cover.Proven || v.Proven != 40 {
 		s.t.Errorf("verify says %+v, want 40 files proven", v)
 	}
 	s.stop()

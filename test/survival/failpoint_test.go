@@ -128,7 +128,7 @@ func (s *site) sawFailpoint(life string) {
 // gridJobs counts all grid jobs.
 func (s *site) gridJobs() int {
 	s.t.Helper()
-	return len(s.must(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true}}).Status)
+	return len(must(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true}}).Status)
 }
 
 // driven is a driver at work, or its outcome.
@@ -168,21 +168,23 @@ func (s *site) overNow(r *driven) bool {
 	if r.err != nil {
 		s.t.Fatal(r.err)
 	}
-	a, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbLookup, Refs: []string{r.id.String()}})
+	a, err := client.Call(context.Background(), s.client(), wire.VerbLookup(),
+		wire.LookupRequest{Refs: []string{r.id.String()}})
 	return err == nil && isFinal(a.Lookup[0].Status)
 }
 
 // insist asks until a daemon answers, as a gatekeeper does that must have its
 // answer; a refusal is an error.
-func (s *site) insist(ctx context.Context, req wire.Request) (wire.Answer, error) {
+func insist[Req wire.Request, Ans wire.Answer](ctx context.Context, s *site, v wire.Verb[Req, Ans], req Req) (
+	Ans, error) {
 	for {
-		a, err := s.client().Do(ctx, req)
+		a, err := client.Call(ctx, s.client(), v, req)
 		if err == nil || !client.IsUnreachable(err) && jjm.KindOf(err) != jjm.Ambiguous {
 			return a, err
 		}
 		select {
 		case <-ctx.Done():
-			return a, errors.Join(fmt.Errorf("%s %v was never answered", req.Verb, req.Refs), err)
+			return a, errors.Join(fmt.Errorf("%s %+v was never answered", v.Name, req), err)
 		case <-time.After(pollEvery):
 		}
 	}
@@ -193,8 +195,8 @@ func (s *site) submit(ctx context.Context, d design) (jjm.GridID, error) {
 	if s.uid != 0 {
 		return s.submitAs(ctx, d)
 	}
-	a, err := s.insist(ctx, wire.Request{Verb: wire.VerbSubmit,
-		Submit: &wire.Submit{Name: "survival.toml", Text: d.text(s), BaseDir: s.dir}})
+	a, err := insist(ctx, s, wire.VerbSubmit(),
+		wire.SubmitRequest{Submit: &wire.Submit{Name: "survival.toml", Text: d.text(s), BaseDir: s.dir}})
 	if err != nil {
 		return 0, err
 	}
@@ -242,7 +244,7 @@ func again(code int, text string) bool {
 // until asks for the status of local jobs until ok.
 func (s *site) until(ctx context.Context, ref string, ok func(wire.Status) bool) error {
 	for {
-		a, err := s.insist(ctx, wire.Request{Verb: wire.VerbStatus, Refs: []string{ref}})
+		a, err := insist(ctx, s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{ref}})
 		switch {
 		case err == nil && ok(a.Status[0]):
 			return nil
@@ -259,7 +261,7 @@ func (s *site) until(ctx context.Context, ref string, ok func(wire.Status) bool)
 
 // killAll asks for kills, until each was answered with success.
 func (s *site) killAll(ctx context.Context, refs ...string) error {
-	a, err := s.insist(ctx, wire.Request{Verb: wire.VerbKill, Refs: refs})
+	a, err := insist(ctx, s, wire.VerbKill(), wire.KillRequest{Refs: refs})
 	if err != nil {
 		return err
 	}
@@ -324,7 +326,7 @@ func driveOrdered(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	}
 	for _, o := range []wire.Order{{Verb: jjm.OrderPause, Reason: "a test"}, {Verb: jjm.OrderResume}} {
 		o.Kind, o.Name = jjm.OrderCluster, "local"
-		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbOrder, Order: &o}); err != nil {
+		if _, err := insist(ctx, s, wire.VerbOrder(), wire.OrderRequest{Order: &o}); err != nil {
 			return id, err
 		}
 	}
@@ -338,7 +340,7 @@ func driveBanned(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 		return 0, err
 	}
 	for _, b := range []wire.Ban{{Name: "70001", Reason: "a test"}, {Name: "70001", Lift: true}} {
-		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbBan, Ban: &b}); err != nil {
+		if _, err := insist(ctx, s, wire.VerbBan(), wire.BanRequest{Ban: &b}); err != nil {
 			return id, err
 		}
 	}
@@ -355,7 +357,7 @@ func driveReleased(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	if err := s.until(ctx, id.String(), held); err != nil {
 		return id, err
 	}
-	a, err := s.insist(ctx, wire.Request{Verb: wire.VerbRelease, Refs: []string{id.String()}})
+	a, err := insist(ctx, s, wire.VerbRelease(), wire.ReleaseRequest{Refs: []string{id.String()}})
 	if err != nil {
 		return id, err
 	}
@@ -376,15 +378,15 @@ func ripe(n int32) func(wire.Status) bool {
 	}
 }
 
-// statusOf asks for grid jobs without their local jobs.
-func statusOf(id jjm.GridID) wire.Request {
-	return wire.Request{Verb: wire.VerbStatus, Refs: []string{id.String()}}
+// statusOf asks for a grid job without its local jobs.
+func statusOf(s *site, id jjm.GridID) wire.Status {
+	return must(s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{id.String()}}).Status[0]
 }
 
 // only gives the site's one grid job.
 func (s *site) only() jjm.GridID {
 	s.t.Helper()
-	list := s.must(wire.Request{Verb: wire.VerbList, List: &wire.List{All: true}}).Status
+	list := must(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true}}).Status
 	if len(list) != 1 {
 		s.t.Fatalf("%d grid jobs, want 1", len(list))
 	}

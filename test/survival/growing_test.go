@@ -209,7 +209,8 @@ func (g *growth) submitAndGrow() {
 		g.t.Fatalf("%d files came, %d of them while it ran", g.came, late)
 	}
 	g.sees("some are merged", func(n wire.Counts) bool { return n.Completed > 0 })
-	g.t.Logf("all came, at %+v", g.must(wire.Request{Verb: wire.VerbLookup, Refs: []string{g.id.String()}}).Lookup[0].Counts)
+	g.t.Logf("all came, at %+v", must(g.site, wire.VerbLookup(),
+		wire.LookupRequest{Refs: []string{g.id.String()}}).Lookup[0].Counts)
 	g.sees("all are known", func(wire.Counts) bool { return g.shown("raw") == int64(g.files) })
 	if out, code := g.jjm("dataset", "close", "raw"); code != 0 {
 		g.t.Fatalf("close: exit %d: %s", code, out)
@@ -222,7 +223,7 @@ func (g *growth) submitAndGrow() {
 func (g *growth) sees(what string, ok func(wire.Counts) bool) {
 	g.t.Helper()
 	g.await(what, g.patience, func() bool {
-		l := g.must(wire.Request{Verb: wire.VerbLookup, Refs: []string{g.id.String()}}).Lookup[0]
+		l := must(g.site, wire.VerbLookup(), wire.LookupRequest{Refs: []string{g.id.String()}}).Lookup[0]
 		if isFinal(l.Status) {
 			g.t.Fatalf("its dataset is open, and it is over: %+v", l)
 		}
@@ -252,7 +253,8 @@ func (g *growth) shown(name string) int64 {
 	if uid == 0 {
 		uid = os.Getuid()
 	}
-	d := g.must(wire.Request{Verb: wire.VerbDataset, Dataset: &wire.Dataset{Do: wire.DatasetShow, Name: name, UID: &uid}}).Datasets
+	d := must(g.site, wire.VerbDataset(),
+		wire.DatasetRequest{Dataset: &wire.Dataset{Do: wire.DatasetShow, Name: name, UID: &uid}}).Datasets
 	if len(d.Shown) != 1 {
 		g.t.Fatalf("dataset %s: %+v", name, d)
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/internal/needs"
 	"jjm/sandbox"
 	"jjm/wire"
@@ -26,7 +27,8 @@ import (
 // against what the daemon says of it.
 func (s *site) outputSum(id jjm.GridID) string {
 	s.t.Helper()
-	a, r, err := s.client().Open(context.Background(), wire.Request{Verb: wire.VerbOutput, Refs: []string{id.String()}})
+	a, r, err := client.Open(context.Background(), s.client(), wire.VerbOutput(),
+		wire.OutputRequest{One: wire.Of(id.String())})
 	if err != nil {
 		s.t.Fatalf("output of grid job %s: %v", id, err)
 	}

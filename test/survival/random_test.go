@@ -67,7 +67,7 @@ func randomKills(t *testing.T, r *rand.Rand, kills int, glf bool) {
 		s.start("")
 	}
 	s.await("the grid job is submitted", finalWithin, func() bool { return s.gridJobs() > 0 })
-	if st := s.must(statusOf(s.only())).Status[0]; isFinal(st.Lookup.Status) {
+	if st := statusOf(s, s.only()); isFinal(st.Lookup.Status) {
 		t.Errorf("the grid job was over before the last kill: %s", st.Lookup.Status)
 	} else {
 		t.Logf("after the last kill: %+v", st.Lookup.Counts)

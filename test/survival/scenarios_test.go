@@ -104,7 +104,7 @@ func leftInSpool(sc scenario) scenario {
 			t.Fatal(err)
 		}
 		for key, text := range map[string]string{"wrong": "type = \"none\"", "once": sc.design.keyed("once").text(s)} {
-			err := spool.Put(box, spool.Note{Verb: wire.VerbSubmit, Handle: jjm.HandleOf(os.Geteuid(), key),
+			err := spool.Put(box, spool.Note{Verb: spool.VerbSubmit, Handle: jjm.HandleOf(os.Geteuid(), key),
 				Submit: &wire.Submit{Name: "survival.toml", Text: text, BaseDir: s.dir, Key: key}}, time.Now())
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +126,7 @@ func (s *site) spool() string { return filepath.Join(s.state, "clusters", "local
 // then, and certainly has not.
 func awaySpool(sc scenario) scenario {
 	sc.drive = func(ctx context.Context, s *site, d design) (jjm.GridID, error) {
-		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbPing}); err != nil {
+		if _, err := insist(ctx, s, wire.VerbPing(), wire.PingRequest{}); err != nil {
 			return 0, err
 		}
 		if err := os.Rename(s.spool(), s.spool()+".away"); err != nil {
@@ -150,7 +150,7 @@ func blindSpool(sc scenario) scenario {
 		sc.set.uid = nobody
 	}
 	sc.drive = func(ctx context.Context, s *site, d design) (jjm.GridID, error) {
-		if _, err := s.insist(ctx, wire.Request{Verb: wire.VerbPing}); err != nil {
+		if _, err := insist(ctx, s, wire.VerbPing(), wire.PingRequest{}); err != nil {
 			return 0, err
 		}
 		if err := os.Chmod(s.spool(), 0o300); err != nil {

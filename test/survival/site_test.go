@@ -214,7 +214,7 @@ func (s *site) ready() {
 			s.t.Fatalf("the daemon ended instead of serving: %v", s.d.err)
 		default:
 		}
-		_, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbPing})
+		_, err := client.Call(context.Background(), s.client(), wire.VerbPing(), wire.PingRequest{})
 		return err == nil
 	})
 }
@@ -356,10 +356,10 @@ func (s *site) client() *client.Client {
 }
 
 // ask asks until a daemon answers, as gatekeepers do: daemons come and go.
-func (s *site) ask(req wire.Request) (wire.Answer, error) {
+func ask[Req wire.Request, Ans wire.Answer](s *site, v wire.Verb[Req, Ans], req Req) (Ans, error) {
 	s.t.Helper()
 	for deadline := time.Now().Add(finalWithin); ; time.Sleep(pollEvery) {
-		a, err := s.client().Do(context.Background(), req)
+		a, err := client.Call(context.Background(), s.client(), v, req)
 		again := client.IsUnreachable(err) || jjm.KindOf(err) == jjm.Ambiguous
 		if !again || time.Now().After(deadline) {
 			return a, err
@@ -368,11 +368,11 @@ func (s *site) ask(req wire.Request) (wire.Answer, error) {
 }
 
 // must is ask for requests that cannot be refused.
-func (s *site) must(req wire.Request) wire.Answer {
+func must[Req wire.Request, Ans wire.Answer](s *site, v wire.Verb[Req, Ans], req Req) Ans {
 	s.t.Helper()
-	a, err := s.ask(req)
+	a, err := ask(s, v, req)
 	if err != nil {
-		s.t.Fatalf("%s %v: %v", req.Verb, req.Refs, err)
+		s.t.Fatalf("%s %+v: %v", v.Name, req, err)
 	}
 	return a
 }
@@ -380,7 +380,7 @@ func (s *site) must(req wire.Request) wire.Answer {
 // status asks for a grid job and all its local jobs.
 func (s *site) status(id jjm.GridID) wire.Status {
 	s.t.Helper()
-	return s.must(wire.Request{Verb: wire.VerbStatus, Refs: []string{id.String() + ".*"}}).Status[0]
+	return must(s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{id.String() + ".*"}}).Status[0]
 }
 
 // final waits until the grid job is over.
@@ -388,7 +388,7 @@ func (s *site) final(id jjm.GridID) wire.Lookup {
 	s.t.Helper()
 	var l wire.Lookup
 	s.await("grid job "+id.String()+" is over", s.patience, func() bool {
-		l = s.must(wire.Request{Verb: wire.VerbLookup, Refs: []string{id.String()}}).Lookup[0]
+		l = must(s, wire.VerbLookup(), wire.LookupRequest{Refs: []string{id.String()}}).Lookup[0]
 		return isFinal(l.Status)
 	})
 	return l

@@ -93,7 +93,7 @@ func TestSurvival_SecondDaemonIsRefused(t *testing.T) {
 			t.Errorf("the refusal does not say %q:\n%s", want, tail(log, 3))
 		}
 	}
-	s.must(wire.Request{Verb: wire.VerbPing})
+	must(s, wire.VerbPing(), wire.PingRequest{})
 	s.final(id)
 	s.verify(id, d)
 }

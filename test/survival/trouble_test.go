@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/gate/client"
 	"jjm/internal/needs"
 	"jjm/wire"
 )
@@ -91,15 +92,15 @@ func TestSurvival_FullDisk(t *testing.T) {
 	s.started(before, 4)
 
 	ballast := fill(t, s.state)
-	a, err := s.client().Do(context.Background(), wire.Request{Verb: wire.VerbSubmit,
-		Submit: &wire.Submit{Name: "survival.toml", Text: after.text(s), BaseDir: s.dir}})
+	a, err := client.Call(context.Background(), s.client(), wire.VerbSubmit(),
+		wire.SubmitRequest{Submit: &wire.Submit{Name: "survival.toml", Text: after.text(s), BaseDir: s.dir}})
 	if err == nil {
 		t.Errorf("a grid job was accepted on a full disk: %+v", a.Submit)
 	} else if kind := jjm.KindOf(err); kind != jjm.Busy || !saysFull(err.Error()) {
 		t.Errorf("on a full disk a submission is refused with %q (%v), want busy, and that the disk is full", err, kind)
 	}
 	for range 150 { // meanwhile local jobs end, and others want to start
-		l := s.must(wire.Request{Verb: wire.VerbLookup, Refs: []string{first.String()}}).Lookup[0]
+		l := must(s, wire.VerbLookup(), wire.LookupRequest{Refs: []string{first.String()}}).Lookup[0]
 		if l.Error != nil {
 			t.Fatalf("lookup on a full disk: %v", l.Error)
 		}

@@ -29,7 +29,7 @@ func (s *site) verify(id jjm.GridID, d design) *ended {
 	s.t.Helper()
 	s.nothingRuns()
 	e := &ended{site: s, id: id, design: d, status: s.status(id)}
-	e.journal = s.must(wire.Request{Verb: wire.VerbHistory, Refs: []string{id.String()}}).History
+	e.journal = must(s, wire.VerbHistory(), wire.HistoryRequest{Refs: []string{id.String()}}).History
 	tarSum := s.outputSum(id)
 	s.stop()
 	e.readStore()

@@ -12,13 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"jjm/internal/needs"
-	"jjm/wire"
 )
 
 // sparse makes an entry of a length that takes nothing of the disk.
 func sparse(t *testing.T, b *Box, seq int64, size int64) Name {
 	t.Helper()
-	n := Name{Seq: seq, Handle: submitNote("k").Handle, Verb: wire.VerbSubmit}
+	n := Name{Seq: seq, Handle: submitNote("k").Handle, Verb: VerbSubmit}
 	file := filepath.Join(b.Path(), n.String())
 	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, size)); err != nil {
 		t.Fatal(err)

@@ -53,9 +53,15 @@ const (
 // none of it is time.
 const maxSeq = 1 << 62
 
+// The verbs of entries, as they stand in names and texts: those that package wire says may be left here.
+const (
+	VerbSubmit = "submit"
+	VerbKill   = "kill"
+)
+
 // Note is what an entry says.
 type Note struct {
-	// Verb is wire.VerbSubmit or wire.VerbKill.
+	// Verb is VerbSubmit or VerbKill.
 	Verb string `json:"verb"`
 	// Handle names the grid job, with the local jobs meant in Rest: ".3".
 	Handle jjm.Handle `json:"handle"`
@@ -85,7 +91,7 @@ func ParseName(s string) (n Name, ok bool) {
 	return Name{number, h, verb}, true
 }
 
-func validVerb(v string) bool { return v == wire.VerbSubmit || v == wire.VerbKill }
+func validVerb(v string) bool { return v == VerbSubmit || v == VerbKill }
 
 // Strange is the error for what is no entry though it has the name of one: it
 // is never going to be one.
@@ -133,11 +139,11 @@ func parse(name Name, uid int, text []byte) (Note, error) {
 	switch {
 	case n.Verb != name.Verb || n.Handle != name.Handle:
 		return Note{}, strange("%s: it says %.20q about %.40q", name, n.Verb, n.Handle)
-	case n.Verb == wire.VerbSubmit && (n.Submit == nil || n.Submit.Key == "" || n.Submit.DryRun):
+	case n.Verb == VerbSubmit && (n.Submit == nil || n.Submit.Key == "" || n.Submit.DryRun):
 		return Note{}, strange("%s: no submission with a request key", name)
-	case n.Verb == wire.VerbSubmit && jjm.HandleOf(uid, n.Submit.Key) != n.Handle:
+	case n.Verb == VerbSubmit && jjm.HandleOf(uid, n.Submit.Key) != n.Handle:
 		return Note{}, strange("%s: the handle is not that of account %d and its key", name, uid)
-	case n.Verb == wire.VerbKill:
+	case n.Verb == VerbKill:
 		if _, err := jjm.ParseRef("1" + n.Rest); err != nil {
 			return Note{}, strange("%s: %v", name, err)
 		}

@@ -30,7 +30,7 @@ func box(t *testing.T) string {
 var self = os.Geteuid()
 
 func submitNote(key string) Note {
-	return Note{Verb: wire.VerbSubmit, Handle: jjm.HandleOf(self, key),
+	return Note{Verb: VerbSubmit, Handle: jjm.HandleOf(self, key),
 		Submit: &wire.Submit{Name: "j", Text: "type = \"x\"\n\"", BaseDir: "/", Key: key}}
 }
 
@@ -73,7 +73,7 @@ func names(t *testing.T, b *Box) []Name {
 
 func TestPut_EntriesComeBackInTheirOrder(t *testing.T) {
 	dir := box(t)
-	k := Note{Verb: wire.VerbKill, Handle: jjm.HandleOf(self, "a"), Rest: ".3"}
+	k := Note{Verb: VerbKill, Handle: jjm.HandleOf(self, "a"), Rest: ".3"}
 	put(t, dir, submitNote("a"), 100)
 	put(t, dir, submitNote("b"), 50)
 	put(t, dir, k, 20) // the clock was set back
@@ -108,7 +108,7 @@ func TestPut_EntriesComeBackInTheirOrder(t *testing.T) {
 func TestRead_RefusesWhatIsNoEntry(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "secret")
 	good := `{"verb":"kill","handle":"` + string(jjm.HandleOf(1, "k")) + `"}`
-	name := Name{Seq: 1, Handle: jjm.HandleOf(1, "k"), Verb: wire.VerbKill}
+	name := Name{Seq: 1, Handle: jjm.HandleOf(1, "k"), Verb: VerbKill}
 	for what, make := range map[string]func(path string) error{
 		"a link":          func(p string) error { return os.Symlink(other, p) },
 		"a hard link":     func(p string) error { return os.Link(other, p) },
@@ -237,7 +237,7 @@ func TestMake_ModesAndSweeping(t *testing.T) {
 func TestPut_TheLargestSequenceIsSaid(t *testing.T) {
 	dir := box(t)
 	b := mine(t, dir)
-	last := Name{Seq: maxSeq, Handle: submitNote("k").Handle, Verb: wire.VerbKill}
+	last := Name{Seq: maxSeq, Handle: submitNote("k").Handle, Verb: VerbKill}
 	if err := os.WriteFile(filepath.Join(b.Path(), last.String()), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -290,8 +290,50 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n.Verb != name.Verb || n.Handle != name.Handle || n.Verb == wire.VerbSubmit && jjm.HandleOf(uid, n.Submit.Key) != name.Handle {
+		if n.Verb != name.Verb || n.Handle != name.Handle || n.Verb == VerbSubmit && jjm.HandleOf(uid, n.Submit.Key) != name.Handle {
 			t.Fatalf("%q: accepted %q", file, text)
 		}
 	})
+}
+
+// What an older jjm left in a box is taken in: it wrote testdata/v1, for account 1003.
+func TestParse_ReadsEntriesOfOlderPrograms(t *testing.T) {
+	entries, err := os.ReadDir("testdata/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := jjm.HandleOf(1003, "request-4711")
+	want := []Note{
+		{Verb: "submit", Handle: h, Submit: &wire.Submit{Name: "job.toml", Key: "request-4711", Anew: true, BaseDir: "/home/alice",
+			Text:        "type = \"script\"\ncommand = [\"./run.sh\"]\n",
+			Origin:      &jjm.Origin{Gatekeeper: "gram5 ce.example.org", Job: "x/1", Subject: "/DC=org/CN=Alice", Memo: "m"},
+			Credentials: []jjm.Credential{{Kind: "token", Secret: "a.b.c"}}}},
+		{Verb: "kill", Handle: h, Rest: ".3-7"},
+		{Verb: "kill", Handle: h},
+	}
+	var got []Note
+	for _, e := range entries {
+		name, ok := ParseName(e.Name())
+		text, err := os.ReadFile(filepath.Join("testdata/v1", e.Name()))
+		if !ok || err != nil {
+			t.Fatalf("%s: ok %v, error %v", e.Name(), ok, err)
+		}
+		n, err := parse(name, 1003, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, n)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestParseName_KnowsTheVerbsThatMayBeLeft(t *testing.T) {
+	for _, v := range wire.Verbs() {
+		name := Name{Seq: 1, Handle: jjm.HandleOf(1, "k"), Verb: v.Name}
+		if _, ok := ParseName(name.String()); ok != v.Spooled {
+			t.Errorf("%s: an entry %v, want %v", name, ok, v.Spooled)
+		}
+	}
 }

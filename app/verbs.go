@@ -1,0 +1,38 @@
+package app
+
+import (
+	"jjm/engine"
+	"jjm/gate"
+	"jjm/gate/verbs"
+)
+
+// served are the verbs of the daemon's socket, one line each, in the order in which docs/SOCKET.md shows them.
+func served(version string, e *engine.Engine, b brokers) []gate.Verb {
+	find := verbs.Resolve(e.Resolve)
+	return []gate.Verb{
+		verbs.Ping(version),
+		verbs.Submit(e.Submit),
+		verbs.Lookup(find, e.Lookup),
+		verbs.Kill(find, e.Kill),
+		verbs.Release(find, e.Release),
+		verbs.Status(find, e.Status),
+		verbs.List(e.List),
+		verbs.Wait(find, e.Watch),
+		verbs.Record(find, e.Record),
+		verbs.Output(find, e.Output),
+		verbs.Cat(find, e.Cat, verbs.Poll),
+		verbs.History(find, e.History),
+		verbs.Log(find, e.Log),
+		verbs.JobTypes(e.JobTypes),
+		verbs.Clusters(e.Clusters, b.notes),
+		verbs.Order(e.Order),
+		verbs.Reset(e.Reset),
+		verbs.Ban(e.Ban),
+		verbs.Renew(find, e.Renew),
+		verbs.Remark(find, e.Remark),
+		verbs.Advertise(b.advertised),
+		verbs.Dataset(e.Dataset),
+		verbs.Verify(find, e.Verify),
+		verbs.Retract(find, e.Retract),
+	}
+}

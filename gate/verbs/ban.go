@@ -1,0 +1,17 @@
+package verbs
+
+import (
+	"context"
+
+	"jjm/gate"
+	"jjm/wire"
+)
+
+// Ban keeps somebody out, or with Lift lets them in again; nil lists the bans in force.
+func Ban(do func(context.Context, gate.Caller, *wire.Ban) (wire.Banned, error)) gate.Verb {
+	return gate.Handle(wire.VerbBan(), gate.Administrators,
+		func(ctx context.Context, c gate.Caller, r wire.BanRequest) (wire.BanAnswer, error) {
+			banned, err := do(ctx, c, r.Ban)
+			return wire.BanAnswer{Banned: &banned}, err
+		})
+}

@@ -1,0 +1,16 @@
+package verbs
+
+import (
+	"context"
+
+	"jjm/gate"
+	"jjm/wire"
+)
+
+// Ping answers with the version of the daemon.
+func Ping(version string) gate.Verb {
+	return gate.Handle(wire.VerbPing(), gate.Anyone,
+		func(context.Context, gate.Caller, wire.PingRequest) (wire.PingAnswer, error) {
+			return wire.PingAnswer{Version: version}, nil
+		})
+}

@@ -1,0 +1,19 @@
+package verbs
+
+import (
+	"context"
+
+	"jjm"
+	"jjm/gate"
+	"jjm/wire"
+)
+
+// Record reads the XML record of a grid job. do answers a query; path "" means the whole.
+func Record(find Resolve,
+	do func(ctx context.Context, c gate.Caller, id jjm.GridID, path string) ([]string, error)) gate.Verb {
+	return onGrid(wire.VerbRecord(), find,
+		func(ctx context.Context, c gate.Caller, id jjm.GridID, r wire.RecordRequest) (wire.RecordAnswer, error) {
+			lines, err := do(ctx, c, id, r.Path)
+			return wire.RecordAnswer{Record: lines}, err
+		})
+}

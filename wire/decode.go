@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"jjm"
+	"jjm/internal/nearest"
+)
+
+// DecodeHead reads what a request line is about. It checks that the line is UTF-8 and one JSON object.
+func DecodeHead(line []byte) (Head, error) {
+	if !utf8.Valid(line) {
+		return Head{}, jjm.Errorf(jjm.Invalid, "request is not UTF-8")
+	}
+	var h Head
+	if err := json.Unmarshal(line, &h); err != nil {
+		return Head{}, headError(err)
+	}
+	return h, nil
+}
+
+// headError makes the errors of encoding/json helpful, which has no types for most of them.
+func headError(err error) error {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "unexpected end of JSON input"):
+		return jjm.Errorf(jjm.Invalid, "request: want one JSON object, such as {\"verb\":\"ping\"}: "+
+			"the line is empty or ends early")
+	case strings.Contains(text, "after top-level value"):
+		return jjm.Errorf(jjm.Invalid, "request: text after the JSON object: want one object per line")
+	}
+	return jjm.Errorf(jjm.Invalid, "request: want one JSON object, such as {\"verb\":\"ping\"}: %w", err)
+}
+
+// UnknownVerb is the error for a verb that is none of those known. version is the daemon's.
+func UnknownVerb(verb string, known []string, version string) error {
+	if verb == "" {
+		return jjm.Errorf(jjm.Invalid, "request: verb is missing: want one of %v", known)
+	}
+	hint := ""
+	if near := nearest.Of(verb, known); near != "" {
+		hint = "did you mean \"" + near + "\"? "
+	}
+	return jjm.Errorf(jjm.Invalid, "request: unknown verb %.40q: %swant one of %v; the daemon is jjm %s: "+
+		"if the client is newer, restart the daemon in its version", verb, hint, known, version)
+}
+
+// decode reads a request of the verb strictly.
+func (a About) decode(head Head, line []byte, into any) error {
+	if err := a.speaks(head.Form); err != nil {
+		return err
+	}
+	if err := a.fits(len(line)); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return a.memberError(err, into)
+	}
+	return nil
+}
+
+// speaks compares the version that a client speaks with the verb's.
+func (a About) speaks(form int) error {
+	client := max(form, 1)
+	switch {
+	case client < a.form():
+		return jjm.Errorf(jjm.Invalid, "%s: the client speaks version %d of this verb, the daemon version %d: "+
+			"use the jjm and jjm-gatekeeper that were installed with the daemon", a.Name, client, a.form())
+	case client > a.form():
+		return jjm.Errorf(jjm.Busy, "%s: the client speaks version %d of this verb, the daemon version %d: "+
+			"restart the daemon in the version of the client", a.Name, client, a.form())
+	}
+	return nil
+}
+
+// fits refuses a request line of n bytes that is longer than the verb's longest.
+func (a About) fits(n int) error {
+	if n > a.MaxBytes {
+		return jjm.Errorf(jjm.Invalid, "%s: the request is %d bytes long: at most %d", a.Name, n, a.MaxBytes)
+	}
+	return nil
+}
+
+// memberError makes an error in a member helpful. encoding/json has no error type for an unknown member, only this
+// text.
+func (a About) memberError(err error, into any) error {
+	_, name, ok := strings.Cut(err.Error(), "unknown field ")
+	if !ok {
+		return jjm.Errorf(jjm.Invalid, "%s: %w", a.Name, err)
+	}
+	name = strings.Trim(name, `"`)
+	known := members(reflect.TypeOf(into).Elem(), nil)
+	if near := nearest.Of(name, known); near != "" {
+		return jjm.Errorf(jjm.Invalid, "%s: unknown member %.40q: did you mean %q?", a.Name, name, near)
+	}
+	return jjm.Errorf(jjm.Invalid, "%s: unknown member %.40q: want one of %v", a.Name, name, known)
+}
+
+// members appends the JSON names that a type may hold, at any depth, to those found before.
+func members(t reflect.Type, names []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || readsItself(t) {
+		return names
+	}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		names = members(f.Type, names)
+	}
+	return names
+}
+
+// readsItself reports whether a type has a form of its own in JSON.
+func readsItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}

@@ -1,0 +1,40 @@
+package wire
+
+import "jjm"
+
+// VerbHistory reads the journal.
+func VerbHistory() Verb[HistoryRequest, HistoryAnswer] {
+	return Verb[HistoryRequest, HistoryAnswer]{About{Name: "history", MaxBytes: maxShort,
+		Help: "Every change of a job, or every order of administrators."}}
+}
+
+// HistoryRequest names one job, or asks for the orders.
+type HistoryRequest struct {
+	Head
+	Refs []string `json:"refs,omitempty"`
+	// Limit is how many entries are wanted at most; 0 means the daemon's limit.
+	Limit int `json:"limit,omitempty"`
+	// Orders asks for the orders of administrators instead of a job's changes.
+	Orders bool `json:"orders,omitempty"`
+}
+
+// Check implements Request.
+func (r HistoryRequest) Check() error {
+	switch {
+	case r.Limit < 0:
+		return jjm.Errorf(jjm.Invalid, "limit: want 0 (the default) or more")
+	case r.Orders && len(r.Refs) > 0:
+		return jjm.Errorf(jjm.Invalid, "history: orders belong to no job: want orders or an id, not both")
+	case r.Orders:
+		return nil
+	case len(r.Refs) != 1:
+		return jjm.Errorf(jjm.Invalid, "history: %d refs: want exactly one id, or orders", len(r.Refs))
+	}
+	return checkRefs("history", r.Refs)
+}
+
+// HistoryAnswer holds entries of the journal, oldest first.
+type HistoryAnswer struct {
+	Reply
+	History []jjm.JournalEntry `json:"history,omitempty"`
+}

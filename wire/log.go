@@ -1,0 +1,22 @@
+package wire
+
+// VerbLog reads jjm's own log of a grid job.
+func VerbLog() Verb[LogRequest, LogAnswer] {
+	return Verb[LogRequest, LogAnswer]{About{Name: "log", MaxBytes: maxShort,
+		Help: "jjm's own log of a grid job."}}
+}
+
+// LogRequest names one grid job.
+type LogRequest struct {
+	Head
+	One
+}
+
+// Check implements Request.
+func (r LogRequest) Check() error { return r.one("log") }
+
+// LogAnswer holds the lines of the log.
+type LogAnswer struct {
+	Reply
+	Log []string `json:"log,omitempty"`
+}
