@@ -152,6 +152,8 @@ func TestKeyed_AKickDuringARunIsNotLost(t *testing.T) {
 			if b.of(1) != 2 || b.most[1] != 1 {
 				t.Errorf("%d runs, %d at once", b.of(1), b.most[1])
 			}
+			b.k.mu.Lock()
+			defer b.k.mu.Unlock()
 			if len(b.k.lanes) != 0 || len(b.k.round) != 0 {
 				t.Errorf("left: %v", b.k.lanes)
 			}
