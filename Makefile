@@ -73,7 +73,7 @@ test-hostile: build
 # library, so cgo is on here and nowhere else, and gcc is needed (tools). The short
 # form is part of make test, after the units, which run the same tests without it:
 # it fails for data races, not for what the detector makes late.
-RACING  = ./adapters ./adapters/idealize ./adapters/local ./run/... ./sandbox ./store ./plan ./xmldb/... ./wire/... ./accounting ./advertise/... ./gate/... ./gatekeeper/... ./engine ./app
+RACING  = ./adapters ./adapters/idealize ./adapters/local ./run/... ./sandbox ./store ./plan ./xmldb/... ./wire/... ./accounting ./advertise/... ./gate/... ./gatekeeper/... ./engine/... ./app
 RACING_SHORT = ./adapters/idealize ./gate ./run/asuser
 RACE = nice env CGO_ENABLED=1 $(GO) test -race -count=1 -vet=off
 race: tools
