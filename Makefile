@@ -45,7 +45,7 @@ demo: build
 # programs serves all; accounts without privileges reach it. Test programs, and what compiles and links
 # them, spend memory rather than time on garbage. At the end come the tables that
 # tests made, of faults and what became of local jobs.
-WAITING = ./test/survival ./test/hostile ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/gatekeeper ./test/identity ./test/bench ./engine ./adapters/command ./adapters/conformance ./run ./etc/examples ./adapters/pbs ./test/advertise
+WAITING = ./test/survival ./test/hostile ./test/gatekeepers ./adapters/condor ./adapters/sge ./adapters/testbed ./adapters/slurm ./test/door ./test/identity ./test/bench ./engine ./adapters/command ./adapters/conformance ./run ./etc/examples ./adapters/pbs ./test/advertise
 test: tools
 	sh scripts/testbed/with.sh $(MAKE) --no-print-directory test-all
 test-all: build
@@ -73,7 +73,7 @@ test-hostile: build
 # library, so cgo is on here and nowhere else, and gcc is needed (tools). The short
 # form is part of make test, after the units, which run the same tests without it:
 # it fails for data races, not for what the detector makes late.
-RACING  = ./adapters ./adapters/idealize ./adapters/local ./run/... ./sandbox ./store ./plan ./xmldb/... ./wire/... ./accounting ./advertise/... ./gate/... ./gatekeeper/... ./engine/... ./app
+RACING  = ./adapters ./adapters/idealize ./adapters/local ./run/... ./sandbox ./store ./plan ./xmldb/... ./wire/... ./publish/... ./gate/... ./gatekeeper/... ./engine/... ./app
 RACING_SHORT = ./adapters/idealize ./gate ./run/asuser
 RACE = nice env CGO_ENABLED=1 $(GO) test -race -count=1 -vet=off
 race: tools

@@ -28,8 +28,8 @@
 //	1  wire/spool              the daemon's letter box, for while it is away
 //	1  sandbox                 the work area below one directory handle
 //	1  xmldb, xmldb/head       publish, query and load the XML records; the half for clients
-//	1  accounting              BLAH's accounting log, a line per attempt
-//	1  advertise               what the site tells brokers: ClassAd, GLUE 2.0 (pure)
+//	1  publish/accounting      BLAH's accounting log, a line per attempt
+//	1  publish/advertise       what the site tells brokers: ClassAd, GLUE 2.0 (pure)
 //	1  run, run/asuser         the only way to start a child process; as another account
 //	2  adapters, handlers      the two contracts that plug-in authors meet
 //	3  adapters/local          the embedded batch system
@@ -40,7 +40,7 @@
 //	3  adapters/idealize       makes an ideal batch system of a real one
 //	3  adapters/conformance    what every adapter must do, as checks with real jobs
 //	3  adapters/adaptertest    runs them in tests; the simulated batch system
-//	3  advertise/collector     keeps the site's ad in the collectors of brokers
+//	3  publish/advertise/collector  keeps the site's ad in the collectors of brokers
 //	3  handlers/handlertest    conformance suite
 //	3  handlers/...            one job type each
 //	4  adapters/all, handlers/all   one line per built-in

@@ -1,5 +1,9 @@
 package jjm
 
+import (
+	"cmp"
+)
+
 // Claim is the file by which a wrapper takes an attempt for itself: whoever
 // creates it first, atomically, is the only one allowed to run the attempt.
 // The daemon takes the claim itself before it gives up on an attempt.
@@ -144,4 +148,160 @@ type JournalEntry struct {
 	Cause  string `json:"cause,omitempty"`
 	Source string `json:"source,omitempty"` // which part of jjm: accept, watch, ...
 	Actor  string `json:"actor,omitempty"`  // the person or gatekeeper, "" for jjm itself
+}
+
+// BatchState is what a batch system says about one of its jobs, in words that
+// all of them share (decision R4).
+type BatchState uint8
+
+// The batch states. The zero value means that nothing is known.
+const (
+	BatchUnknown BatchState = iota
+	BatchQueued
+	BatchHold
+	BatchStarting
+	BatchRunning
+	BatchSuspended
+	BatchEndedOK     // exit 0
+	BatchEndedFailed // exit != 0, or a signal
+	BatchOOM
+	BatchTimeout
+	BatchAborted   // by the system: node failure, preemption, eviction
+	BatchCancelled // by someone
+)
+
+var batchWords = [...]string{"UNKNOWN", "QUEUED", "HELD", "STARTING", "RUNNING", "SUSPENDED",
+	"OK", "FAILED", "OOM", "TIMEOUT", "ABORTED", "CANCELLED"}
+
+func (s BatchState) String() string { return word(batchWords[:], int(s)) }
+
+// MarshalText writes the word.
+func (s BatchState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the word.
+func (s *BatchState) UnmarshalText(b []byte) error {
+	n, err := index(batchWords[:], "batch state", string(b))
+	*s = BatchState(n)
+	return err
+}
+
+// Ended reports whether the job is over in the batch system.
+func (s BatchState) Ended() bool { return s >= BatchEndedOK }
+
+// Alive reports whether the job is known and not over.
+func (s BatchState) Alive() bool { return s != BatchUnknown && !s.Ended() }
+
+// Report is what a batch system says about one job. Identity is cluster + Tag +
+// Index + ID + Submitted: ids alone are recycled.
+type Report struct {
+	Tag   Tag        `json:"tag"`
+	Index int32      `json:"index"`
+	ID    string     `json:"id"`
+	State BatchState `json:"state"`
+	// Exit is the exit code, Signal the signal that ended the job, if any;
+	// both only when State is an ended one.
+	Exit   int `json:"exit,omitempty"`
+	Signal int `json:"signal,omitempty"`
+	// Host is where it runs or ran.
+	Host string `json:"host,omitempty"`
+	// Reason is the batch system's own text: why pending, why held, why over.
+	Reason string `json:"reason,omitempty"`
+	// Hold is the batch system's code of a hold, "13/2", where it has one.
+	Hold string `json:"hold,omitempty"`
+	// Starts is when the batch system expects a waiting job to start; 0 when
+	// it does not say.
+	Starts Time `json:"starts,omitempty"`
+	// Source names what said all this: "squeue", "sacct", "condor_history".
+	Source    string `json:"source,omitempty"`
+	Submitted Time   `json:"submitted,omitempty"`
+	Started   Time   `json:"started,omitempty"`
+	Ended     Time   `json:"ended,omitempty"`
+	// Restarts counts how often the batch system itself started it anew.
+	Restarts int `json:"restarts,omitempty"`
+	// CPU, in milliseconds (user + system), and RSS, in KiB at the peak, as
+	// the batch system accounts them; 0 when it does not say.
+	CPUms int64 `json:"cpu_ms,omitempty"`
+	RSSKB int64 `json:"rss_kb,omitempty"`
+}
+
+// Usage is what a grid job used: what gatekeepers and accounting ask for. Of
+// several local jobs it is that of the last attempt of each: times are summed,
+// Started is the first and Ended the last, and MaxRSSKB is the largest.
+type Usage struct {
+	// Batch is the batch system's id of the first local job; Host is where that
+	// ran.
+	Batch string `json:"batch,omitempty"`
+	Host  string `json:"host,omitempty"`
+	// WallMS is the time that they ran, UserMS and SysMS what they computed, in
+	// milliseconds.
+	WallMS int64 `json:"wall_ms,omitempty"`
+	UserMS int64 `json:"user_ms,omitempty"`
+	SysMS  int64 `json:"sys_ms,omitempty"`
+	// MaxRSSKB is the largest resident size of any attempt, in KiB.
+	MaxRSSKB int64 `json:"max_rss_kb,omitempty"`
+	// Signal ended the last attempt of the only local job; 0 if none did, or if
+	// there are several.
+	Signal int `json:"signal,omitempty"`
+	// Processors is how many cores each local job was given.
+	Processors int  `json:"processors,omitempty"`
+	Started    Time `json:"started,omitempty"`
+	Ended      Time `json:"ended,omitempty"`
+}
+
+// SignalOf gives the signal that ended an attempt, 0 if none did: the wrapper has
+// seen the application's end, the batch system at best its own.
+func SignalOf(ev *Evidence) int {
+	switch {
+	case ev == nil:
+		return 0
+	case ev.Result != nil:
+		return ev.Result.Signal
+	}
+	return ev.Batch.Signal
+}
+
+// Add counts one attempt that ended, which ran from one time to another as far as
+// jjm knows. The wrapper measured user and system time apart; where it is silent,
+// the batch system's sum counts as user time. The batch system's figures outrank
+// the wrapper's, which an owner could forge; of what it does not say the
+// wrapper's word is taken, but for times outside those in which the attempt ran.
+func (u *Usage) Add(ev *Evidence, from, to Time) {
+	if ev == nil {
+		return
+	}
+	b := ev.Batch
+	started, ended := cmp.Or(b.Started, from), cmp.Or(b.Ended, to)
+	var wall, user, sys, rss int64
+	if r := ev.Result; r != nil {
+		wall, user, sys, rss = r.WallMS, r.UserMS, r.SysMS, r.RSSKB
+		if started != 0 {
+			wall = min(wall, int64(ended-started))
+		}
+	}
+	if b.Started != 0 && b.Ended >= b.Started {
+		wall = int64(b.Ended - b.Started)
+	}
+	if cpu := b.CPUms; cpu > 0 {
+		user, sys = splitCPU(cpu, user, sys)
+	}
+	if b.RSSKB > 0 {
+		rss = b.RSSKB
+	}
+	u.WallMS += max(wall, 0)
+	u.UserMS += max(user, 0)
+	u.SysMS += max(sys, 0)
+	u.MaxRSSKB = max(u.MaxRSSKB, rss)
+	if started != 0 && (u.Started == 0 || started < u.Started) {
+		u.Started = started
+	}
+	u.Ended = max(u.Ended, ended)
+}
+
+// splitCPU parts a sum in the proportion of what was measured apart.
+func splitCPU(sum, user, sys int64) (int64, int64) {
+	if user < 0 || sys <= 0 || user+sys <= 0 {
+		return sum, 0
+	}
+	s := int64(float64(sum) * (float64(sys) / (float64(user) + float64(sys))))
+	return sum - s, s
 }

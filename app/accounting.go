@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"jjm"
-	"jjm/accounting"
+	"jjm/publish/accounting"
 	"jjm/store"
 )
 

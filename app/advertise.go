@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"jjm"
-	"jjm/advertise"
-	"jjm/advertise/collector"
 	"jjm/gate"
 	handlersall "jjm/handlers/all"
+	"jjm/publish/advertise"
+	"jjm/publish/advertise/collector"
 	"jjm/wire"
 )
 

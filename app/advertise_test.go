@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jjm"
-	"jjm/advertise"
+	"jjm/publish/advertise"
 	"jjm/wire"
 )
 

@@ -12,11 +12,11 @@ import (
 	"jjm"
 	"jjm/adapters"
 	adaptersall "jjm/adapters/all"
-	"jjm/advertise/collector"
 	"jjm/engine"
 	"jjm/gate"
 	"jjm/internal/strict"
 	"jjm/plan"
+	"jjm/publish/advertise/collector"
 )
 
 // Config is the whole configuration. Each package owns its part.

@@ -10,10 +10,10 @@ import (
 
 	"jjm/adapters/idealize"
 	"jjm/adapters/local"
-	"jjm/advertise/collector"
 	"jjm/engine"
 	"jjm/gate"
 	"jjm/plan"
+	"jjm/publish/advertise/collector"
 )
 
 const etcFile = "../etc/jjm.toml"

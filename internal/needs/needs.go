@@ -4,7 +4,7 @@
 // It promises that nothing is left out in silence. A test that lacks something
 // is skipped with one line that begins with "NOT TESTED" and says what is
 // missing and how to get it; where tests must be complete, with CI=true in the
-// environment, the same line is a failure. A test of the sources (skips_test.go
+// environment, the same line is a failure. A test of the sources (test/house
 // of the root package) keeps other ways to skip out.
 //
 // It installs and starts nothing. What root alone can give a test is here as

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"jjm"
-	"jjm/advertise"
 	"jjm/gate/client"
+	"jjm/publish/advertise"
 	"jjm/wire"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"jjm/adapters"
 	"jjm/adapters/testbed"
-	"jjm/advertise"
+	"jjm/publish/advertise"
 )
 
 // pool is a collector that one test has for itself, of the test bed's programs:

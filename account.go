@@ -1,0 +1,476 @@
+package jjm
+
+import (
+	"encoding/asn1"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// ActorOf names an account for the audit: names change hands, numbers tell which
+// account it was: "root (uid 0)".
+func ActorOf(user string, uid int) string {
+	return user + " (uid " + strconv.Itoa(uid) + ")"
+}
+
+// Origin says where a grid job came from, as its gatekeeper tells it. It is
+// kept and shown; nothing is allowed or refused because of it.
+type Origin struct {
+	// Gatekeeper is the kind and host of the gatekeeper: "gram5 ce.example.org".
+	Gatekeeper string `json:"gatekeeper,omitempty"`
+	// Job is the gatekeeper's own id of the job.
+	Job string `json:"job,omitempty"`
+	// Subject is the distinguished name of the user's certificate, or the
+	// subject of their token; Issuer is who issued the token.
+	Subject string `json:"subject,omitempty"`
+	Issuer  string `json:"issuer,omitempty"`
+	// VO is the virtual organisation, with the role: "/dzero/Role=production".
+	VO string `json:"vo,omitempty"`
+	// SubmitHost is where the user submitted.
+	SubmitHost string `json:"submit_host,omitempty"`
+	// Verified is set by the daemon where an administrator's account told all this of
+	// another's job; else it is the word of the job's own account.
+	Verified bool `json:"verified,omitempty"`
+	// Memo is the gatekeeper's note to itself, given back once the grid job is
+	// final: where its files are wanted, for instance. It is not shown.
+	Memo string `json:"memo,omitempty"`
+}
+
+// The longest texts of an origin, in bytes.
+const (
+	maxOrigin = 1024
+	maxMemo   = 8192
+)
+
+// Problems finds texts that are too long or not one line.
+func (o *Origin) Problems() Problems {
+	if o == nil {
+		return nil
+	}
+	var ps Problems
+	for _, f := range o.Fields() {
+		switch {
+		case len(f[1]) > maxOrigin:
+			ps = append(ps, Problem{Field: "origin." + f[0], Text: "longer than 1024 bytes"})
+		case !plainLine(f[1]):
+			ps = append(ps, Problem{Field: "origin." + f[0], Text: "want one line of UTF-8 text"})
+		}
+	}
+	if len(o.Memo) > maxMemo || !plainLine(o.Memo) {
+		ps = append(ps, Problem{Field: "origin.memo", Text: "want one line of UTF-8 text of at most 8192 bytes"})
+	}
+	return ps
+}
+
+// Fields gives the texts that are set, but the memo, with their JSON names, in
+// order.
+func (o *Origin) Fields() [][2]string {
+	if o == nil {
+		return nil
+	}
+	var out [][2]string
+	for _, f := range [][2]string{
+		{"gatekeeper", o.Gatekeeper}, {"job", o.Job}, {"subject", o.Subject},
+		{"issuer", o.Issuer}, {"vo", o.VO}, {"submit_host", o.SubmitHost},
+	} {
+		if f[1] != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// plainLine reports whether a text is valid and holds no control characters.
+func plainLine(s string) bool {
+	for i, r := range s {
+		if r == utf8.RuneError {
+			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
+				return false
+			}
+		}
+		if unicode.IsControl(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Credential kinds.
+const (
+	// ProxyKind is a proxy certificate with its key, as PEM (RFC 3820).
+	ProxyKind = "proxy"
+	// TokenKind is a bearer token (RFC 6750).
+	TokenKind = "token"
+)
+
+// CredentialKinds lists the kinds of credentials, with the variable by which a
+// job finds the file of each: that of the Globus tools, and that of the WLCG's
+// bearer token discovery.
+func CredentialKinds() map[string]string {
+	return map[string]string{ProxyKind: "X509_USER_PROXY", TokenKind: "BEARER_TOKEN_FILE"}
+}
+
+// Credential is what somebody's jobs prove by whose they are.
+type Credential struct {
+	Kind   string `json:"kind"`
+	Secret Secret `json:"secret"`
+}
+
+// Secret is a text that is never shown: however it is printed or logged as text,
+// only its length is told. JSON holds it.
+type Secret string
+
+const hidden = "[secret of %d bytes]"
+
+// String and Format keep it out of texts, and of logs that are texts.
+func (s Secret) String() string { return fmt.Sprintf(hidden, len(s)) }
+func (s Secret) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, hidden, len(s))
+}
+
+// maxSecret bounds a credential, in bytes: a proxy with a long chain and many
+// attributes has some tens of thousands.
+const maxSecret = 512 << 10
+
+// CheckCredentials finds what is wrong with credentials. It never tells what is
+// in them.
+func CheckCredentials(cs []Credential) Problems {
+	var ps Problems
+	var seen []string
+	for i, c := range cs {
+		bad := func(text string) {
+			ps = append(ps, Problem{Field: fmt.Sprintf("credentials[%d]", i), Text: text})
+		}
+		_, known := CredentialKinds()[c.Kind]
+		switch {
+		case !known:
+			bad(fmt.Sprintf("kind %.20q: want %q or %q", c.Kind, ProxyKind, TokenKind))
+		case slices.Contains(seen, c.Kind):
+			bad("a second " + c.Kind + ": want one of each kind")
+		case c.Secret == "" || len(c.Secret) > maxSecret:
+			bad(fmt.Sprintf("a %s of %d bytes: want 1 to %d", c.Kind, len(c.Secret), maxSecret))
+		}
+		seen = append(seen, c.Kind)
+	}
+	return ps
+}
+
+// DN is a distinguished name, root first, in a form in which equal names are
+// equal: whichever notation they were written in, whatever the short names of
+// their attributes, their case, blanks and escapes.
+type DN []rdn
+
+// rdn is one element of a name: usually one attribute, of a multi-valued one
+// several, sorted (RFC 4514, section 2.2).
+type rdn []attribute
+
+// attribute is a type in lower case, by its usual short name, and its value.
+type attribute struct{ kind, value string }
+
+// attributeName gives the usual short name for the other names of an attribute: those
+// of OpenSSL, Globus, Java and RFC 4519, and its number.
+func attributeName(kind string) string {
+	switch kind = strings.TrimPrefix(kind, "oid."); kind {
+	case "commonname", "2.5.4.3":
+		return "cn"
+	case "surname", "2.5.4.4":
+		return "sn"
+	case "2.5.4.5":
+		return "serialnumber"
+	case "countryname", "2.5.4.6":
+		return "c"
+	case "localityname", "2.5.4.7":
+		return "l"
+	case "s", "sp", "stateorprovincename", "2.5.4.8":
+		return "st"
+	case "streetaddress", "2.5.4.9":
+		return "street"
+	case "organizationname", "2.5.4.10":
+		return "o"
+	case "organizationalunitname", "2.5.4.11":
+		return "ou"
+	case "t", "2.5.4.12":
+		return "title"
+	case "givenname", "g", "2.5.4.42":
+		return "gn"
+	case "userid", "0.9.2342.19200300.100.1.1":
+		return "uid"
+	case "domaincomponent", "0.9.2342.19200300.100.1.25":
+		return "dc"
+	case "e", "emailaddress", "pkcs9email", "1.2.840.113549.1.9.1":
+		return "email"
+	}
+	return kind
+}
+
+// ParseDN reads a name as OpenSSL and Globus write it (/DC=org/CN=Mallory), as RFC
+// 2253 and 4514 do (CN=Mallory,DC=org), or as openssl-x509(1) does (DC = org, CN =
+// Mallory). The error is of kind Invalid.
+func ParseDN(text string) (DN, error) {
+	parts, err := cutDN(text)
+	if err != nil {
+		return nil, err
+	}
+	var dn DN
+	for _, part := range parts {
+		var r rdn
+		for _, one := range part {
+			a, err := parseAttribute(one, strings.HasPrefix(text, "/"))
+			if err != nil {
+				return nil, err
+			}
+			r = append(r, a)
+		}
+		slices.SortFunc(r, compareAttributes)
+		dn = append(dn, r)
+	}
+	if !strings.HasPrefix(text, "/") && dn.leafFirst() {
+		slices.Reverse(dn)
+	}
+	return dn, nil
+}
+
+func compareAttributes(a, b attribute) int {
+	return strings.Compare(a.kind+"="+a.value, b.kind+"="+b.value)
+}
+
+// leafFirst reports whether a name with commas is written as RFC 4514 says: it is
+// unless it begins with what only a root has and does not end so.
+func (d DN) leafFirst() bool {
+	root := func(r rdn) bool { return slices.Contains([]string{"dc", "c", "o"}, r[0].kind) }
+	return len(d) < 2 || !root(d[0]) || root(d[len(d)-1])
+}
+
+// cutDN cuts a name into elements and these into their attributes, as they are
+// written.
+func cutDN(text string) ([][]string, error) {
+	slashes := strings.HasPrefix(text, "/")
+	rest := strings.TrimPrefix(text, "/")
+	parts := [][]string{{}}
+	begin, quoted := 0, false
+	take := func(end int) {
+		last := len(parts) - 1
+		parts[last] = append(parts[last], rest[begin:end])
+		begin = end + 1
+	}
+	for i := 0; i < len(rest); i++ {
+		switch c := rest[i]; {
+		case c == '\\':
+			i++
+		case c == '"' && !slashes:
+			quoted = !quoted
+		case quoted:
+		case c == '+' && beginsAttribute(rest[i+1:]):
+			take(i)
+		case slashes && c == '/' && beginsAttribute(rest[i+1:]), !slashes && (c == ',' || c == ';'):
+			take(i)
+			parts = append(parts, nil)
+		}
+	}
+	if quoted {
+		return nil, Errorf(Invalid, "DN %.80q: a quote is not closed", text)
+	}
+	take(len(rest))
+	return parts, nil
+}
+
+// beginsAttribute reports whether a text begins with TYPE=.
+func beginsAttribute(text string) bool {
+	kind, _, found := strings.Cut(text, "=")
+	return found && isAttribute(strings.TrimSpace(kind))
+}
+
+func isAttribute(kind string) bool {
+	for _, c := range []byte(kind) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-') {
+			return false
+		}
+	}
+	return kind != ""
+}
+
+func parseAttribute(text string, slashes bool) (attribute, error) {
+	kind, value, found := strings.Cut(text, "=")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	if !found || !isAttribute(kind) {
+		return attribute{}, Errorf(Invalid, "DN element %.80q: want TYPE=VALUE, such as CN=Mallory", text)
+	}
+	kind = attributeName(kind)
+	if slashes {
+		value = unescapeSlashes(value)
+	} else {
+		value = unescapeCommas(strings.TrimSpace(value))
+	}
+	return attribute{kind, foldValue(value)}, nil
+}
+
+// unescapeSlashes undoes what X509_NAME_oneline(3) does: \xHH for a byte, and since
+// OpenSSL 3.0 a backslash in front of a separator. Other backslashes are meant.
+func unescapeSlashes(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		if s[i+1] == 'x' && i+3 < len(s) {
+			if raw, err := hex.DecodeString(s[i+2 : i+4]); err == nil {
+				b.Write(raw)
+				i += 3
+				continue
+			}
+		}
+		if strings.IndexByte(`/+\`, s[i+1]) >= 0 {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// unescapeCommas undoes the escapes of RFC 4514, section 2.4, and the quotes that RFC
+// 2253, section 4, still allows.
+func unescapeCommas(s string) string {
+	if text, ok := hexValue(s); ok {
+		return text
+	}
+	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
+		s = s[1 : len(s)-1]
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if i+2 < len(s) {
+				if raw, err := hex.DecodeString(s[i+1 : i+3]); err == nil {
+					b.Write(raw)
+					i += 2
+					continue
+				}
+			}
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// hexValue reads a value that is given as its encoding: #0C024869.
+func hexValue(s string) (string, bool) {
+	digits, found := strings.CutPrefix(s, "#")
+	raw, err := hex.DecodeString(digits)
+	if !found || err != nil {
+		return "", false
+	}
+	var v asn1.RawValue
+	if rest, err := asn1.Unmarshal(raw, &v); err != nil || len(rest) > 0 || v.IsCompound || v.Class != asn1.ClassUniversal {
+		return "", false
+	}
+	switch v.Tag {
+	case asn1.TagBMPString:
+		var units []uint16
+		for i := 0; i+1 < len(v.Bytes); i += 2 {
+			units = append(units, uint16(v.Bytes[i])<<8|uint16(v.Bytes[i+1]))
+		}
+		return string(utf16.Decode(units)), true
+	case asn1.TagUTF8String, asn1.TagPrintableString, asn1.TagIA5String, asn1.TagT61String, asn1.TagNumericString,
+		asn1.TagGeneralString, asn1.TagOctetString:
+		return string(v.Bytes), true
+	}
+	return "", false
+}
+
+// foldValue makes values equal that are compared as equal (RFC 4518): case does not
+// matter, nor do blanks but one between words. What is no UTF-8 is Latin-1, as old
+// certificates have it.
+func foldValue(s string) string {
+	if !utf8.ValidString(s) {
+		runes := make([]rune, len(s))
+		for i := range len(s) {
+			runes[i] = rune(s[i])
+		}
+		s = string(runes)
+	}
+	return strings.Join(strings.Fields(strings.Map(foldRune, s)), " ")
+}
+
+// foldRune is the same for all letters that differ in their case alone.
+func foldRune(r rune) rune {
+	least := r
+	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+		least = min(least, next)
+	}
+	return unicode.ToLower(least)
+}
+
+// String writes the name as OpenSSL 3 does, in lower case.
+func (d DN) String() string {
+	var b strings.Builder
+	for _, r := range d {
+		for i, a := range r {
+			b.WriteByte("/+"[min(i, 1)])
+			b.WriteString(a.kind + "=")
+			a.write(&b)
+		}
+	}
+	return b.String()
+}
+
+func (a attribute) write(b *strings.Builder) {
+	for _, r := range a.value {
+		switch {
+		case r == '/' || r == '+' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case unicode.IsControl(r):
+			for _, c := range []byte(string(r)) {
+				fmt.Fprintf(b, `\x%02X`, c)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+}
+
+// Covers reports whether other is this name, or that of a proxy of it: with further CN
+// elements (RFC 3820, section 3.4). OpenSSL before 3.0 writes a multi-valued element
+// as several: they are taken for what the other name says.
+func (d DN) Covers(other DN) bool {
+	var mine, theirs []attribute
+	at := 0
+	for at < len(d) && len(other) > 0 {
+		mine, at = append(mine, d[at]...), at+1
+		for len(theirs) < len(mine) && len(other) > 0 {
+			theirs, other = append(theirs, other[0]...), other[1:]
+		}
+		for len(mine) < len(theirs) && at < len(d) {
+			mine, at = append(mine, d[at]...), at+1
+		}
+		if len(mine) != len(theirs) {
+			return false
+		}
+		slices.SortFunc(mine, compareAttributes)
+		slices.SortFunc(theirs, compareAttributes)
+		if !slices.Equal(mine, theirs) {
+			return false
+		}
+		mine, theirs = nil, nil
+	}
+	return len(d) > 0 && at == len(d) && !slices.ContainsFunc(other, func(r rdn) bool { return len(r) != 1 || r[0].kind != "cn" })
+}
+
+// SameDN reports whether two texts name the same. What is no DN, such as the subject
+// of a token, is compared as it stands but for case and blanks.
+func SameDN(a, b string) bool { return CanonicalDN(a) == CanonicalDN(b) }
+
+// CanonicalDN is a text that all notations of a name have in common.
+func CanonicalDN(text string) string {
+	dn, err := ParseDN(strings.TrimSpace(text))
+	if err != nil {
+		return foldValue(text)
+	}
+	return dn.String()
+}

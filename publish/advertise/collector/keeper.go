@@ -1,0 +1,267 @@
+package collector
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"jjm"
+	"jjm/publish/advertise"
+	"jjm/wire"
+)
+
+// look is how often the facts are looked at: an ad is sent before its time when
+// who takes what has changed.
+const look = 5 * time.Second
+
+// keeper keeps the ad in one collector, or takes away one that was left there.
+type keeper struct {
+	p         *Publisher
+	collector Collector
+	leftover  bool
+	kick      chan struct{} // somebody asks for a try
+
+	// What only the goroutine of Run touches.
+	failures int    // in a row
+	offer    string // of the facts that were sent last
+
+	mu    sync.Mutex
+	state wire.AdCollector
+	asked []chan struct{} // to be closed after the next try
+}
+
+func newKeeper(p *Publisher, state wire.AdCollector) *keeper {
+	return &keeper{p: p, collector: p.deps.Open(state.Collector), leftover: state.State == wire.AdWithdrawing, kick: make(chan struct{}, 1), state: state}
+}
+
+// keep sends and sends again until ctx ends, and withdraws.
+func (k *keeper) keep(ctx context.Context) {
+	for ctx.Err() == nil {
+		k.try(ctx)
+		k.wait(ctx, pauseAfter(k.failures, k.p.config.Interval.D()))
+	}
+	if !k.view().There {
+		return
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.p.config.WithdrawTime.D())
+	defer cancel()
+	if err := k.withdraw(end); err != nil {
+		k.p.deps.Log.Warn("the site's ad was not withdrawn and ends by itself", "collector", k.view().Collector, "expires", k.view().Expires, "error", err)
+	}
+}
+
+// clear withdraws an ad of former settings, until it is gone or has ended by
+// itself.
+func (k *keeper) clear(ctx context.Context) {
+	for ctx.Err() == nil && k.view().There {
+		err := k.withdraw(ctx)
+		k.failures++
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		if v := k.view(); v.Expires <= k.now() {
+			k.change(func(s *wire.AdCollector) { s.There, s.State, s.Error = false, wire.AdWithdrawn, "" })
+			return
+		}
+		k.wait(ctx, pauseAfter(k.failures, k.p.config.Interval.D()))
+	}
+}
+
+// wait waits for the next try: for so long, or until somebody asks, or there is
+// news.
+func (k *keeper) wait(ctx context.Context, pause time.Duration) {
+	k.mu.Lock()
+	k.state.Next = k.now().Add(pause)
+	k.mu.Unlock()
+	next := time.NewTimer(pause)
+	defer next.Stop()
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.kick:
+			return
+		case <-next.C:
+			return
+		case <-tick.C:
+			if k.failures == 0 && k.p.deps.Facts().Offer() != k.offer {
+				return
+			}
+		}
+	}
+}
+
+// try sends the ad once and sees whether it arrived.
+func (k *keeper) try(ctx context.Context) {
+	facts := k.p.deps.Facts()
+	k.mu.Lock()
+	asked := k.asked
+	k.asked = nil
+	before := k.state
+	k.state.Trying, k.state.Next = k.now(), 0
+	k.mu.Unlock()
+	k.intend(before)
+	err := k.renew(ctx, facts, before.State == wire.AdPublished)
+	if ctx.Err() == nil {
+		k.settle(facts, before, err)
+	}
+	for _, done := range asked {
+		close(done)
+	}
+}
+
+// intend notes that there may be an ad from now on, before there is one.
+func (k *keeper) intend(before wire.AdCollector) {
+	if before.There {
+		return
+	}
+	k.change(func(s *wire.AdCollector) { s.There, s.Expires = true, k.now().Add(k.p.config.Lifetime.D()) })
+}
+
+// renew sends the ad. Where the last one was seen it is looked for first, to
+// learn whether the collector keeps what it gets.
+func (k *keeper) renew(ctx context.Context, facts advertise.Facts, seen bool) error {
+	var rival error
+	if seen {
+		held, err := k.collector.Held(ctx, facts.Site)
+		if err != nil {
+			return err
+		}
+		switch {
+		case ours(held, facts.Instance):
+		case len(held) > 0:
+			rival = twin(held)
+		default:
+			k.lost()
+		}
+	}
+	ad := facts.Ad()
+	if err := k.collector.Send(ctx, ad.Text()); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	k.state.Sent, k.state.Expires = k.now(), k.now().Add(k.p.config.Lifetime.D())
+	k.mu.Unlock()
+	if err := k.readBack(ctx, facts, ad); err != nil {
+		return err
+	}
+	return rival
+}
+
+// readBack looks for the ad a few times: the collector takes it in its own time.
+func (k *keeper) readBack(ctx context.Context, facts advertise.Facts, ad advertise.Ad) (err error) {
+	for pause := 100 * time.Millisecond; ; pause *= 2 {
+		held, trouble := k.collector.Held(ctx, facts.Site)
+		if trouble != nil {
+			return trouble
+		}
+		if err = judge(ad, facts.Instance, held); err == nil || pause > time.Second {
+			return err
+		}
+		if !sleep(ctx, pause) {
+			return jjm.Errorf(jjm.Busy, "read back: %w", ctx.Err())
+		}
+	}
+}
+
+// lost notes that the collector had forgotten the ad.
+func (k *keeper) lost() {
+	k.mu.Lock()
+	k.state.Lost++
+	k.state.LostAt = k.now()
+	k.mu.Unlock()
+	k.p.deps.Log.Warn("the collector had lost the site's ad; it gets it again", "collector", k.view().Collector)
+}
+
+// settle notes what came of a try, and logs a change.
+func (k *keeper) settle(facts advertise.Facts, before wire.AdCollector, err error) {
+	log := k.p.deps.Log.With("collector", before.Collector)
+	if err != nil {
+		k.failures++
+		k.change(func(s *wire.AdCollector) {
+			s.State, s.Error, s.Trying = wire.AdFailing, err.Error(), 0
+			if before.Error == "" {
+				s.Since = k.now()
+			}
+		})
+		if before.Error != err.Error() {
+			log.Warn("the site's ad is not as it should be; it is tried again", "error", err)
+		}
+		return
+	}
+	k.failures, k.offer = 0, facts.Offer()
+	k.change(func(s *wire.AdCollector) {
+		s.State, s.Error, s.Since, s.Seen, s.Trying = wire.AdPublished, "", 0, k.now(), 0
+	})
+	if before.State != wire.AdPublished {
+		log.Info("the site's ad is published", "site", advertise.Safe(facts.Site))
+	}
+}
+
+// withdraw takes the ad away and sees whether it is gone.
+func (k *keeper) withdraw(ctx context.Context) error {
+	v := k.view()
+	err := k.collector.Withdraw(ctx, v.Site, v.Instance)
+	for pause := 100 * time.Millisecond; err == nil; pause *= 2 {
+		var held []advertise.Held
+		held, err = k.collector.Held(ctx, v.Site)
+		if err != nil || !ours(held, v.Instance) {
+			break
+		}
+		if pause > time.Second || !sleep(ctx, pause) {
+			err = jjm.Errorf(jjm.Busy, "the ad was withdrawn, and the collector shows it still")
+		}
+	}
+	k.change(func(s *wire.AdCollector) {
+		s.Trying, s.Next = 0, 0
+		if err == nil {
+			s.There, s.State, s.Error, s.Since, s.Expires = false, wire.AdWithdrawn, "", 0, 0
+			return
+		}
+		s.Error = "not withdrawn: " + err.Error()
+	})
+	return err
+}
+
+// change changes the state and notes it down.
+func (k *keeper) change(do func(*wire.AdCollector)) {
+	k.mu.Lock()
+	do(&k.state)
+	k.mu.Unlock()
+	k.p.note()
+}
+
+func (k *keeper) view() wire.AdCollector {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state
+}
+
+// ask wants a try that begins from now on; the channel is closed after it.
+func (k *keeper) ask() <-chan struct{} {
+	done := make(chan struct{})
+	k.mu.Lock()
+	k.asked = append(k.asked, done)
+	k.mu.Unlock()
+	select {
+	case k.kick <- struct{}{}:
+	default:
+	}
+	return done
+}
+
+func (k *keeper) now() jjm.Time { return jjm.At(k.p.deps.Now()) }
+
+// sleep reports whether the time passed before ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
