@@ -9,7 +9,7 @@ import (
 // docs/ADVERTISING.md has every attribute of the ad and every class of the GLUE
 // document, and none that there is not.
 func TestDocs_NameEveryAttribute(t *testing.T) {
-	page, err := os.ReadFile("../docs/ADVERTISING.md")
+	page, err := os.ReadFile("../../docs/ADVERTISING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
