@@ -67,7 +67,7 @@ func (o *Origin) Problems() Problems {
 	return ps
 }
 
-// Fields gives the texts that are set, but the memo, with their JSON names, in
+// Fields returns the texts that are set, but the memo, with their JSON names, in
 // order.
 func (o *Origin) Fields() [][2]string {
 	if o == nil {
@@ -172,7 +172,7 @@ type rdn []attribute
 // attribute is a type in lower case, by its usual short name, and its value.
 type attribute struct{ kind, value string }
 
-// attributeName gives the usual short name for the other names of an attribute: those
+// attributeName returns the usual short name for the other names of an attribute: those
 // of OpenSSL, Globus, Java and RFC 4519, and its number.
 func attributeName(kind string) string {
 	switch kind = strings.TrimPrefix(kind, "oid."); kind {

@@ -45,7 +45,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf makes an error of a kind; format and args are those of fmt.Errorf, %w
@@ -54,7 +54,7 @@ func Errorf(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// KindOf gives the kind of the outermost classified error in err's chain, or
+// KindOf returns the kind of the outermost classified error in err's chain, or
 // Unclassified.
 func KindOf(err error) Kind {
 	var e *Error
@@ -103,7 +103,7 @@ func (ps Problems) Error() string {
 	return s
 }
 
-// Unsaid gives those of more, found in values after ps was found in the text,
+// Unsaid returns those of more, found in values after ps was found in the text,
 // that add to ps: a value that could not be read says nothing of itself or of
 // what is in it. If the text as a whole could not be read, none adds.
 func (ps Problems) Unsaid(more Problems) Problems {
@@ -128,7 +128,7 @@ func (ps Problems) about(field string) bool {
 	})
 }
 
-// Err gives the problems as an error of kind Invalid, or nil if there are none.
+// Err returns the problems as an error of kind Invalid, or nil if there are none.
 func (ps Problems) Err() error {
 	if len(ps) == 0 {
 		return nil

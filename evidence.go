@@ -248,7 +248,7 @@ type Usage struct {
 	Ended      Time `json:"ended,omitempty"`
 }
 
-// SignalOf gives the signal that ended an attempt, 0 if none did: the wrapper has
+// SignalOf returns the signal that ended an attempt, 0 if none did: the wrapper has
 // seen the application's end, the batch system at best its own.
 func SignalOf(ev *Evidence) int {
 	switch {

@@ -201,7 +201,7 @@ type Limits struct {
 	LateUnhandled *int `json:"max_retry_late_unhandled,omitempty"` // default 1
 }
 
-// Or gives l with every unset field taken from d.
+// Or returns l with every unset field taken from d.
 func (l Limits) Or(d Limits) Limits {
 	pick := func(a, b *int) *int {
 		if a != nil {

@@ -11,7 +11,7 @@ import (
 // GridID numbers the grid jobs of one store, from 1, in order of acceptance.
 type GridID int64
 
-// String gives the id as people write it: "17".
+// String returns the id as people write it: "17".
 func (g GridID) String() string { return strconv.FormatInt(int64(g), 10) }
 
 // LocalID names one local job. N counts from 0 within the grid job, dense and
@@ -21,7 +21,7 @@ type LocalID struct {
 	N    int32  `json:"n"`
 }
 
-// String gives the id as people write it: "17.3".
+// String returns the id as people write it: "17.3".
 func (l LocalID) String() string {
 	return l.Grid.String() + "." + strconv.FormatInt(int64(l.N), 10)
 }
@@ -116,7 +116,7 @@ type Handle string
 // handleBytes of the hash are in a handle: 120 bits, 24 characters.
 const handleBytes = 15
 
-// HandleOf gives the handle for a request key of an account.
+// HandleOf returns the handle for a request key of an account.
 func HandleOf(uid int, key string) Handle {
 	sum := sha256.Sum256([]byte("jjm handle\x00" + strconv.Itoa(uid) + "\x00" + key))
 	return Handle("g" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:handleBytes])))

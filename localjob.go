@@ -109,19 +109,19 @@ const (
 	HeldOperator    = "operator"     // a person, with the batch system's own commands
 )
 
-// HoldDeed is what becomes of a local job that its batch system holds (decision
+// HoldAction is what becomes of a local job that its batch system holds (decision
 // R5).
-type HoldDeed string
+type HoldAction string
 
-// The deeds. The empty one waits.
+// The actions. The empty one waits.
 const (
-	HoldRelease HoldDeed = "release" // let it run again, in the same attempt
-	HoldRetry   HoldDeed = "retry"   // cancel the attempt and make the next one
-	HoldFail    HoldDeed = "fail"    // cancel the attempt and fail the local job
+	HoldRelease HoldAction = "release" // let it run again, in the same attempt
+	HoldRetry   HoldAction = "retry"   // cancel the attempt and make the next one
+	HoldFail    HoldAction = "fail"    // cancel the attempt and fail the local job
 )
 
-// GivesUp reports whether the deed ends the attempt.
-func (d HoldDeed) GivesUp() bool { return d == HoldRetry || d == HoldFail }
+// GivesUp reports whether the action ends the attempt.
+func (d HoldAction) GivesUp() bool { return d == HoldRetry || d == HoldFail }
 
 // Holding is what is remembered of the holds of a local job. It is stored with
 // it, because a release that is counted twice, or not at all, would go on for
@@ -147,11 +147,11 @@ type Holding struct {
 	// attempts of this local job that were given up for a hold.
 	Releases int `json:"releases,omitempty"`
 	Retries  int `json:"retries,omitempty"`
-	// Deed is decided and stored, and not yet known to be done; Why says who or
+	// Action is decided and stored, and not yet known to be done; Why says who or
 	// what decided. Actor is the person, "" for a rule.
-	Deed  HoldDeed `json:"deed,omitempty"`
-	Why   string   `json:"why,omitempty"`
-	Actor string   `json:"actor,omitempty"`
+	Action HoldAction `json:"deed,omitempty"`
+	Why    string     `json:"why,omitempty"`
+	Actor  string     `json:"actor,omitempty"`
 	// Trouble is why the last release came to nothing.
 	Trouble string `json:"trouble,omitempty"`
 }
@@ -160,4 +160,4 @@ type Holding struct {
 func (h *Holding) Now() bool { return h != nil && h.Since != 0 }
 
 // GivenUp reports whether the attempt is to end because of its hold.
-func (h *Holding) GivenUp() bool { return h != nil && h.Deed.GivesUp() }
+func (h *Holding) GivenUp() bool { return h != nil && h.Action.GivesUp() }

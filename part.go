@@ -127,7 +127,7 @@ const (
 
 var fileStates = [...]string{"ready", "picked", "finished", "failed", "missing", "lost", "broken", "dropped"}
 
-// String gives the word that people read.
+// String returns the word that people read.
 func (s FileState) String() string {
 	if int(s) < len(fileStates) {
 		return fileStates[s]
@@ -148,7 +148,7 @@ type InputCounts struct {
 	EventsUsed int64 `json:"events_used"`
 }
 
-// JoinLumis gives the same sections in order, each once, in as few ranges as can be.
+// JoinLumis returns the same sections in order, each once, in as few ranges as can be.
 // Ranges without a section are left out.
 func JoinLumis(all []LumiRange) []LumiRange {
 	order := slices.DeleteFunc(slices.Clone(all), func(r LumiRange) bool { return r.Count() == 0 })

@@ -22,13 +22,13 @@ func (t Time) Time() time.Time {
 	return time.UnixMilli(int64(t)).UTC()
 }
 
-// Sub gives t-u.
+// Sub returns t-u.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Millisecond }
 
-// Add gives t+d.
+// Add returns t+d.
 func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
 
-// String gives RFC 3339 in UTC with milliseconds, or "" for 0.
+// String returns RFC 3339 in UTC with milliseconds, or "" for 0.
 func (t Time) String() string {
 	if t == 0 {
 		return ""
@@ -39,7 +39,7 @@ func (t Time) String() string {
 // Duration is a time.Duration that reads and writes as text: "30s", "2h".
 type Duration time.Duration
 
-// D gives the time.Duration.
+// D returns the time.Duration.
 func (d Duration) D() time.Duration { return time.Duration(d) }
 
 func (d Duration) String() string { return time.Duration(d).String() }

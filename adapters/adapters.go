@@ -30,13 +30,13 @@ type Adapter interface {
 	// Find proved the bulk absent. An error of kind Ambiguous means that the
 	// jobs may exist; any other kind means that they surely do not.
 	Submit(ctx context.Context, bulk Bulk) (Receipt, error)
-	// List gives every job of the owner that carries a tag of jjm and is alive
+	// List returns every job of the owner that carries a tag of jjm and is alive
 	// or ended after since. An error means that nothing is known: an adapter
 	// never turns trouble into an empty listing.
 	List(ctx context.Context, owner jjm.Owner, since time.Time) (Listing, error)
 	// Find says for each tag whether the batch system has the bulk.
 	Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]Found, error)
-	// Account gives final facts of jobs that ended. Jobs that it does not know
+	// Account returns final facts of jobs that ended. Jobs that it does not know
 	// are left out.
 	Account(ctx context.Context, owner jjm.Owner, jobs []Ref) ([]jjm.Report, error)
 	// Control acts on jobs and answers for each, in order. "Already so" and

@@ -67,7 +67,7 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 // turnKey is of the function that hands out turns.
 type turnKey struct{}
 
-// WithTurns gives a context under which each command waits until wait lets it
+// WithTurns returns a context under which each command waits until wait lets it
 // begin: whoever holds a site to a number of commands hears of all that a call
 // takes. Wait may be called from many goroutines; its error is of kind Busy and
 // means that the command was not begun.

@@ -33,7 +33,7 @@ type Common struct {
 	MaxBulk int `toml:"max_bulk"`
 }
 
-// DefaultCommon gives the defaults: a shared file system, and nothing asked for.
+// DefaultCommon returns the defaults: a shared file system, and nothing asked for.
 func DefaultCommon() Common { return Common{SharedFS: true} }
 
 // Rules are what one batch system wants of the common settings.
@@ -92,7 +92,7 @@ func (c Common) words() []word {
 	return []word{{"queue", c.Queue}, {"account", c.Account}, {"project", c.Project}, {"qos", c.QOS}}
 }
 
-// Fill gives a request with what it leaves open filled in.
+// Fill returns a request with what it leaves open filled in.
 func (c Common) Fill(r jjm.Request) jjm.Request {
 	for _, f := range []struct {
 		to   *string

@@ -62,7 +62,7 @@ func (h Hook) Ask(ctx context.Context, cluster string, b Bulk) ([]string, error)
 	return Lines(string(out.Stdout)), nil
 }
 
-// Lines gives the lines of a text without surrounding blanks; empty ones are
+// Lines returns the lines of a text without surrounding blanks; empty ones are
 // left out.
 func Lines(text string) []string {
 	var all []string

@@ -97,7 +97,7 @@ func Table(batch jjm.BatchState, log glf.Log, hasGLF bool, c jjm.Counters, args 
 	return t.user(said, log.RunSeconds())
 }
 
-// Said gives the one terminal record of a valid result: the wrapper's start
+// Said returns the one terminal record of a valid result: the wrapper's start
 // and end records are there, the application exited 0, and it wrote exactly
 // one of SUCCEEDED, FAILED, RETRY and HOLD, with data.
 func Said(log glf.Log) (glf.Record, bool) {

@@ -27,7 +27,7 @@ type Input struct {
 	Lost bool
 }
 
-// Attempt gives the verdict on an attempt (decisions R1-R5, R24). A verdict
+// Attempt returns the verdict on an attempt (decisions R1-R5, R24). A verdict
 // without an Action says that the evidence does not show an end: no result, no
 // ended state of the batch system, no proven loss. First match:
 //

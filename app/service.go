@@ -47,7 +47,7 @@ func (a *App) watchdog(ctx context.Context, every time.Duration, tell func(strin
 	}
 }
 
-// failpoint gives the hook that kills the process at a named point, for tests:
+// failpoint returns the hook that kills the process at a named point, for tests:
 // JJM_FAILPOINT=submit.acted dies there the first time, submit.acted:3 the
 // third time.
 func (a *App) failpoint() func(string) error {

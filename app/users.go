@@ -36,7 +36,7 @@ func (u users) Open(o jjm.Owner, path string) (io.ReadCloser, error) { return u.
 
 func (u users) Runner(o jjm.Owner) run.Runner { return u.pool.For(o) }
 
-// identity gives as whom jobs run: as the daemon's account, or as their owners
+// identity returns as whom jobs run: as the daemon's account, or as their owners
 // through helpers, which end when the daemon closes.
 func (a *App) identity() (*jjm.Owner, engine.Users) {
 	if a.config.RunAs != runAsOwner {

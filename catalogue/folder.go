@@ -15,7 +15,7 @@ type Entry struct {
 	Modified jjm.Time
 }
 
-// SplitWatch gives the folder and the pattern of what is watched, such as
+// SplitWatch returns the folder and the pattern of what is watched, such as
 // "/data/raw/*.root". Only the last element may have wildcards; a path without
 // any, or one that ends in a slash, watches everything in a folder. The folder is
 // as it was written: one that is relative starts from the job file's folder.
@@ -41,7 +41,7 @@ func SplitWatch(watch string) (folder, pattern string, err error) {
 // maxWatch is PATH_MAX of Linux (limits.h).
 const maxWatch = 4096
 
-// Listed gives what a listing of a folder has to offer, by name: the LFN is the
+// Listed returns what a listing of a folder has to offer, by name: the LFN is the
 // folder, which must be absolute, and the name. A file that was changed after
 // settled may still be written, and waits: waiting is how many do. Names that a
 // pattern would match only by chance are passed over as a shell does - those that

@@ -199,7 +199,7 @@ func (r *Report) Whole() bool {
 	return r.Missing == 0 && r.Pending == 0 && r.Overlap == 0 && r.Doubled == 0 && r.Short == 0 && r.Over == 0 && r.Disagree == 0
 }
 
-// conclude gives the verdict.
+// conclude returns the verdict.
 func (r *Report) conclude() {
 	say := func(v Verdict, format string, args ...any) { r.Verdict, r.Why = v, fmt.Sprintf(format, args...) }
 	word := func(n int64) string { return count(n, r.Unit) }

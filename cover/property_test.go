@@ -12,7 +12,7 @@ import (
 	"jjm/cover"
 )
 
-// stream gives the elements of a slice.
+// stream returns the elements of a slice.
 func stream[T any](list []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, e := range list {

@@ -115,7 +115,7 @@ func (r *Recovery) name() string {
 	return fmt.Sprintf("recovery-of-%d", r.id)
 }
 
-// JobFile gives the job file, and the lists that belong beside it under the names
+// JobFile returns the job file, and the lists that belong beside it under the names
 // files and ranges. file gives what is known of a file.
 //
 // The job file has a request key of its own, made of the grid job's number: a
@@ -164,7 +164,7 @@ func (r *Recovery) ranges() []byte {
 	return b.Bytes()
 }
 
-// named gives a dataset of the recovery its name.
+// named returns a dataset of the recovery its name.
 func (r *Recovery) named(dataset string) string { return dataset + "#" + r.name() }
 
 // absolute makes the paths of a specification independent of where its job file

@@ -14,7 +14,7 @@ import (
 	"jjm/cover"
 )
 
-// file gives what is known of a file of these tests.
+// file returns what is known of a file of these tests.
 func file(lfn string) (jjm.File, error) {
 	return jjm.File{LFN: lfn, Size: 1000, Added: 17, Locations: []string{"here"}, Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 9}}}, nil
 }

@@ -134,7 +134,7 @@ func IsShort(unit string, j *Job) bool {
 	return j.State == jjm.Completed && known && !j.Merged && j.Processed.Count < owned
 }
 
-// comparable gives what a local job owns in the unit in which its application
+// comparable returns what a local job owns in the unit in which its application
 // counts; false if it does not say, or if that is not known.
 func comparable(unit string, j *Job) (int64, bool) {
 	if j.Processed == nil {
@@ -151,7 +151,7 @@ func comparable(unit string, j *Job) (int64, bool) {
 	return 0, false
 }
 
-// EventsOf gives how many events the input of a part holds, for Job.Events: 0 if
+// EventsOf returns how many events the input of a part holds, for Job.Events: 0 if
 // that is not known. length gives the events of a file, 0 = not known.
 func EventsOf(p *jjm.Part, length func(lfn string) int64) int64 {
 	if p.Unit == jjm.UnitEvent {

@@ -19,7 +19,7 @@ import (
 // of their file.
 const withParents = "[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, include_parents = true}\n"
 
-// parentsRead gives what the local jobs of a grid job read along, by the first file
+// parentsRead returns what the local jobs of a grid job read along, by the first file
 // that they process.
 func (w *world) parentsRead(id jjm.GridID) map[string][]string {
 	w.t.Helper()

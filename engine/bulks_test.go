@@ -29,7 +29,7 @@ func (b *bulkBook) note(bulk adapters.Bulk) {
 	b.bulks = append(b.bulks, bulk)
 }
 
-// grids gives for each bulk how many members it has of each grid job.
+// grids returns for each bulk how many members it has of each grid job.
 func (w *world) grids(book *bulkBook) []map[jjm.GridID]int {
 	w.t.Helper()
 	book.mu.Lock()

@@ -22,19 +22,19 @@ import (
 )
 
 // A scenario is a piece of the site's life that goes on whatever happens to the
-// daemon: each deed is repeated until it succeeds.
+// daemon: each action is repeated until it succeeds.
 type scenario struct {
-	sim    adaptertest.SimConfig
-	play   func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
-	hold   func(id jjm.AttemptID, held int) (code, text string)
-	config func(*engineConfig)
-	faults []adaptertest.Fault
-	miss   int
-	hidden func(adaptertest.SimJob) bool // from the first 40 listings
-	deeds  []deed
-	wants  map[string]want // by request key
-	spool  bool            // gatekeepers leave something in the spool
-	places bool            // on the clusters that read different storages
+	sim     adaptertest.SimConfig
+	play    func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
+	hold    func(id jjm.AttemptID, held int) (code, text string)
+	config  func(*engineConfig)
+	faults  []adaptertest.Fault
+	miss    int
+	hidden  func(adaptertest.SimJob) bool // from the first 40 listings
+	actions []action
+	wants   map[string]want // by request key
+	spool   bool            // gatekeepers leave something in the spool
+	places  bool            // on the clusters that read different storages
 	// also are further checks of the end.
 	also func(*stage)
 	// only names the failpoints that matter here, nil for all: "hold".
@@ -56,8 +56,8 @@ func (sc scenario) concerns(point string) bool {
 	return sc.only == nil || slices.ContainsFunc(sc.only, func(p string) bool { return strings.HasPrefix(point, p) })
 }
 
-// deed is something that a gatekeeper or the world does at a time.
-type deed struct {
+// action is something that a gatekeeper or the world does at a time.
+type action struct {
 	at time.Duration
 	do func(*stage) error
 }
@@ -88,7 +88,7 @@ func killOf(key, rest string) func(*stage) error {
 	}
 }
 
-// orderTo gives an order about the one cluster.
+// orderTo returns an order about the one cluster.
 func orderTo(verb string, d time.Duration) func(*stage) error {
 	return func(s *stage) error {
 		o := wire.Order{Verb: verb, Kind: "cluster", Name: "sim", Reason: "a test", For: jjm.Duration(d)}
@@ -164,7 +164,7 @@ func ends(status jjm.GridStatus, jobs int, states map[int32]jjm.State) want {
 	return want{status: status, gram: jjm.GRAMDone, jobs: jobs, states: states}
 }
 
-// endsOf gives one state to local jobs 0..n-1.
+// endsOf returns one state to local jobs 0..n-1.
 func endsOf(n int32, state jjm.State) map[int32]jjm.State {
 	m := map[int32]jjm.State{}
 	for i := range n {
@@ -179,7 +179,7 @@ func scenarios() map[string]scenario {
 		"work with retries, lost replies and a busy system": {
 			sim: adaptertest.SimConfig{MaxBulk: 3, Settle: 10 * time.Second, Slots: 4}, play: troubled,
 			faults: []adaptertest.Fault{adaptertest.LoseReply, adaptertest.SayBusy, adaptertest.LoseRequest},
-			deeds: []deed{
+			actions: []action{
 				{0, submitAs("a", mc(8))},
 				{30 * time.Second, submitAs("b", mc(5))},
 			},
@@ -188,7 +188,7 @@ func scenarios() map[string]scenario {
 		"two-phase system, kills": {
 			sim:  adaptertest.SimConfig{TwoPhase: true, MaxBulk: 5, Settle: 5 * time.Second, Slots: 6, Life: 20 * time.Minute},
 			play: nil, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.LoseReply},
-			deeds: []deed{
+			actions: []action{
 				{0, submitAs("a", mc(9))},
 				{0, submitAs("b", plain(4))},
 				{70 * time.Second, killOf("a", ".2-4")},
@@ -203,7 +203,7 @@ func scenarios() map[string]scenario {
 		"no shared file system": {
 			sim: adaptertest.SimConfig{NoSharedFS: true, TwoPhase: true, MaxBulk: 3, Settle: 10 * time.Second, Slots: 4}, play: troubled,
 			faults: []adaptertest.Fault{adaptertest.LoseReply, adaptertest.SayBusy, adaptertest.LoseRequest},
-			deeds: []deed{
+			actions: []action{
 				{0, submitAs("a", mc(8))},
 				{30 * time.Second, submitAs("b", mc(5))},
 			},
@@ -211,7 +211,7 @@ func scenarios() map[string]scenario {
 		},
 		"orders of an administrator": {
 			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 2},
-			deeds: []deed{
+			actions: []action{
 				{0, submitAs("a", mc(6))},
 				{70 * time.Second, orderTo("pause", 10*time.Minute)},
 				{80 * time.Second, submitAs("b", mc(3))},
@@ -224,7 +224,7 @@ func scenarios() map[string]scenario {
 		"left in the spool": {
 			spool: true,
 			sim:   adaptertest.SimConfig{Life: 40 * time.Minute, Slots: 20},
-			deeds: []deed{
+			actions: []action{
 				{0, leaveSubmit("a", mc(3), false)},
 				{0, leaveSubmit("b", plain(4), false)},
 				{0, leaveSubmit("bad", "type = \"none\"", false)},
@@ -240,7 +240,7 @@ func scenarios() map[string]scenario {
 		},
 		"an owner is banned": {
 			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4, Life: 20 * time.Minute},
-			deeds: []deed{
+			actions: []action{
 				{0, submitAs("a", mc(6))},
 				{0, submitBy(bob, "b", mc(5))},
 				{70 * time.Second, ban(wire.Ban{Name: "bob", Reason: "a test"})},
@@ -252,7 +252,7 @@ func scenarios() map[string]scenario {
 		"a dataset that grows, with failures": {
 			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, play: failsOnce,
 			config: func(c *engineConfig) { c.Backoff = 0 },
-			deeds: []deed{
+			actions: []action{
 				{0, submitAs("a", fileJob("", "name = \"raw\"\nopen = true\n"+inline(5)))},
 				{30 * time.Second, submitAs("b", fileJob("", "name = \"raw\"\n"))},
 				{70 * time.Second, addFiles("raw", 3, 9)},
@@ -274,7 +274,7 @@ func scenarios() map[string]scenario {
 			only: []string{"dataset", "notice", "generate", "prepare", "verdict"},
 		},
 		"a dataset that loses a file": {
-			deeds: []deed{
+			actions: []action{
 				{0, addFiles("raw", 0, 6)},
 				{10 * time.Second, markFile("raw", lfn(2))},
 				{20 * time.Second, submitAs("a", fileJob("", "name = \"raw\"\n"))},
@@ -285,7 +285,7 @@ func scenarios() map[string]scenario {
 		},
 		"a dataset that loses a file while its local job waits": {
 			sim: adaptertest.SimConfig{Life: 10 * time.Minute, Slots: 1}, config: func(c *engineConfig) { c.MaxPending = 1 },
-			deeds: []deed{
+			actions: []action{
 				{0, submitAs("a", fileJob("", "name = \"raw\"\n"+inline(8)))},
 				{time.Minute, markFile("raw", lfn(6))},
 			},
@@ -301,7 +301,7 @@ func scenarios() map[string]scenario {
 			play: func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 				return adaptertest.Play{Life: time.Duration(1+10*(id.N%2)) * time.Minute}
 			},
-			deeds: []deed{
+			actions: []action{
 				{0, submitAs("a", fileJob("", "name = \"raw\"\n"+inline(4)))},
 				{5 * time.Minute, func(s *stage) error {
 					_, err := s.retract(alice, s.ids["a"], false, "", "filetest.1.0.out.dat")
@@ -321,8 +321,8 @@ func scenarios() map[string]scenario {
 				}
 				return adaptertest.Play{Life: time.Duration(20+30*id.N) * time.Second}
 			},
-			deeds: []deed{{0, submitAs("a", fileJob("", "name = \"raw\"\n"+inline(10)+mergeTwo))}},
-			wants: map[string]want{"a": {status: jjm.Done, gram: jjm.GRAMDone, jobs: -1}},
+			actions: []action{{0, submitAs("a", fileJob("", "name = \"raw\"\n"+inline(10)+mergeTwo))}},
+			wants:   map[string]want{"a": {status: jjm.Done, gram: jjm.GRAMDone, jobs: -1}},
 			also: func(s *stage) {
 				if v := s.proof(s.ids["a"], ""); v.Merge == nil || !v.Merge.Whole() || v.Merge.Files != 5 || !v.Whole() {
 					s.t.Errorf("%+v", v)
@@ -334,7 +334,7 @@ func scenarios() map[string]scenario {
 			places: true, sim: adaptertest.SimConfig{MaxBulk: 2, Slots: 1}, play: failsOnce,
 			faults: []adaptertest.Fault{adaptertest.SayBusy, adaptertest.LoseReply, adaptertest.Accept, adaptertest.Refuse},
 			config: func(c *engineConfig) { c.Backoff = 0 },
-			deeds: []deed{
+			actions: []action{
 				{0, submitAs("a", fileJob("clusters = \"any\"\n", "name = \"raw\"\n"+at(4, "ab", "b", "x")))},
 				{70 * time.Second, orderTo("pause", 10*time.Minute)},
 				{2 * time.Minute, submitAs("b", fileJob("clusters = \"any\"\n", "name = \"more\"\n"+at(4, "ab", "b", "a")))},
@@ -350,15 +350,15 @@ func scenarios() map[string]scenario {
 		},
 		"a refused bulk": {
 			sim: adaptertest.SimConfig{MaxBulk: 2}, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},
-			deeds: []deed{{0, submitAs("a", mc(8))}},
-			wants: map[string]want{"a": ends(jjm.Finished, 8, nil)},
+			actions: []action{{0, submitAs("a", mc(8))}},
+			wants:   map[string]want{"a": ends(jjm.Finished, 8, nil)},
 		},
 		"a doubled submission, the first of which shows late": {
 			sim: adaptertest.SimConfig{Slots: 3, Wait: 20 * time.Second, Life: 2 * time.Minute}, play: unlucky, miss: 1,
-			faults: []adaptertest.Fault{adaptertest.LoseReply},
-			hidden: func(job adaptertest.SimJob) bool { return job.Bulk == "sim1" },
-			deeds:  []deed{{0, submitAs("a", mc(6))}},
-			wants:  map[string]want{"a": done(6)},
+			faults:  []adaptertest.Fault{adaptertest.LoseReply},
+			hidden:  func(job adaptertest.SimJob) bool { return job.Bulk == "sim1" },
+			actions: []action{{0, submitAs("a", mc(6))}},
+			wants:   map[string]want{"a": done(6)},
 		},
 	}
 }
@@ -378,7 +378,7 @@ func (sc scenario) begin(w *world) *stage {
 func (s *stage) run(sc scenario) {
 	s.t.Helper()
 	start := time.Now()
-	deeds := sc.deeds
+	actions := sc.actions
 	ids := func() []jjm.GridID { return slices.Collect(maps.Values(s.ids)) }
 	for {
 		s.pass(max(2*time.Second, time.Since(start)/200))
@@ -386,16 +386,16 @@ func (s *stage) run(sc scenario) {
 			s.pass(s.crash.downtime)
 			s.reopen()
 		}
-		for len(deeds) > 0 && time.Since(start) >= deeds[0].at {
-			if err := deeds[0].do(s); err != nil {
+		for len(actions) > 0 && time.Since(start) >= actions[0].at {
+			if err := actions[0].do(s); err != nil {
 				if !s.crash.isDead() {
-					s.t.Errorf("deed after %v: %v", deeds[0].at, err)
+					s.t.Errorf("action after %v: %v", actions[0].at, err)
 				}
 				break
 			}
-			deeds = deeds[1:]
+			actions = actions[1:]
 		}
-		if len(deeds) == 0 && !s.crash.isDead() && s.allFinal(ids()) && s.archived(ids()...) {
+		if len(actions) == 0 && !s.crash.isDead() && s.allFinal(ids()) && s.archived(ids()...) {
 			return
 		}
 		if time.Since(start) > 24*time.Hour {
@@ -454,7 +454,7 @@ func failpoints(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// failpointsOf gives the failpoints of a call of Crash or Change.
+// failpointsOf returns the failpoints of a call of Crash or Change.
 func failpointsOf(call *ast.CallExpr) []string {
 	fn, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {

@@ -97,7 +97,7 @@ func (w *world) owners(id jjm.GridID) map[string][]int32 {
 	return out
 }
 
-// input gives the counters of the master dataset.
+// input returns the counters of the master dataset.
 func (w *world) input(id jjm.GridID) jjm.InputCounts {
 	w.t.Helper()
 	all, err := w.store.Inputs(context.Background(), id)

@@ -160,7 +160,7 @@ func TestDoubledSubmission_TheHolderIsNeverCancelled(t *testing.T) {
 		sim := adaptertest.SimConfig{Wait: 10 * time.Second, Life: 10 * time.Minute}
 		c := &crasher{point: "acknowledge.after-commit", nth: 1, downtime: time.Duration(15+2*i) * time.Second}
 		inWorld(t, options{sim: sim, crash: c}, func(t *testing.T, w *world) {
-			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1, deeds: []deed{{0, submitAs("a", mc(4))}}}
+			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1, actions: []action{{0, submitAs("a", mc(4))}}}
 			s := sc.begin(w)
 			s.run(sc)
 			w.verify(s.ids["a"], done(4))
@@ -182,7 +182,7 @@ func TestDoubledSubmission_TheEndOfTheDoubleDoesNotOutrankTheResult(t *testing.T
 	for range 10 { // the cancel and the stop race
 		c := &crasher{point: "repoint.before-commit", nth: 1, downtime: 10 * time.Minute}
 		inWorld(t, options{sim: sim, crash: c}, func(t *testing.T, w *world) {
-			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1, deeds: []deed{{0, submitAs("a", mc(4))}}}
+			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1, actions: []action{{0, submitAs("a", mc(4))}}}
 			s := sc.begin(w)
 			w.sim.Lie(4, func(job adaptertest.SimJob) bool { return job.Bulk == "sim1" }) // so that the attempts point to the second one
 			s.run(sc)

@@ -31,7 +31,7 @@ func failsSlowly(n int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Pl
 	}
 }
 
-// read gives the files that local jobs of a grid job read, sorted.
+// read returns the files that local jobs of a grid job read, sorted.
 func (w *world) read(id jjm.GridID) [][]string {
 	w.t.Helper()
 	locals := w.locals(id)
@@ -132,12 +132,12 @@ func TestFamily_OutputsOfSeveralClusters(t *testing.T) {
 }
 
 // A file that nobody is known to have made cannot hold its grid job up for ever.
-func TestFamily_AStrangerIsFailedAtTheEnd(t *testing.T) {
+func TestFamily_ADuplicateIsFailedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		first := w.submit(alice, halves("output_dataset = \"reco\"\n", 1))
 		second := w.submit(alice, fileJob("", "name = \"reco\"\n"+together))
-		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "reco", Files: []jjm.File{{LFN: "stranger"}}})
+		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "reco", Files: []jjm.File{{LFN: "duplicate"}}})
 		w.must(err)
 		w.final(time.Hour, first, second)
 		if in := w.input(second); in.Finished != 2 || in.Failed != 1 || w.lookup(second).Status != "finished" {

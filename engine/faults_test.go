@@ -138,7 +138,7 @@ func TestOutage_AnHourWithoutTheBatchSystemChangesNothing(t *testing.T) {
 	})
 }
 
-// refs gives the batch jobs of local jobs, by their number.
+// refs returns the batch jobs of local jobs, by their number.
 func (w *world) refs(id jjm.GridID, n ...int32) []adapters.Ref {
 	w.t.Helper()
 	locals := w.locals(id)

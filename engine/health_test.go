@@ -92,7 +92,7 @@ func (p *polled) Control(ctx context.Context, o jjm.Owner, op adapters.Op, jobs 
 	return p.sim.Control(ctx, o, op, jobs)
 }
 
-// site gives the view of a cluster.
+// site returns the view of a cluster.
 func (w *world) site(name string) wire.Cluster {
 	w.t.Helper()
 	for _, c := range w.engine.Clusters(context.Background()) {
@@ -104,7 +104,7 @@ func (w *world) site(name string) wire.Cluster {
 	return wire.Cluster{}
 }
 
-// trouble gives what people are told of a grid job.
+// trouble returns what people are told of a grid job.
 func (w *world) trouble(id jjm.GridID) []string {
 	w.t.Helper()
 	s, err := w.engine.Status(context.Background(), admin, []jjm.Ref{{Grid: id}})

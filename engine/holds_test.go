@@ -66,7 +66,7 @@ func heldScenario() scenario {
 	return scenario{
 		sim: adaptertest.SimConfig{MaxBulk: 5}, play: asksForHold, hold: heldOften, config: heldConfig,
 		only: []string{"hold", "release-held", "settle", "verdict"},
-		deeds: []deed{
+		actions: []action{
 			{0, submitAs("a", mc(8))},
 			{15 * time.Minute, releaseOf("a", ".4")},
 			{15 * time.Minute, releaseOf("a", ".6")},

@@ -105,8 +105,8 @@ func TestIntake_ForeignThingsAreNobodysWish(t *testing.T) {
 		w.must(os.WriteFile(name(1), []byte("{}"), 0o600))
 		w.must(os.Mkdir(name(2), 0o700))
 		w.must(os.WriteFile(filepath.Join(name(2), "x"), nil, 0o600))
-		w.must(os.WriteFile(filepath.Join(w.box(), "stranger"), nil, 0o600))
-		w.must(os.WriteFile(filepath.Join(w.dir, "spool", "in", "stranger"), nil, 0o600))
+		w.must(os.WriteFile(filepath.Join(w.box(), "duplicate"), nil, 0o600))
+		w.must(os.WriteFile(filepath.Join(w.dir, "spool", "in", "duplicate"), nil, 0o600))
 		w.until(time.Minute, "the spool is taken in", func() bool {
 			mine, err := os.ReadDir(w.box())
 			w.must(err)

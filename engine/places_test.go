@@ -58,7 +58,7 @@ func readable(cluster, lfn string) bool {
 	return slices.ContainsFunc(reads[cluster], func(s string) bool { return strings.Contains(strings.TrimRight(lfn[1:], "0123456789"), s) })
 }
 
-// inputsOf gives what the local jobs of a grid job read.
+// inputsOf returns what the local jobs of a grid job read.
 func (w *world) inputsOf(id jjm.GridID) map[int32]*jjm.PartInput {
 	w.t.Helper()
 	var numbers []int32

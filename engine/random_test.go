@@ -24,7 +24,7 @@ type chaos struct {
 	miss     int
 	jobs     []string
 	plays    []adaptertest.Play // of first and second attempts, by local job
-	deeds    []deed
+	actions  []action
 	point    string
 	nth      int
 	downtime time.Duration
@@ -51,7 +51,7 @@ func drawChaos(t *rapid.T, points []string) chaos {
 	for i := range rapid.IntRange(1, 3).Draw(t, "grid jobs") {
 		n := rapid.IntRange(1, 7).Draw(t, "local jobs")
 		text := rapid.SampledFrom([]func(int, ...string) string{mc, plain}).Draw(t, "type")(n)
-		c.deeds = append(c.deeds, deed{minutes("submit", 3), submitAs(fmt.Sprint(i), text)})
+		c.actions = append(c.actions, action{minutes("submit", 3), submitAs(fmt.Sprint(i), text)})
 		c.jobs = append(c.jobs, text)
 	}
 	for range 10 {
@@ -59,10 +59,10 @@ func drawChaos(t *rapid.T, points []string) chaos {
 			{Keyword: "-", Exit: 2}, {NoClaim: true, Exit: 1}, {NoResult: true, Exit: 1}, {State: jjm.BatchOOM, Exit: 137},
 			{Keyword: "-", Signal: 9}, {State: jjm.BatchAborted, NoResult: true}}).Draw(t, "play"))
 	}
-	for range rapid.IntRange(0, 4).Draw(t, "deeds") {
-		c.deeds = append(c.deeds, deed{minutes("when", 15), drawDeed(t, len(c.jobs))})
+	for range rapid.IntRange(0, 4).Draw(t, "actions") {
+		c.actions = append(c.actions, action{minutes("when", 15), drawDeed(t, len(c.jobs))})
 	}
-	slices.SortStableFunc(c.deeds, func(a, b deed) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(c.actions, func(a, b action) int { return cmp.Compare(a.at, b.at) })
 	return c
 }
 
@@ -82,7 +82,7 @@ func drawDeed(t *rapid.T, jobs int) func(*stage) error {
 			return nil
 		}
 	}
-	switch rapid.IntRange(0, 7).Draw(t, "deed") {
+	switch rapid.IntRange(0, 7).Draw(t, "action") {
 	case 0:
 		return onRef(func(s *stage, r adapters.Ref) { s.sim.Vanish(r) })
 	case 1:
@@ -115,7 +115,7 @@ func killIfThere(key, rest string) func(*stage) error {
 	}
 }
 
-// play gives an attempt its part: the third always goes well.
+// play returns an attempt its part: the third always goes well.
 func (c *chaos) play(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.Attempt > 1 {
 		return adaptertest.Play{}
@@ -158,7 +158,7 @@ func TestProperty_WhateverHappensNothingIsLostOrDoubled(t *testing.T) {
 		ok := t.Run("", func(t *testing.T) {
 			crash := &crasher{point: c.point, nth: c.nth, downtime: c.downtime}
 			inWorld(t, options{sim: c.sim, play: c.play, crash: crash, account: c.account}, func(t *testing.T, w *world) {
-				sc := scenario{sim: c.sim, faults: c.faults, miss: c.miss, deeds: c.deeds}
+				sc := scenario{sim: c.sim, faults: c.faults, miss: c.miss, actions: c.actions}
 				s := sc.begin(w)
 				s.run(sc)
 				s.pass(time.Hour)

@@ -188,7 +188,7 @@ func (f *faulty) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt,
 	return f.Sim.Submit(ctx, b)
 }
 
-// List gives what a test makes of it.
+// List returns what a test makes of it.
 func (f *faulty) List(ctx context.Context, o jjm.Owner, since time.Time) (adapters.Listing, error) {
 	l, err := f.Sim.List(ctx, o, since)
 	if on := f.onList.get(); on != nil {

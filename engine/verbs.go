@@ -15,7 +15,7 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 	return e.jobs.Submit(ctx, caller, req)
 }
 
-// Renew gives the jobs of a grid job newer credentials.
+// Renew returns the jobs of a grid job newer credentials.
 func (e *Engine) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal, error) {
 	return e.jobs.Renew(ctx, caller, id, given)
 }
@@ -63,6 +63,10 @@ func (e *Engine) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire
 // Low says why no new work is taken for want of space, "" if it is.
 func (e *Engine) Low() string { return e.state.Low() }
 
+// Withhold takes no new work as long as why is not "": what lies on the disks has no
+// room that the engine itself could see.
+func (e *Engine) Withhold(why string) { e.state.Withhold(why) }
+
 // Reset closes the circuit breaker of a cluster.
 func (e *Engine) Reset(ctx context.Context, caller wire.Caller, name string) error {
 	return e.clusters.Reset(ctx, caller, name)
@@ -74,7 +78,7 @@ func (e *Engine) Waiting() int { return e.clusters.Waiting() }
 // TakeIn takes in what gatekeepers left while the daemon was away.
 func (e *Engine) TakeIn(ctx context.Context) { e.intake.TakeIn(ctx) }
 
-// Resolve gives the grid job that a handle names.
+// Resolve returns the grid job that a handle names.
 func (e *Engine) Resolve(ctx context.Context, caller wire.Caller, h jjm.Handle) (jjm.GridID, error) {
 	return e.answers.Resolve(ctx, caller, h)
 }
@@ -84,12 +88,12 @@ func (e *Engine) Lookup(ctx context.Context, caller wire.Caller, ids []jjm.GridI
 	return e.answers.Lookup(ctx, caller, ids)
 }
 
-// Status gives the detail of grid jobs and of the local jobs asked for.
+// Status returns the detail of grid jobs and of the local jobs asked for.
 func (e *Engine) Status(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Status, error) {
 	return e.answers.Status(ctx, caller, refs)
 }
 
-// List gives grid jobs that the caller may see, newest first.
+// List returns grid jobs that the caller may see, newest first.
 func (e *Engine) List(ctx context.Context, caller wire.Caller, l wire.List) ([]wire.Status, error) {
 	return e.answers.List(ctx, caller, l)
 }
@@ -127,5 +131,5 @@ func (e *Engine) Log(ctx context.Context, caller wire.Caller, id jjm.GridID) ([]
 // JobTypes documents the job types.
 func (e *Engine) JobTypes() []wire.JobType { return e.answers.JobTypes() }
 
-// Clusters gives the state of the batch systems.
+// Clusters returns the state of the batch systems.
 func (e *Engine) Clusters(ctx context.Context) []wire.Cluster { return e.answers.Clusters(ctx) }

@@ -14,7 +14,7 @@ import (
 
 // What is done while the daemon is away.
 
-// ownKey gives the request key in a job file, since the handle follows from it.
+// ownKey returns the request key in a job file, since the handle follows from it.
 func ownKey(job Job) string {
 	doc, _ := jobfile.Parse(job.Name, []byte(job.Text))
 	return doc.Spec.Key

@@ -45,7 +45,7 @@ func (c carry) do(fn func() error) error {
 	return <-done
 }
 
-// become gives the rights of an account to the thread. The system calls of
+// become returns the rights of an account to the thread. The system calls of
 // package syscall would change every thread; these change the caller's alone
 // (credentials(7), "a per-thread attribute" of the kernel).
 func become(o jjm.Owner) error {
@@ -89,7 +89,7 @@ func create(to string) (*file, error) {
 	return &file{File: f, tmp: tmp, to: to}, nil
 }
 
-// settle gives the file its mode, its time and its name.
+// settle returns the file its mode, its time and its name.
 func (f *file) settle(mode os.FileMode, when time.Time) error {
 	err := f.Chmod(mode.Perm() &^ 0o022)
 	if cerr := f.Close(); err == nil {
@@ -108,7 +108,7 @@ func (f *file) settle(mode os.FileMode, when time.Time) error {
 	return nil
 }
 
-// drop gives up.
+// drop returns up.
 func (f *file) drop() {
 	_ = f.Close()
 	_ = os.Remove(f.tmp)

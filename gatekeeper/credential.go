@@ -85,7 +85,7 @@ func checkPrivate(name string, info os.FileInfo, owner *jjm.Owner) error {
 // Stamp tells one content of a file from a later one, without reading it.
 type Stamp string
 
-// stampOf gives the stamp of a file; a link has that of itself.
+// stampOf returns the stamp of a file; a link has that of itself.
 func stampOf(name string, owner *jjm.Owner) (stamp Stamp, err error) {
 	err = As(owner, func() error {
 		info, err := os.Lstat(name)
@@ -99,7 +99,7 @@ func stampOf(name string, owner *jjm.Owner) (stamp Stamp, err error) {
 	return stamp, err
 }
 
-// Refresh gives the jobs of a grid job the credential in a gatekeeper's file
+// Refresh returns the jobs of a grid job the credential in a gatekeeper's file
 // anew, if the file is not what it was at a stamp; "" stands for never. It gives
 // the stamp for the next call. It is cheap while nothing changes, and takes what
 // the daemon has no use for - the jobs did not ask, the grid job is over - as

@@ -93,7 +93,7 @@ func tarTime(l wire.Lookup) time.Time {
 	return l.Usage.Ended.Time()
 }
 
-// open gives the tar and its size.
+// open returns the tar and its size.
 func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int64, error) {
 	ref := l.ID.String()
 	a, src, err := client.Open(ctx, d.Door.daemon(), wire.VerbOutput(), wire.OutputRequest{One: wire.Of(ref)})
@@ -194,7 +194,7 @@ func (c tars) settle(ctx context.Context, src io.Reader, when time.Time) error {
 	return nil
 }
 
-// drop gives up those that have no name yet.
+// drop returns up those that have no name yet.
 func (c tars) drop() {
 	for _, f := range c {
 		if f != nil {
@@ -277,7 +277,7 @@ func (p *plan) take(h *tar.Header, r io.Reader) error {
 	return err
 }
 
-// nameOf gives the own name of a collected file: STEM/STEM.GRID.N.NAME, where
+// nameOf returns the own name of a collected file: STEM/STEM.GRID.N.NAME, where
 // the stem holds no dot.
 func (p *plan) nameOf(entry string) (string, bool) {
 	_, rest, ok := strings.Cut(path.Base(entry), "."+p.id+".")

@@ -36,7 +36,7 @@ func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 	return ps
 }
 
-// SplitOf gives the splitter that a job file chooses for its datasets, or the
+// SplitOf returns the splitter that a job file chooses for its datasets, or the
 // type's own, with its settings. Settings of the type's own splitter are defaults
 // of the job's, if that is the same.
 func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, split.Params, jjm.Problems) {
@@ -112,7 +112,7 @@ func (s Site) CutFiles(spec *jjm.Spec, own string, settings func(*split.Params))
 	return c, problems
 }
 
-// queueOf gives what is known of the queue that a job's parts will be for: they get
+// queueOf returns what is known of the queue that a job's parts will be for: they get
 // the wall time, disk and cores that the job file asks for, and so must fit into
 // them.
 func queueOf(spec *jjm.Spec) *jedi.Queue {
@@ -124,7 +124,7 @@ func queueOf(spec *jjm.Spec) *jedi.Queue {
 	return q
 }
 
-// Inline gives the work of a job whose files all stand in the job file; false if
+// Inline returns the work of a job whose files all stand in the job file; false if
 // some do not, or if more may come.
 func Inline(spec *jjm.Spec) (w split.Work, all bool) {
 	all = true

@@ -35,7 +35,7 @@ func (f Form[S]) Split(spec *jjm.Spec, site Site) (Cutting, error) {
 	return c, problems.Err()
 }
 
-// Command gives the command line of a part.
+// Command returns the command line of a part.
 func (f Form[S]) Command(spec *jjm.Spec, job *jjm.LocalJob) (Command, error) {
 	s, problems := f.Read(spec)
 	if len(problems) > 0 {

@@ -29,7 +29,7 @@ type Handler interface {
 	// Split names the splitter, its parameters and the work, and says why. It
 	// is called only on a spec that Check accepted.
 	Split(spec *jjm.Spec, site Site) (Cutting, error)
-	// Command gives the command line of a part. It is called on the daemon's
+	// Command returns the command line of a part. It is called on the daemon's
 	// side, at submission.
 	Command(spec *jjm.Spec, job *jjm.LocalJob) (Command, error)
 }
@@ -109,7 +109,7 @@ func NewRegistry(hs ...Handler) Registry {
 	return r
 }
 
-// Types gives the names, sorted.
+// Types returns the names, sorted.
 func (r Registry) Types() []string {
 	names := make([]string, 0, len(r))
 	for name := range r {

@@ -96,7 +96,7 @@ func mergeTemplate(m *jjm.Merge) (CommandTemplate, jjm.Problems) {
 	return ParseCommand("merge.command", m.Command, jjm.UnitFile, "{output}")
 }
 
-// MergeCommand gives the command line of a part of the merge step, whose input is
+// MergeCommand returns the command line of a part of the merge step, whose input is
 // named by the paths of its files.
 func MergeCommand(m *jjm.Merge, job *jjm.LocalJob) (Command, error) {
 	out := Command{Outputs: []string{m.Output}}

@@ -24,7 +24,7 @@ func NewOutlook(spec *jjm.Spec, cmd Command) *Outlook {
 	return &Outlook{spec: spec, each: outputsOf(spec, cmd), sizes: []int64{}}
 }
 
-// outputsOf gives how many outputs are declared; 0 where a pattern, or what the
+// outputsOf returns how many outputs are declared; 0 where a pattern, or what the
 // application says, decides.
 func outputsOf(spec *jjm.Spec, cmd Command) int64 {
 	names := slices.Concat(spec.Outputs, cmd.Outputs)
@@ -52,7 +52,7 @@ func (o *Outlook) Add(p *jjm.Part) {
 // AddJobs takes local jobs of which only the number is known.
 func (o *Outlook) AddJobs(n int64) { o.jobs, o.sizes = o.jobs+n, nil }
 
-// Merges gives the outlook; nil if nothing is merged. more says that more local jobs
+// Merges returns the outlook; nil if nothing is merged. more says that more local jobs
 // may come.
 func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
 	if o.spec.Merge == nil {
@@ -101,7 +101,7 @@ func pack(cut Cutting, sizes []int64) (int64, error) {
 	return sp.Count(work, cut.Params)
 }
 
-// Mergeable gives an output to the splitter, number n of those to be merged: it
+// Mergeable returns an output to the splitter, number n of those to be merged: it
 // wants a section and a place, and takes them in the order of sections.
 func Mergeable(f jjm.File, n int64) jjm.File {
 	at := uint32(n) + 1

@@ -40,7 +40,7 @@ func SplitBy(h Handler, spec *jjm.Spec, site Site) (Cutting, error) {
 	return cut, err
 }
 
-// chosen gives a job file with the ranges of its list as if they stood in it;
+// chosen returns a job file with the ranges of its list as if they stood in it;
 // pieces of files are for the splitter.
 func chosen(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
 	if spec.OnlyFrom == "" {

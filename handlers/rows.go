@@ -60,7 +60,7 @@ func (s Site) ReadRows(path string, most int) (rows [][]string, err error) {
 	return rows, nil
 }
 
-// splitRow gives the words of a line, or nil if it holds none.
+// splitRow returns the words of a line, or nil if it holds none.
 func splitRow(line []byte) ([]string, error) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] == '#' {

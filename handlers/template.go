@@ -12,7 +12,7 @@ import (
 // Values are what the placeholders of a command stand for.
 type Values map[string][]string
 
-// PartValues gives the values that the part of a local job has: serial, seed
+// PartValues returns the values that the part of a local job has: serial, seed
 // and job of every part; first_event, events and last_event of a range of
 // events; row and args of a row; of files, what inputValues says. The seed is
 // seedOffset plus the serial, so it belongs to the local job for good (decision
@@ -116,7 +116,7 @@ func parseWord(word string, known []string) ([]piece, error) {
 	}
 }
 
-// Expand gives the command line for the values of a part.
+// Expand returns the command line for the values of a part.
 func (t CommandTemplate) Expand(values Values) []string {
 	var argv []string
 	for _, pieces := range t.words {

@@ -90,7 +90,7 @@ func ParseKeyed(name string, text []byte, key string) (Doc, jjm.Problems) {
 	return doc, doc.Locate(append(problems, problems.Unsaid(found)...))
 }
 
-// Locate gives problems that were found in the Spec, by a job type or a site,
+// Locate returns problems that were found in the Spec, by a job type or a site,
 // with their places, in the order of the file.
 func (d Doc) Locate(problems jjm.Problems) jjm.Problems {
 	if _, single := d.Places["cluster"]; single {

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected problems and specs under testdata")
 
-// files gives the recorded job files of a folder; beside each stands what is
+// files returns the recorded job files of a folder; beside each stands what is
 // expected of it, with the ending .want.
 func files(t testing.TB, folder string) []string {
 	t.Helper()

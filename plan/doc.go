@@ -25,5 +25,5 @@
 // Three rules hold throughout. Unknown never changes anything. An attempt is
 // given up only once its claim is settled, so that it cannot run behind jjm's
 // back. And each decision is level-triggered: asked again with the same facts
-// it says the same, so a crash between decision and deed costs nothing.
+// it says the same, so a crash between decision and action costs nothing.
 package plan

@@ -109,7 +109,7 @@ func DefaultEndRules() EndRules {
 // EndDo is what to do about an attempt.
 type EndDo uint8
 
-// The deeds.
+// The actions.
 const (
 	// EndWait: nothing; look again when something changes, or after After.
 	EndWait EndDo = iota

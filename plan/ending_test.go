@@ -106,7 +106,7 @@ func TestEnding_EveryAttemptIsJudgedInTheEnd(t *testing.T) {
 	}
 }
 
-// nature gives every state that may follow; none after a judgement.
+// nature returns every state that may follow; none after a judgement.
 func nature(f plan.EndFacts, s plan.EndStep, rules plan.EndRules) []plan.EndFacts {
 	with := func(change func(*plan.EndFacts)) plan.EndFacts { g := f; change(&g); return g }
 	switch s.Do {

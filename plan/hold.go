@@ -28,13 +28,13 @@ type HoldRule struct {
 	// Times is how often to release within an attempt, or to retry a local job, 1
 	// if it is 0; afterwards the rule is passed over, and the next one decides.
 	Times int `toml:"times"`
-	// After is how long a hold lasts before the deed, and from one release that
+	// After is how long a hold lasts before the action, and from one release that
 	// did not help to the next.
 	After jjm.Duration `toml:"after"`
 }
 
 // The words of HoldRule.By that are not those of jjm.Holding.By, and of
-// HoldRule.Do that are no deed.
+// HoldRule.Do that are no action.
 const (
 	heldByAny = "any"
 	holdWait  = "wait"
@@ -86,7 +86,7 @@ func (r HoldRule) matches(kind string, h jjm.Holding) bool {
 
 // usedUp reports whether the rule was carried out as often as it may be.
 func (r HoldRule) usedUp(h jjm.Holding) bool {
-	switch jjm.HoldDeed(r.Do) {
+	switch jjm.HoldAction(r.Do) {
 	case jjm.HoldRelease:
 		return h.Releases >= max(r.Times, 1)
 	case jjm.HoldRetry:
@@ -95,11 +95,11 @@ func (r HoldRule) usedUp(h jjm.Holding) bool {
 	return false
 }
 
-// holdPause is the least time between two deeds about one hold: a listing may
+// holdPause is the least time between two actions about one hold: a listing may
 // still show what was just released.
 const holdPause = time.Minute
 
-// due reports whether it is time for the deed.
+// due reports whether it is time for the action.
 func (r HoldRule) due(h jjm.Holding) bool {
 	if h.Tried == 0 {
 		return h.Age >= r.After
@@ -139,10 +139,10 @@ type HoldFacts struct {
 	MaxAge time.Duration
 }
 
-// HoldStep is what to do about a hold; the empty deed is to wait.
+// HoldStep is what to do about a hold; the empty action is to wait.
 type HoldStep struct {
-	Deed jjm.HoldDeed
-	Why  string
+	Action jjm.HoldAction
+	Why    string
 }
 
 // Hold decides about a local job that is held (decision R5). First match:
@@ -155,8 +155,8 @@ type HoldStep struct {
 func Hold(f HoldFacts) HoldStep {
 	h := f.Hold
 	switch {
-	case h.Deed != "":
-		return HoldStep{h.Deed, h.Why}
+	case h.Action != "":
+		return HoldStep{h.Action, h.Why}
 	case f.MaxAge > 0 && h.Age.D() >= f.MaxAge:
 		return HoldStep{jjm.HoldFail, fmt.Sprintf("held by the %s for %v, the longest that a hold may last here: %s", h.By, f.MaxAge, HoldText(h))}
 	}
@@ -167,14 +167,14 @@ func Hold(f HoldFacts) HoldStep {
 		case r.Do == holdWait, !r.due(h):
 			return HoldStep{}
 		}
-		return HoldStep{jjm.HoldDeed(r.Do), fmt.Sprintf("%s says %s%s; held by the %s: %s", r, r.Do, r.count(h), h.By, HoldText(h))}
+		return HoldStep{jjm.HoldAction(r.Do), fmt.Sprintf("%s says %s%s; held by the %s: %s", r, r.Do, r.count(h), h.By, HoldText(h))}
 	}
 	return HoldStep{}
 }
 
 // count says which of how many times this is.
 func (r HoldRule) count(h jjm.Holding) string {
-	switch jjm.HoldDeed(r.Do) {
+	switch jjm.HoldAction(r.Do) {
 	case jjm.HoldRelease:
 		return fmt.Sprintf(" (%d of %d)", h.Releases+1, max(r.Times, 1))
 	case jjm.HoldRetry:
@@ -243,8 +243,8 @@ func HoldSeen(old *jjm.Holding, r jjm.Report, by string, at jjm.Time, added time
 // has come to its end.
 func HoldOver(h jjm.Holding) jjm.Holding {
 	h.Since, h.Age, h.Acted, h.Tried, h.Trouble = 0, 0, 0, 0, ""
-	if !h.Deed.GivesUp() {
-		h.Deed, h.Why, h.Actor = "", "", ""
+	if !h.Action.GivesUp() {
+		h.Action, h.Why, h.Actor = "", "", ""
 	}
 	return h
 }
@@ -277,17 +277,17 @@ func HoldAfter(h *jjm.Holding, state jjm.State, phase jjm.Phase, text string, no
 }
 
 // Decided stores what was decided about a hold: the counters grow with the
-// decision, not with the deed, so that a crash between them cannot make more of
+// decision, not with the action, so that a crash between them cannot make more of
 // either than there may be.
 func Decided(h jjm.Holding, s HoldStep, actor string) jjm.Holding {
-	if s.Deed == "" || h.Deed != "" {
+	if s.Action == "" || h.Action != "" {
 		return h
 	}
-	h.Deed, h.Why, h.Actor, h.Trouble = s.Deed, s.Why, actor, ""
-	if s.Deed == jjm.HoldRelease && actor == "" {
+	h.Action, h.Why, h.Actor, h.Trouble = s.Action, s.Why, actor, ""
+	if s.Action == jjm.HoldRelease && actor == "" {
 		h.Releases++
 	}
-	if s.Deed == jjm.HoldRetry {
+	if s.Action == jjm.HoldRetry {
 		h.Retries++
 	}
 	return h
@@ -296,7 +296,7 @@ func Decided(h jjm.Holding, s HoldStep, actor string) jjm.Holding {
 // Released notes the end of a release: trouble is "" or why the batch system did
 // not do it and never will.
 func Released(h jjm.Holding, trouble string) jjm.Holding {
-	h.Deed, h.Why, h.Actor, h.Trouble = "", "", "", trouble
+	h.Action, h.Why, h.Actor, h.Trouble = "", "", "", trouble
 	h.Acted = h.Age
 	h.Tried++
 	return h

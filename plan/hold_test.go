@@ -44,7 +44,7 @@ func TestHold_CasesToRead(t *testing.T) {
 	app := func(h *jjm.Holding) { h.By = jjm.HeldApplication }
 	for name, c := range map[string]struct {
 		facts plan.HoldFacts
-		want  jjm.HoldDeed
+		want  jjm.HoldAction
 		why   string
 	}{
 		"too young":                         {hold("condor", "13/2", "no such file", 4), "", ""},
@@ -66,14 +66,14 @@ func TestHold_CasesToRead(t *testing.T) {
 		"an operator's, too old":            {hold("condor", "1/0", "", 24*60), jjm.HoldFail, "held by the operator for"},
 		"by any":                            {hold("slurm", "JobHoldMaxRequeue", "", 0), jjm.HoldFail, ""},
 		"an empty text":                     {hold("pbs", "E", "", 0, retried(1)), jjm.HoldRetry, "retry (2 of 2)"},
-		"decided already, whatever it says": {hold("pbs", "E", "", 25*60, func(h *jjm.Holding) { h.Deed, h.Why = jjm.HoldRetry, "so it is" }), jjm.HoldRetry, "so it is"},
+		"decided already, whatever it says": {hold("pbs", "E", "", 25*60, func(h *jjm.Holding) { h.Action, h.Why = jjm.HoldRetry, "so it is" }), jjm.HoldRetry, "so it is"},
 		"the application's":                 {hold("condor", "", "look at me", 60, app), "", ""},
 		"the application's, too old":        {hold("condor", "", "look at me", 24*60, app), jjm.HoldFail, "held by the application for 24h0m0s, the longest that a hold may last here: look at me"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plan.Hold(c.facts)
-			if s.Deed != c.want || !strings.Contains(s.Why, c.why) || (s.Deed != "") != (s.Why != "") {
-				t.Errorf("%q: %s\nwant %q: %s", s.Deed, s.Why, c.want, c.why)
+			if s.Action != c.want || !strings.Contains(s.Why, c.why) || (s.Action != "") != (s.Why != "") {
+				t.Errorf("%q: %s\nwant %q: %s", s.Action, s.Why, c.want, c.why)
 			}
 		})
 	}
@@ -119,15 +119,15 @@ func TestHoldSeen_AgesAndForgetsWithTheHold(t *testing.T) {
 		t.Errorf("first seen:\n%+v", cmp.Diff(want, h))
 	}
 	h = plan.HoldSeen(&h, r, heldBatch, 200, 7*time.Minute)
-	h = plan.Decided(h, plan.HoldStep{Deed: jjm.HoldRelease, Why: "x"}, "")
-	if h.Age != minutes(7) || h.Since != 100 || h.Releases != 1 || h.Deed != jjm.HoldRelease {
+	h = plan.Decided(h, plan.HoldStep{Action: jjm.HoldRelease, Why: "x"}, "")
+	if h.Age != minutes(7) || h.Since != 100 || h.Releases != 1 || h.Action != jjm.HoldRelease {
 		t.Errorf("decided: %+v", h)
 	}
-	if again := plan.Decided(h, plan.HoldStep{Deed: jjm.HoldRelease, Why: "x"}, ""); again != h {
+	if again := plan.Decided(h, plan.HoldStep{Action: jjm.HoldRelease, Why: "x"}, ""); again != h {
 		t.Errorf("decided twice: %+v", again)
 	}
 	h = plan.Released(h, "")
-	if h.Deed != "" || h.Tried != 1 || h.Acted != minutes(7) {
+	if h.Action != "" || h.Tried != 1 || h.Acted != minutes(7) {
 		t.Errorf("released: %+v", h)
 	}
 	h = plan.HoldOver(h)
@@ -138,11 +138,11 @@ func TestHoldSeen_AgesAndForgetsWithTheHold(t *testing.T) {
 	if h.Since != 300 || h.Age != 0 || h.Releases != 1 {
 		t.Errorf("held anew: %+v", h)
 	}
-	by := plan.Decided(h, plan.HoldStep{Deed: jjm.HoldRelease, Why: "by alice"}, "alice")
+	by := plan.Decided(h, plan.HoldStep{Action: jjm.HoldRelease, Why: "by alice"}, "alice")
 	if by.Releases != 1 {
 		t.Errorf("a person's release was counted as a rule's: %+v", by)
 	}
-	h = plan.HoldOver(plan.Decided(h, plan.HoldStep{Deed: jjm.HoldRetry, Why: "x"}, ""))
+	h = plan.HoldOver(plan.Decided(h, plan.HoldStep{Action: jjm.HoldRetry, Why: "x"}, ""))
 	if !h.GivenUp() || h.Why != "x" {
 		t.Errorf("given up, and free: %+v", h)
 	}
@@ -210,7 +210,7 @@ func TestProperty_HoldsEndAndCountersHold(t *testing.T) {
 			case 1: // the batch system does not answer
 				continue
 			}
-			switch h.Deed {
+			switch h.Action {
 			case jjm.HoldRelease:
 				sent++
 				if sent > times*(given+1)*10 { // each may be repeated after a crash before its end is stored
@@ -243,7 +243,7 @@ func TestLocal_AnAttemptGivenUpForItsHold(t *testing.T) {
 	wrapper, daemon := &jjm.Claim{Holder: jjm.HolderWrapper}, &jjm.Claim{Holder: jjm.HolderDaemon}
 	cancelled := jjm.Report{State: jjm.BatchCancelled}
 	ok := &jjm.Result{Grid: 1, Local: 2, Attempt: 3, GLF: "", Claim: *wrapper}
-	retry, fail := &jjm.Holding{Deed: jjm.HoldRetry, Why: "held", Retries: 2}, &jjm.Holding{Deed: jjm.HoldFail, Why: "held for long"}
+	retry, fail := &jjm.Holding{Action: jjm.HoldRetry, Why: "held", Retries: 2}, &jjm.Holding{Action: jjm.HoldFail, Why: "held for long"}
 	for name, c := range map[string]struct {
 		in    plan.LocalInput
 		state jjm.State

@@ -111,7 +111,7 @@ func givenUp(in LocalInput, ev jjm.Evidence, v jjm.Verdict) jjm.Verdict {
 	v.Text, v.Phase = in.GiveUp.Why, ""
 	v.Action = jjm.Retry
 	switch {
-	case in.GiveUp.Deed == jjm.HoldFail:
+	case in.GiveUp.Action == jjm.HoldFail:
 		v.Action, v.Phase = jjm.Fail, jjm.BySystem
 	case started && in.Result != jjm.ResultGLF && in.Retry == (jjm.Limits{}):
 		v.Action, v.Phase = jjm.Fail, jjm.BySystem

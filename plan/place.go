@@ -47,7 +47,7 @@ func indexOf(have []jjm.Place, clusters []string) int {
 	return slices.IndexFunc(have, func(p jjm.Place) bool { return slices.Equal(p.Clusters, clusters) })
 }
 
-// lacking gives those of the storages that are to be remembered as well.
+// lacking returns those of the storages that are to be remembered as well.
 func lacking(have, storages []string) []string {
 	if len(have) >= maxStorages {
 		return nil
@@ -55,7 +55,7 @@ func lacking(have, storages []string) []string {
 	return slices.DeleteFunc(slices.Clone(storages), func(s string) bool { return slices.Contains(have, s) })
 }
 
-// Among gives of the clusters of a grid job those that its local jobs of a place
+// Among returns of the clusters of a grid job those that its local jobs of a place
 // may go to, best first; none where the place is not known.
 func Among(clusters []string, places []jjm.Place, place int32) []string {
 	if place == 0 {

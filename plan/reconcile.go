@@ -45,7 +45,7 @@ type BulkFacts struct {
 // BulkDo is what to do about a bulk.
 type BulkDo uint8
 
-// The deeds.
+// The actions.
 const (
 	// BulkWait: look again after After.
 	BulkWait BulkDo = iota

@@ -51,7 +51,7 @@ func Sites(readers []Reader, p *split.Params, files []jjm.File) map[string][]str
 	return sites
 }
 
-// Heeded gives the settings of a splitter for a grid job with these clusters: where
+// Heeded returns the settings of a splitter for a grid job with these clusters: where
 // the site lists alone say where a part may run, they can only name those.
 func Heeded(p split.Params, readers []Reader) split.Params {
 	if p.TrustSitelists {
@@ -62,7 +62,7 @@ func Heeded(p split.Params, readers []Reader) split.Params {
 	return p
 }
 
-// Candidates gives the clusters that a job file names, best first, those that the
+// Candidates returns the clusters that a job file names, best first, those that the
 // site has; the first one of the site if it names none.
 func Candidates(named, site []string) (clusters []string, problems jjm.Problems) {
 	switch {

@@ -99,7 +99,7 @@ func Spread(ready int, all []Candidate) []int {
 	return give
 }
 
-// assume gives the slots of each cluster, at least 1.
+// assume returns the slots of each cluster, at least 1.
 func assume(all []Candidate) []int {
 	known, sum := 0, 0
 	for _, c := range all {

@@ -2,7 +2,7 @@ package plan
 
 import "jjm"
 
-// Master gives the Ganga status of a grid job, derived on read (decision R23)
+// Master returns the Ganga status of a grid job, derived on read (decision R23)
 // from the states of its local jobs. First match (Ganga, design of job splitting):
 //
 //	1  any submitted or submitting   submitted
@@ -57,7 +57,7 @@ type GRAMFacts struct {
 	Reason string
 }
 
-// GRAM gives the state that a gatekeeper is told, its error code (0 unless
+// GRAM returns the state that a gatekeeper is told, its error code (0 unless
 // FAILED) and a message for people (requirement J11, decisions R9-R12):
 //
 //	done, finished, aborted                               8 DONE: the tar is complete
@@ -117,7 +117,7 @@ type ExitFacts struct {
 	NotDone int
 }
 
-// ExitCode gives the exit code of a grid job (decision R11), -1 while it is
+// ExitCode returns the exit code of a grid job (decision R11), -1 while it is
 // not final: that of its local job if it has only one; of several, 0 if done,
 // else NotDone. It is 0 only if the grid job is done: an application may say
 // FAILED and exit 0.

@@ -304,7 +304,7 @@ func (p *Process) probe() error {
 	return errors.Join(err, sent)
 }
 
-// Close gives the process up without touching it: a Begun or Wait under way
+// Close returns the process up without touching it: a Begun or Wait under way
 // returns os.ErrClosed. It may be called once, also after Wait.
 func (p *Process) Close() error {
 	close(p.done)

@@ -16,7 +16,7 @@ type Runner interface {
 
 type throughKey struct{}
 
-// Through gives a context under which [Run] leaves every command to r. Who holds
+// Through returns a context under which [Run] leaves every command to r. Who holds
 // a layer that knows nothing of accounts - an adapter, a site's hook - to run
 // commands as somebody need tell nobody else. A nil r takes it back.
 func Through(ctx context.Context, r Runner) context.Context {
@@ -43,7 +43,7 @@ type RunnersError struct{ Err error }
 
 func (e *RunnersError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *RunnersError) Unwrap() error { return e.Err }
 
 // IsRunners reports whether an error is a Runner's own.

@@ -119,7 +119,7 @@ func (a *Area) WriteAssignment(tag jjm.Tag, as []Assignment) error {
 	return wrap(a.syncDir("bulks"), "sync bulks")
 }
 
-// encodeAssignments gives header and offset lines, and the JSON lines.
+// encodeAssignments returns header and offset lines, and the JSON lines.
 func encodeAssignments(tag jjm.Tag, as []Assignment) (head, body []byte, err error) {
 	head, err = json.Marshal(assignHeader{Version: 1, Tag: tag, N: len(as)})
 	if err != nil {

@@ -55,7 +55,7 @@ func (a *Area) OpenJobFile(id jjm.AttemptID, what string) (*os.File, error) {
 	return f, wrap(err, "open %s", name)
 }
 
-// ReadGLF gives the GBS log file of an attempt; ok is false if there is none.
+// ReadGLF returns the GBS log file of an attempt; ok is false if there is none.
 // Of a file longer than 1 MiB it keeps the first line, where the wrapper's
 // start record is, and the tail.
 func (a *Area) ReadGLF(id jjm.AttemptID) (text string, ok bool, err error) {

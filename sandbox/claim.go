@@ -73,7 +73,7 @@ func (a *Area) RestoreClaims(tag jjm.Tag, grid jjm.GridID) error {
 	return wrap(a.fs.MkdirAll(BulkDir(tag)+"/claims", dirMode), "restore claims of bulk %s", tag)
 }
 
-// ReadClaim gives the claim of a position, or nil if nobody has it. Of one that
+// ReadClaim returns the claim of a position, or nil if nobody has it. Of one that
 // cannot be decoded only Holder is set, to jjm.HolderWrapper.
 func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 	if err := checkTag(tag); err != nil {

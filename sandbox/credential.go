@@ -69,7 +69,7 @@ type Proxy struct {
 	End time.Time
 }
 
-// proxyOf gives the proxy that the jobs of a grid job find, if they do.
+// proxyOf returns the proxy that the jobs of a grid job find, if they do.
 func (a *Area) proxyOf(j Job) (p Proxy, ok bool, err error) {
 	name := j.Credentials[jjm.CredentialKinds()[jjm.ProxyKind]]
 	if name == "" {

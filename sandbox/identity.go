@@ -94,7 +94,7 @@ func slashName(raw []byte) string {
 	return b.String()
 }
 
-// vomsName gives the first name in the attribute certificates of a proxy, without
+// vomsName returns the first name in the attribute certificates of a proxy, without
 // what VOMS writes for nothing: "/dzero/Role=production".
 func vomsName(cert *x509.Certificate) string {
 	for _, e := range cert.Extensions {

@@ -55,7 +55,7 @@ func (a *Area) Pack(ctx context.Context, inputs []jjm.Input, open func(path stri
 	return pkg, files, wrap(a.keep(tmp, "packages/"+pkg), "keep package %s", pkg)
 }
 
-// keep gives a finished folder its name, unless that exists: names are made of
+// keep returns a finished folder its name, unless that exists: names are made of
 // the content, so what exists is the same.
 func (a *Area) keep(tmp, name string) error {
 	if err := a.syncDir(tmp); err != nil {
@@ -116,7 +116,7 @@ func (c ctxReader) Read(b []byte) (int, error) {
 	return c.r.Read(b)
 }
 
-// inputNames gives the names of the inputs in the job's directory, after
+// inputNames returns the names of the inputs in the job's directory, after
 // checking all of them.
 func inputNames(inputs []jjm.Input) ([]string, error) {
 	names := make([]string, len(inputs))

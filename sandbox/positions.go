@@ -46,7 +46,7 @@ func (s strangers) why(n int) string {
 	return text
 }
 
-// positions gives the positions that may have a file in a folder, in the order of
+// positions returns the positions that may have a file in a folder, in the order of
 // the look. It reads a bounded number of names at a time, and in all.
 func (l Look) positions(dir *os.File, suffix string) (there []int32, strange strangers, err error) {
 	const some = 1024
@@ -84,7 +84,7 @@ func (l Look) positions(dir *os.File, suffix string) (there []int32, strange str
 	return append(there[i:], there[:i]...), strange, nil
 }
 
-// every gives all positions.
+// every returns all positions.
 func (l Look) every() []int32 {
 	all := make([]int32, l.N)
 	for i := range all {

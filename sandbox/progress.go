@@ -28,7 +28,7 @@ func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress) error {
 	return wrap(a.replaceBytes(name, quick, []byte(line)), "write progress %s", name)
 }
 
-// Progress gives the progress of the positions whose file was written at or
+// Progress returns the progress of the positions whose file was written at or
 // after since, by the clock of the file system, and the position at which to go
 // on, or All. Files that are no progress are left out.
 func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.Time) (map[int32]jjm.Progress, int32, error) {

@@ -83,7 +83,7 @@ func (a *Area) replaceBytes(name string, d durability, content []byte) error {
 	})
 }
 
-// buffered gives fill a buffer.
+// buffered returns fill a buffer.
 func buffered(fill func(*bufio.Writer) error) func(*os.File) error {
 	return func(f *os.File) error {
 		b := bufio.NewWriterSize(f, writeBuffer)

@@ -54,7 +54,7 @@ func OutputName(stem string, id jjm.LocalID, name string) string {
 	return stem + "." + id.String() + "." + path.Base(name)
 }
 
-// OutputOf gives the local job whose output a name of [OutputName] is.
+// OutputOf returns the local job whose output a name of [OutputName] is.
 func OutputOf(name string) (jjm.LocalID, bool) {
 	words := strings.SplitN(name, ".", 4) // a stem has no dot
 	if len(words) < 4 || strings.Contains(name, "/") {
@@ -243,7 +243,7 @@ func (t *tarring) header(name string, size int64, modified time.Time) *tar.Heade
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: modified.Truncate(time.Second)}
 }
 
-// unique gives a name that no earlier file of the tar has.
+// unique returns a name that no earlier file of the tar has.
 func (t *tarring) unique(name string) string {
 	for {
 		t.names[name]++

@@ -92,7 +92,7 @@ func untar(t testing.TB, a *Area, info TarInfo) (files map[string]string, order 
 	return files, order, manifest
 }
 
-// absent gives the reasons of a manifest by path.
+// absent returns the reasons of a manifest by path.
 func absent(manifest []manifestLine) map[string]string {
 	m := map[string]string{}
 	for _, l := range manifest {

@@ -108,7 +108,7 @@ func (s *tarSink) readFrom(r io.Reader, n int64, see io.Writer) (int, error) {
 	return k, rerr
 }
 
-// hand gives the buffer to the goroutine and takes a free one.
+// hand returns the buffer to the goroutine and takes a free one.
 func (s *tarSink) hand() error {
 	s.handed += int64(len(s.buf))
 	s.pending.Add(1)

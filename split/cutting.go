@@ -44,7 +44,7 @@ type cutter interface {
 	left(*Left)
 }
 
-// Next gives at most limits.MaxParts parts, what they left, and the carry.
+// Next returns at most limits.MaxParts parts, what they left, and the carry.
 func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 	var parts []jjm.Part
 	if c.whole {
@@ -124,7 +124,7 @@ func (c *Cutting) part(p *place, files []string, count int64) jjm.Part {
 	return jjm.Part{Unit: c.unit, Count: count, Input: in}
 }
 
-// more gives the rare things of a part.
+// more returns the rare things of a part.
 func more(in *jjm.PartInput) *jjm.PartMore {
 	if in.More == nil {
 		in.More = new(jjm.PartMore)
@@ -139,7 +139,7 @@ type arena[T any] struct{ free []T }
 // that outlives its neighbours keeps little of them.
 const chunk = 128
 
-// take gives a slice of n zero elements; appending to it never overwrites
+// take returns a slice of n zero elements; appending to it never overwrites
 // another.
 func (a *arena[T]) take(n int) []T {
 	if n > chunk/4 {

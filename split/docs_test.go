@@ -26,7 +26,7 @@ func page(t *testing.T) string {
 	return string(text)
 }
 
-// tables gives the settings that the page lists for each splitter, with their
+// tables returns the settings that the page lists for each splitter, with their
 // defaults where its own table says them.
 func tables(t *testing.T) map[string]map[string]string {
 	t.Helper()

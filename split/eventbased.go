@@ -264,7 +264,7 @@ func (e *eventBased) wrap(remain int64) {
 	}
 }
 
-// generate gives the part n sections; in a recovery, fewer if those that were
+// generate returns the part n sections; in a recovery, fewer if those that were
 // lost are not consecutive.
 func (e *eventBased) generate(n int64) jjm.Span {
 	if e.lost == nil {

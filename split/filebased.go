@@ -266,7 +266,7 @@ func sortByName(w *Work, files []int32) {
 	}
 }
 
-// leading gives the first eight bytes of a text as a number of the same order.
+// leading returns the first eight bytes of a text as a number of the same order.
 func leading(s string) uint64 {
 	var key uint64
 	for i := range min(len(s), 8) {

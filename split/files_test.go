@@ -13,7 +13,7 @@ import (
 	"jjm/split/jedi"
 )
 
-// params gives the defaults of a splitter, changed.
+// params returns the defaults of a splitter, changed.
 func params(t testing.TB, name string, change func(*Params)) Params {
 	t.Helper()
 	p, err := Defaults(name)

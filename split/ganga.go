@@ -99,7 +99,7 @@ type generic struct {
 	at, total int
 }
 
-// check gives the common number of values.
+// check returns the common number of values.
 func (g *generic) check(m *method) (int, error) {
 	n, of := -1, ""
 	var paths []string

@@ -103,7 +103,7 @@ type bunches struct {
 	done   int64 // of its events
 }
 
-// bunch gives the present bunch, 0 if there is none.
+// bunch returns the present bunch, 0 if there is none.
 func (k *bunches) bunch() int {
 	n := min(k.size, k.end-k.at)
 	if n < k.size && k.full {
@@ -156,7 +156,7 @@ func (k *bunches) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// wholly gives the part all events of its files, however many they are.
+// wholly returns the part all events of its files, however many they are.
 func (k *bunches) wholly(c *Cutting, in *jjm.PartInput, n int) int64 {
 	in.Mask.Events = jjm.Span{Count: jjm.ToTheEnd}
 	in.Events = c.events.take(n)
@@ -169,7 +169,7 @@ func (k *bunches) wholly(c *Cutting, in *jjm.PartInput, n int) int64 {
 	return total
 }
 
-// cut gives the part its range of the events of the bunch, and says whether it
+// cut returns the part its range of the events of the bunch, and says whether it
 // is the last one. A bunch without events is one part without.
 func (k *bunches) cut(c *Cutting, in *jjm.PartInput, n int) (count int64, last bool) {
 	var total int64

@@ -36,7 +36,7 @@ func (m lumiMask) tidy() {
 	}
 }
 
-// good gives the stretch of sections from first on that are all good or all
+// good returns the stretch of sections from first on that are all good or all
 // bad, at most up to last.
 func (m lumiMask) good(run, first, last uint32) (until uint32, ok bool) {
 	if len(m) == 0 {

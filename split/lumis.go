@@ -7,7 +7,7 @@ import (
 	"jjm"
 )
 
-// sortedRuns gives the ranges of a file by run, those of a run in their order.
+// sortedRuns returns the ranges of a file by run, those of a run in their order.
 // Most files are in that order already; their ranges are shared.
 func sortedRuns(ranges []jjm.LumiRange) []jjm.LumiRange {
 	byRun := func(a, b jjm.LumiRange) int { return cmp.Compare(a.Run, b.Run) }
@@ -44,7 +44,7 @@ func meanEvents(events, lumis int64) int64 {
 	return mean
 }
 
-// firstRun gives the ranges of the first run.
+// firstRun returns the ranges of the first run.
 func firstRun(ranges []jjm.LumiRange) []jjm.LumiRange {
 	n := 1
 	for n < len(ranges) && ranges[n].Run == ranges[0].Run {
@@ -80,7 +80,7 @@ func without(r []jjm.LumiRange, n int64) []jjm.LumiRange {
 	return append([]jjm.LumiRange{head}, r[1:]...)
 }
 
-// ascending gives the ranges of one run with their sections sorted, none of them
+// ascending returns the ranges of one run with their sections sorted, none of them
 // empty.
 func ascending(r []jjm.LumiRange) []jjm.LumiRange {
 	ok := true

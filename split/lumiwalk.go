@@ -250,7 +250,7 @@ func (l *lumiWalk) fresh(lumi uint64) bool {
 	return false
 }
 
-// take gives good sections to the present part; true if that is complete and
+// take returns good sections to the present part; true if that is complete and
 // a new one must begin first.
 func (l *lumiWalk) take(c *Cutting) bool {
 	if l.last > 0 && l.pos != l.last+1 { // a gap after section 0 is not seen
@@ -270,7 +270,7 @@ func (l *lumiWalk) take(c *Cutting) bool {
 	return false
 }
 
-// add gives the part n sections, or as many as the total allows.
+// add returns the part n sections, or as many as the total allows.
 func (l *lumiWalk) add(n int64) {
 	if l.total > 0 {
 		each := int64(1)

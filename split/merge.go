@@ -76,7 +76,7 @@ func (m *merges) emit(c *Cutting, w *Work, pl *place, files []int32) *jjm.PartIn
 // somewhere.
 func mergeable(f *jjm.File) bool { return len(f.Locations) > 0 && lumiCount(f.Lumis) > 0 }
 
-// lowest gives the lowest run and the lowest section, each by itself: the two
+// lowest returns the lowest run and the lowest section, each by itself: the two
 // may not belong together.
 func lowest(f *jjm.File) (run, lumi uint32) {
 	run, lumi = ^uint32(0), ^uint32(0)
@@ -91,7 +91,7 @@ func lowest(f *jjm.File) (run, lumi uint32) {
 // firstStorage makes places of single storages.
 type firstStorage map[string]*place
 
-// of gives the place of the first location of a file.
+// of returns the place of the first location of a file.
 func (s firstStorage) of(f *jjm.File, w *Work, p *Params) *place {
 	at := f.Locations[0]
 	if s[at] == nil {

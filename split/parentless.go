@@ -43,7 +43,7 @@ type parentless struct {
 	keys     []mergeKey
 }
 
-// groups gives the files of each storage, or of each run of it, by run, section
+// groups returns the files of each storage, or of each run of it, by run, section
 // and first event.
 func (k *parentless) groups() [][]int32 {
 	type key struct {

@@ -89,7 +89,7 @@ func events(w *Work) (jjm.Span, error) {
 
 func rows(w *Work) (jjm.Span, error) { return jjm.Span{Count: int64(len(w.Rows))}, nil }
 
-// only gives the ranges to cut: all, or those chosen of it, which must be in
+// only returns the ranges to cut: all, or those chosen of it, which must be in
 // order, apart, and part of it.
 func only(all jjm.Span, chosen []jjm.Span) ([]jjm.Span, error) {
 	if chosen == nil {
@@ -138,7 +138,7 @@ func (r *ranges) parts() (n int64) {
 
 func (r *ranges) count(*Cutting) int64 { return r.parts() }
 
-// next gives the next part. The words of a row are shared with the work, not
+// next returns the next part. The words of a row are shared with the work, not
 // copied.
 func (r *ranges) next(*Cutting) (jjm.Part, bool) {
 	if r.at >= r.total {

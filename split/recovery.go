@@ -23,7 +23,7 @@ type Lost struct {
 	Parents    []string        `json:"parents,omitempty"`
 }
 
-// LostOf gives the pieces that a part owned, for a recovery list, from the files
+// LostOf returns the pieces that a part owned, for a recovery list, from the files
 // it read, by LFN. Parts of the units event and row give none: they are made
 // again as they are.
 func LostOf(p *jjm.Part, file func(lfn string) *jjm.File) []Lost {

@@ -47,7 +47,7 @@ func Settings(name string) ([]string, error) {
 	return slices.Sorted(slices.Values(settings()[m.name])), nil
 }
 
-// Unit gives the unit of the parts that a splitter makes.
+// Unit returns the unit of the parts that a splitter makes.
 func Unit(name string) (string, error) {
 	m, err := find(name)
 	if err != nil {

@@ -42,7 +42,7 @@ type mergeUnit struct {
 	size, events int64
 }
 
-// groups gives the units of each place and run.
+// groups returns the units of each place and run.
 func (k *wmbsMerge) groups() [][]int32 {
 	type key struct {
 		at, parent string
@@ -111,7 +111,7 @@ func (k *wmbsMerge) orphan(f *jjm.File) bool {
 	return false
 }
 
-// parent gives the parent of a file that may be merged: the first that was read
+// parent returns the parent of a file that may be merged: the first that was read
 // by the first job group, of those that read its parents, whose jobs all
 // succeeded.
 func (k *wmbsMerge) parent(f *jjm.File) (string, bool) {

@@ -68,7 +68,7 @@ func (tx *Tx) archive(id jjm.GridID, chunk int) (more bool, err error) {
 	return left != 0, err
 }
 
-// chunkEnd gives the number of the last local job of the next chunk.
+// chunkEnd returns the number of the last local job of the next chunk.
 func (tx *Tx) chunkEnd(id jjm.GridID, chunk int) (last int64, err error) {
 	last = maxLocal
 	err = tx.c.query(tx.ctx, "SELECT n FROM local_jobs WHERE grid = ? ORDER BY n LIMIT 1 OFFSET ?",

@@ -89,7 +89,7 @@ func (tx *Tx) mustBeOpen(id jjm.AttemptID) error {
 // evidence of an attempt; the whole file stays in the attempt's folder.
 const MaxGLF = 16 << 10
 
-// trimmed gives the evidence with its log files cut; it does not change the
+// trimmed returns the evidence with its log files cut; it does not change the
 // caller's.
 func trimmed(ev jjm.Evidence) jjm.Evidence {
 	ev.GLF = tail(ev.GLF)
@@ -101,7 +101,7 @@ func trimmed(ev jjm.Evidence) jjm.Evidence {
 	return ev
 }
 
-// tail gives the last MaxGLF bytes of a text at most, from the start of a
+// tail returns the last MaxGLF bytes of a text at most, from the start of a
 // line, or at least of a character, on.
 func tail(s string) string {
 	if len(s) <= MaxGLF {
@@ -130,7 +130,7 @@ type Attempt struct {
 	Verdict  *jjm.Verdict
 }
 
-// Attempts gives all attempts of a local job in order, archived ones included.
+// Attempts returns all attempts of a local job in order, archived ones included.
 // A local job without any, or one that is not known, has none.
 func (s *Store) Attempts(ctx context.Context, id jjm.LocalID) ([]Attempt, error) {
 	var as []Attempt

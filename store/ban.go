@@ -44,7 +44,7 @@ func (tx *Tx) DropBan(b jjm.Ban) error {
 	return nil
 }
 
-// Bans gives all bans, by kind and name.
+// Bans returns all bans, by kind and name.
 func (s *Store) Bans(ctx context.Context) (out []jjm.Ban, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		out, err = c.bans(ctx)

@@ -129,7 +129,7 @@ func Benchmark1MArchived(b *testing.B) {
 	})
 }
 
-// filled gives a grid job that reads a closed dataset of n files, added in
+// filled returns a grid job that reads a closed dataset of n files, added in
 // batches of 10 000.
 func filled(b *testing.B, s *Store, name string, n int) *jjm.GridJob {
 	b.Helper()

@@ -82,7 +82,7 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.raw.Close())...)
 }
 
-// prepare gives the statement of a query, prepared once per connection.
+// prepare returns the statement of a query, prepared once per connection.
 func (c *conn) prepare(query string) (statement, error) {
 	if st := c.stmts[query]; st != nil {
 		return st, nil
@@ -149,7 +149,7 @@ func (c *conn) query(ctx context.Context, query string, a args, fn func(row) err
 	}
 }
 
-// number gives the one integer of the first row, or 0 if there is none.
+// number returns the one integer of the first row, or 0 if there is none.
 func (c *conn) number(query string, a args) (n int64, err error) {
 	err = c.query(context.Background(), query, a, func(r row) error {
 		n = r.int(0)

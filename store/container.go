@@ -6,7 +6,7 @@ import (
 	"jjm"
 )
 
-// Members gives the datasets of a container of an account, by name. The one that is
+// Members returns the datasets of a container of an account, by name. The one that is
 // named like the container itself stands for it: see [Dataset.Head].
 func (s *Store) Members(ctx context.Context, uid int, container string) (all []Dataset, err error) {
 	err = s.view(ctx, func(c *conn) error {
@@ -43,7 +43,7 @@ func members(ctx context.Context, c *conn, uid int, container string) (all []Dat
 // fills: it is closed with that.
 func (d *Dataset) Head() bool { return d.Container != "" && d.Container == d.Name }
 
-// Taken gives how many files of a member a dataset took.
+// Taken returns how many files of a member a dataset took.
 func (tx *Tx) Taken(id, member DatasetID) (int64, error) {
 	if tx.c == nil {
 		return 0, tx.fail(errOver(), "read what dataset %d is made of", id)
@@ -83,7 +83,7 @@ func (tx *Tx) Take(id, member DatasetID, from int64, files []jjm.File) (added in
 	return added, nil
 }
 
-// TakenBy gives the datasets that took files of one.
+// TakenBy returns the datasets that took files of one.
 func (tx *Tx) TakenBy(member DatasetID) (all []Dataset, err error) {
 	if tx.c == nil {
 		return nil, tx.fail(errOver(), "find who took files of dataset %d", member)
@@ -105,7 +105,7 @@ type Origin struct {
 	Files int64
 }
 
-// Origins gives what a dataset is made of, by name; none if it was not made of the
+// Origins returns what a dataset is made of, by name; none if it was not made of the
 // datasets of a container.
 func (s *Store) Origins(ctx context.Context, id DatasetID) (all []Origin, err error) {
 	err = s.view(ctx, func(c *conn) error {

@@ -39,7 +39,7 @@ func scanDataset(r row) Dataset {
 		Created: jjm.Time(r.int(4)), Closed: jjm.Time(r.int(5)), Files: r.int(6), Events: r.int(7), Bytes: r.int(8)}
 }
 
-// PutDataset gives the dataset of an owner by its name, made if there is none
+// PutDataset returns the dataset of an owner by its name, made if there is none
 // yet; made says so. A new one is open, whatever d says. A name that is empty,
 // longer than 255 bytes or not one line is Invalid.
 func (tx *Tx) PutDataset(uid int, d jjm.Dataset) (id DatasetID, made bool, err error) {
@@ -85,7 +85,7 @@ func (tx *Tx) CloseDataset(id DatasetID) (changed bool, err error) {
 	return true, nil
 }
 
-// dataset gives the row of a dataset within the transaction.
+// dataset returns the row of a dataset within the transaction.
 func (tx *Tx) dataset(id DatasetID) (d Dataset, err error) {
 	if tx.c == nil {
 		return d, tx.fail(errOver(), "read dataset %d", id)
@@ -103,7 +103,7 @@ func (tx *Tx) dataset(id DatasetID) (d Dataset, err error) {
 	return d, nil
 }
 
-// FilesIn gives how many files a dataset has.
+// FilesIn returns how many files a dataset has.
 func (tx *Tx) FilesIn(id DatasetID) (int64, error) {
 	d, err := tx.dataset(id)
 	return d.Files, err
@@ -141,7 +141,7 @@ func (tx *Tx) AddFiles(id DatasetID, files []jjm.File) (added int, err error) {
 	return len(fresh), nil
 }
 
-// freshFiles gives the files that the dataset does not have, each once.
+// freshFiles returns the files that the dataset does not have, each once.
 func (tx *Tx) freshFiles(d Dataset, files []jjm.File) ([]*jjm.File, error) {
 	seen := make(map[string]bool, len(files))
 	var fresh []*jjm.File
@@ -175,7 +175,7 @@ func checkFile(f *jjm.File) error {
 	return nil
 }
 
-// fileOf gives the number of a file in its dataset, -1 if it has none such.
+// fileOf returns the number of a file in its dataset, -1 if it has none such.
 func (tx *Tx) fileOf(id DatasetID, lfn string) (int64, error) {
 	if tx.c == nil {
 		return 0, errOver()
@@ -274,7 +274,7 @@ func (s *Store) HasFile(ctx context.Context, id DatasetID, lfn string) (has bool
 	return has, err
 }
 
-// DatasetNamed gives the dataset of an owner by its name; one that is not there
+// DatasetNamed returns the dataset of an owner by its name; one that is not there
 // is Gone.
 func (s *Store) DatasetNamed(ctx context.Context, uid int, name string) (Dataset, error) {
 	all, err := s.datasets(ctx, "WHERE uid = ? AND name = ?", args{}.int(int64(uid)).text(name))
@@ -287,7 +287,7 @@ func (s *Store) DatasetNamed(ctx context.Context, uid int, name string) (Dataset
 	return all[0], nil
 }
 
-// Datasets gives the datasets of an owner by name, or of everybody if uid is
+// Datasets returns the datasets of an owner by name, or of everybody if uid is
 // below 0.
 func (s *Store) Datasets(ctx context.Context, uid int) ([]Dataset, error) {
 	where, a := "ORDER BY name, uid", args(nil)

@@ -12,7 +12,7 @@ import (
 	"jjm"
 )
 
-// sampleFiles gives n files of 100 events and 1000 bytes each, from a number on.
+// sampleFiles returns n files of 100 events and 1000 bytes each, from a number on.
 func sampleFiles(from, n int) []jjm.File {
 	files := make([]jjm.File, n)
 	for i := range files {
@@ -137,7 +137,7 @@ func fileJob(g *jjm.GridJob, n int, first int64, lfns ...string) jjm.LocalJob {
 		Count: int64(len(lfns)), Serial: int64(n) + 1, Input: &jjm.PartInput{Files: lfns}}}
 }
 
-// halfRead gives a store whose grid job 1 owns files 0 and 1 (local job 0, failed)
+// halfRead returns a store whose grid job 1 owns files 0 and 1 (local job 0, failed)
 // and 2 (local job 1) of 4, the first of which is given back.
 func halfRead(tb testing.TB) (*Store, *jjm.GridJob) {
 	tb.Helper()

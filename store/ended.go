@@ -19,7 +19,7 @@ type Ended struct {
 	Known jjm.Time
 }
 
-// EndedAfter gives at most limit attempts that ended after the one with that
+// EndedAfter returns at most limit attempts that ended after the one with that
 // number, in order, archived ones included.
 func (s *Store) EndedAfter(ctx context.Context, seq int64, limit int) ([]Ended, error) {
 	var out []Ended

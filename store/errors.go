@@ -34,7 +34,7 @@ func failure(path string, err error, format string, a ...any) error {
 	return jjm.Errorf(kind, "store: %s: %w%s", what, err, remedy)
 }
 
-// diagnose gives the kind of a database error and a remedy with one %s for the
+// diagnose returns the kind of a database error and a remedy with one %s for the
 // path. The codes are those of https://www.sqlite.org/rescode.html.
 func diagnose(err error) (kind jjm.Kind, remedy string) {
 	switch code(err) & 0xff {
@@ -57,7 +57,7 @@ func diagnose(err error) (kind jjm.Kind, remedy string) {
 	return jjm.Internal, ""
 }
 
-// code gives SQLite's extended result code of an error, or 0.
+// code returns SQLite's extended result code of an error, or 0.
 func code(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {

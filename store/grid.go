@@ -70,7 +70,7 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 	return g, nil
 }
 
-// mutable gives the values of the columns that SaveGrid writes.
+// mutable returns the values of the columns that SaveGrid writes.
 func mutable(a args, g *jjm.GridJob) args {
 	a = a.int(int64(g.Status)).bool(g.Kill).text(g.KillBy).text(g.Reason).int(int64(g.Changed)).int(int64(g.Ended))
 	a = a.bool(g.Step.Prepared).text(g.Step.Cluster).text(g.Step.Splitter).words(g.Step.Why)
@@ -216,7 +216,7 @@ func unknownGrid(id jjm.GridID) error {
 	return jjm.Errorf(jjm.Gone, "grid job %d is not known here", id)
 }
 
-// Grid gives one grid job; an unknown one is Gone.
+// Grid returns one grid job; an unknown one is Gone.
 func (s *Store) Grid(ctx context.Context, id jjm.GridID) (g jjm.GridJob, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		g, err = grid(ctx, c, id)
@@ -253,7 +253,7 @@ type Filter struct {
 	Before jjm.GridID
 }
 
-// Grids gives the grid jobs that a filter selects, newest first. An unknown
+// Grids returns the grid jobs that a filter selects, newest first. An unknown
 // status word is Invalid.
 func (s *Store) Grids(ctx context.Context, f Filter) ([]jjm.GridJob, error) {
 	query, a := "SELECT "+gridColumns+" FROM grid_jobs WHERE 1", args{}

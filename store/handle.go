@@ -34,7 +34,7 @@ func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
 	return nil
 }
 
-// Handle gives what a handle stands for; one that is not known is Gone.
+// Handle returns what a handle stands for; one that is not known is Gone.
 func (s *Store) Handle(ctx context.Context, name jjm.Handle) (h Handle, err error) {
 	found := false
 	err = s.view(ctx, func(c *conn) error {

@@ -37,7 +37,7 @@ func (tx *Tx) OpenInputs(id jjm.GridID, step int, all []Reads) error {
 	return nil
 }
 
-// master gives the master dataset of a step, 0 if it has none.
+// master returns the master dataset of a step, 0 if it has none.
 func (tx *Tx) master(id jjm.GridID, step int) (DatasetID, error) {
 	if tx.c == nil {
 		return 0, errOver()
@@ -221,7 +221,7 @@ func scanInput(r row) Input {
 	}
 }
 
-// Inputs gives what the steps of a grid job read, in the order in which it was
+// Inputs returns what the steps of a grid job read, in the order in which it was
 // said; none if it reads no datasets.
 func (s *Store) Inputs(ctx context.Context, id jjm.GridID) (all []Input, err error) {
 	err = s.view(ctx, func(c *conn) error {
@@ -237,7 +237,7 @@ func (s *Store) Inputs(ctx context.Context, id jjm.GridID) (all []Input, err err
 	return all, nil
 }
 
-// Readers gives the grid jobs that read a dataset and are not archived, in order.
+// Readers returns the grid jobs that read a dataset and are not archived, in order.
 func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT DISTINCT i.grid FROM inputs AS i JOIN grid_jobs AS g ON g.id = i.grid
@@ -301,7 +301,7 @@ func (s *Store) OwnedEvents(ctx context.Context, id jjm.GridID) (map[int32]int64
 	return out, nil
 }
 
-// InputUnit gives the unit of the parts of a grid job, "" if it has none yet.
+// InputUnit returns the unit of the parts of a grid job, "" if it has none yet.
 func (s *Store) InputUnit(ctx context.Context, id jjm.GridID) (string, error) {
 	found := ""
 	err := s.view(ctx, func(c *conn) error {
@@ -317,7 +317,7 @@ func (s *Store) InputUnit(ctx context.Context, id jjm.GridID) (string, error) {
 	return found, nil
 }
 
-// InputFile gives a file of the master dataset of a grid job by its name; one that
+// InputFile returns a file of the master dataset of a grid job by its name; one that
 // is not there is Gone.
 func (s *Store) InputFile(ctx context.Context, id jjm.GridID, lfn string) (f jjm.File, err error) {
 	found := false

@@ -55,7 +55,7 @@ func (m *model) in(state jjm.FileState) (files []int) {
 	return files
 }
 
-// cut gives some ready files to a new local job; the store refuses others.
+// cut returns some ready files to a new local job; the store refuses others.
 func (m *model) cut(t *rapid.T) {
 	ready := m.in(jjm.FileReady)
 	if len(ready) == 0 {

@@ -26,7 +26,7 @@ func (tx *Tx) Journal(es ...jjm.JournalEntry) error {
 	return nil
 }
 
-// History gives the journal's entries about what ref means, oldest first: for
+// History returns the journal's entries about what ref means, oldest first: for
 // a grid job everything, its local jobs included; for local jobs the entries
 // whose range touches them. Limit, if positive, keeps the newest ones.
 func (s *Store) History(ctx context.Context, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {

@@ -16,7 +16,7 @@ type Live struct {
 	Bulks []jjm.Bulk
 }
 
-// Live gives the grid jobs that are not archived and the bulks that are not
+// Live returns the grid jobs that are not archived and the bulks that are not
 // over, as of one moment.
 func (s *Store) Live(ctx context.Context) (Live, error) {
 	var live Live

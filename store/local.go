@@ -87,7 +87,7 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 	return nil
 }
 
-// unit gives the constant for a known unit, so that a hundred thousand local
+// unit returns the constant for a known unit, so that a hundred thousand local
 // jobs in memory share two texts.
 func unit(s string) string {
 	for _, known := range [...]string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile, jjm.UnitRange, jjm.UnitLumi} {
@@ -126,7 +126,7 @@ func (tx *Tx) insertMany(head string, width, n int, add func(a args, i int) args
 	return nil
 }
 
-// manyRows gives the text of an INSERT of n rows.
+// manyRows returns the text of an INSERT of n rows.
 func manyRows(head string, width, n int) string {
 	one := "(" + strings.Repeat("?,", width-1) + "?)"
 	return head + " VALUES " + strings.Repeat(one+",", n-1) + one
@@ -222,7 +222,7 @@ func eachLocal(ctx context.Context, c *conn, id jjm.GridID, first, last int32, f
 	return nil
 }
 
-// Locals gives the local jobs first..last of a grid job in order, archived
+// Locals returns the local jobs first..last of a grid job in order, archived
 // ones included; last -1 means to the end. Numbers beyond the end give none;
 // an unknown grid job is Gone.
 func (s *Store) Locals(ctx context.Context, id jjm.GridID, first, last int32) ([]jjm.LocalJob, error) {

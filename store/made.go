@@ -27,7 +27,7 @@ func (tx *Tx) SetMaker(id DatasetID, grid jjm.GridID) error {
 	return nil
 }
 
-// Made gives where the files of a dataset come from.
+// Made returns where the files of a dataset come from.
 func (s *Store) Made(ctx context.Context, id DatasetID) (m Made, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT g.id, g.spec ->> '$.merge' IS NOT NULL,

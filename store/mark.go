@@ -47,7 +47,7 @@ func (tx *Tx) MarkFiles(id DatasetID, marks []Mark, actor, reason string) ([]Mar
 	return out, nil
 }
 
-// markOf gives the mark of a file, jjm.FileReady if it has none.
+// markOf returns the mark of a file, jjm.FileReady if it has none.
 func (tx *Tx) markOf(id DatasetID, file int64) (state jjm.FileState, err error) {
 	err = tx.c.query(tx.ctx, "SELECT state FROM file_marks WHERE dataset = ? AND file = ?", args{}.int(int64(id)).int(file), func(r row) error {
 		state = jjm.FileState(r.int(0))
@@ -159,7 +159,7 @@ func (s *Store) Marks(ctx context.Context, id DatasetID) (map[int64]jjm.FileStat
 	return out, nil
 }
 
-// MarkedOwned gives the numbers of the local jobs of a step, not over yet, that own
+// MarkedOwned returns the numbers of the local jobs of a step, not over yet, that own
 // some of a marked file, ascending.
 func (s *Store) MarkedOwned(ctx context.Context, id jjm.GridID, step int) (locals []int32, err error) {
 	err = s.view(ctx, func(c *conn) error {
@@ -183,7 +183,7 @@ type Owner struct {
 	File  int64
 }
 
-// Owners gives the local jobs that are not over and own some of files of a dataset,
+// Owners returns the local jobs that are not over and own some of files of a dataset,
 // which are given as the keys of a map.
 func (s *Store) Owners(ctx context.Context, id DatasetID, files map[int64]int) (all []Owner, err error) {
 	err = s.view(ctx, func(c *conn) error {
@@ -206,7 +206,7 @@ func (s *Store) Owners(ctx context.Context, id DatasetID, files map[int64]int) (
 	return all, nil
 }
 
-// Unreadable gives those of some files of the master dataset of a grid job that are
+// Unreadable returns those of some files of the master dataset of a grid job that are
 // marked.
 func (tx *Tx) Unreadable(id jjm.GridID, lfns []string) (map[string]bool, error) {
 	if tx.c == nil {

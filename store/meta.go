@@ -28,7 +28,7 @@ func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 	return s.Update(ctx, func(tx *Tx) error { return tx.SetMeta(key, value) })
 }
 
-// Meta gives the value of a key; found is false if there is none.
+// Meta returns the value of a key; found is false if there is none.
 func (s *Store) Meta(ctx context.Context, key string) (value string, found bool, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, "SELECT value FROM meta WHERE key = ?", args{}.value(key), func(r row) error {

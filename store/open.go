@@ -134,7 +134,7 @@ func touch(path string) (size int64, err error) {
 	return 0, unreachable(path, err)
 }
 
-// fileSize gives the size of a regular file.
+// fileSize returns the size of a regular file.
 func fileSize(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -204,7 +204,7 @@ func (s *Store) useWAL() error {
 	return err
 }
 
-// schema gives the names of the migrations in order; the position of a name,
+// schema returns the names of the migrations in order; the position of a name,
 // from 1, is the version it leads to, which its first four digits repeat.
 func schema() []string {
 	entries, err := migrations.ReadDir("migrations")

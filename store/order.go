@@ -28,7 +28,7 @@ func (tx *Tx) DropOrder(o jjm.Order) error {
 	return nil
 }
 
-// Orders gives all stored orders, also those whose time is over, by kind, name
+// Orders returns all stored orders, also those whose time is over, by kind, name
 // and verb.
 func (s *Store) Orders(ctx context.Context) ([]jjm.Order, error) {
 	var out []jjm.Order

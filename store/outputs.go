@@ -7,7 +7,7 @@ import "jjm"
 // notice of yet are ready.
 type Below [jjm.FileDropped + 1]int
 
-// FilesBelow gives the counts for a folder, which must end with a slash.
+// FilesBelow returns the counts for a folder, which must end with a slash.
 func (tx *Tx) FilesBelow(id jjm.GridID, step int, folder string) (b Below, err error) {
 	if n := len(folder); n == 0 || folder[n-1] != '/' {
 		return b, tx.fail(jjm.Errorf(jjm.Internal, "%q is not a folder", folder), "count files of grid job %d", id)

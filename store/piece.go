@@ -19,7 +19,7 @@ type piece struct {
 // whole says that it is all of a file, however long that is.
 func (p piece) whole() bool { return p.run == -1 && p.first == 0 && p.last == math.MaxInt64 }
 
-// pieces gives what a part owns of files. A part whose entries do not add up to
+// pieces returns what a part owns of files. A part whose entries do not add up to
 // its count is refused: the ledger and the part would tell different things.
 func pieces(p *jjm.Part) (ps []piece, err error) {
 	in := p.Input
@@ -324,7 +324,7 @@ func (tx *Tx) reopenFile(id jjm.GridID, step, file int64, set string, n int64) e
 	return nil
 }
 
-// PartInputs gives what the parts of some local jobs of a grid job read, by
+// PartInputs returns what the parts of some local jobs of a grid job read, by
 // their numbers, and of which local job they are the successors. Local jobs
 // whose parts read no files are left out.
 func (s *Store) PartInputs(ctx context.Context, id jjm.GridID, numbers []int32) (map[int32]PartInput, error) {

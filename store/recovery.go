@@ -18,7 +18,7 @@ func (tx *Tx) insertRecovery(g *jjm.GridJob) error {
 	return nil
 }
 
-// Recoveries gives the grid jobs that recover one, and those that recover these in
+// Recoveries returns the grid jobs that recover one, and those that recover these in
 // turn, ascending.
 func (s *Store) Recoveries(ctx context.Context, id jjm.GridID) (all []jjm.GridID, err error) {
 	err = s.view(ctx, func(c *conn) error {

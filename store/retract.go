@@ -37,7 +37,7 @@ func (tx *Tx) RetractInputs(l *jjm.LocalJob) error {
 	return nil
 }
 
-// Retracted gives the local jobs of a grid job whose results were retracted, and
+// Retracted returns the local jobs of a grid job whose results were retracted, and
 // why.
 func (s *Store) Retracted(ctx context.Context, id jjm.GridID) (map[int32]string, error) {
 	out := map[int32]string{}

@@ -14,7 +14,7 @@ import (
 	"jjm"
 )
 
-// anyText gives texts that batch systems, applications and people may send.
+// anyText returns texts that batch systems, applications and people may send.
 func anyText() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.Just(""), rapid.String(), rapid.SampledFrom([]string{
 		"\x00", "a\x00b", "'; DROP TABLE local_jobs; --", "../../etc", "?1 :a @b $c", "line\nline\r\n", "\xff\xfe", strings.Repeat("ü", 5000)}))
@@ -55,8 +55,8 @@ func anyHolding() *rapid.Generator[*jjm.Holding] {
 			Code: rapid.String().Draw(t, "code"), Text: rapid.String().Draw(t, "text"), Source: rapid.String().Draw(t, "source"),
 			Since: jjm.Time(rapid.Int64().Draw(t, "since")), Age: age.Draw(t, "age"), Acted: age.Draw(t, "acted"),
 			Tried: rapid.Int().Draw(t, "tried"), Releases: rapid.Int().Draw(t, "releases"), Retries: rapid.Int().Draw(t, "retries"),
-			Deed: rapid.SampledFrom([]jjm.HoldDeed{"", jjm.HoldRelease, jjm.HoldRetry, jjm.HoldFail}).Draw(t, "deed"),
-			Why:  rapid.String().Draw(t, "why"), Actor: rapid.String().Draw(t, "actor"), Trouble: rapid.String().Draw(t, "trouble"),
+			Action: rapid.SampledFrom([]jjm.HoldAction{"", jjm.HoldRelease, jjm.HoldRetry, jjm.HoldFail}).Draw(t, "action"),
+			Why:    rapid.String().Draw(t, "why"), Actor: rapid.String().Draw(t, "actor"), Trouble: rapid.String().Draw(t, "trouble"),
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"jjm"
 )
 
-// worked gives a store in the middle of its life: grid job 1 is live with
+// worked returns a store in the middle of its life: grid job 1 is live with
 // local jobs 0..3 (0 completed, attempts of 0..2 in bulk "jone", that of 0
 // ended); grid job 2 is done and archived with local jobs 0 and 1; grid job 3
 // is done and not archived.
@@ -35,14 +35,14 @@ func worked(tb testing.TB) *Store {
 	return s
 }
 
-// insertLocal gives SQL that adds a local job.
+// insertLocal returns SQL that adds a local job.
 func insertLocal(grid, n int, unit string, first, count int64) string {
 	return fmt.Sprintf(`INSERT INTO local_jobs (grid, n, unit, first, count, serial, state, attempt, early, late_handled, late_unhandled,
 		not_before, kill, pos, submitted, started, ended, exit, prog_done, prog_total)
 		VALUES (%d, %d, '%s', %d, %d, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0)`, grid, n, unit, first, count)
 }
 
-// insertGrids gives SQL that copies grid jobs under a request key and a status.
+// insertGrids returns SQL that copies grid jobs under a request key and a status.
 func insertGrids(which, key, status string) string {
 	return fmt.Sprintf(`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, accepted, status, kill, changed, ended,
 		prepared, expected, made, closed, tar, tar_bytes) SELECT uid, gid, user, type, spec, %s, 1, accepted, %s, kill, changed, ended,

@@ -66,7 +66,7 @@ type Store struct {
 // maxIdle is the number of read connections kept open between reads.
 const maxIdle = 4
 
-// Nonce gives the four characters of [a-z2-7] made when the store was created.
+// Nonce returns the four characters of [a-z2-7] made when the store was created.
 func (s *Store) Nonce() string { return s.nonce }
 
 // Close waits for the running transaction, folds the write-ahead log into the
@@ -222,7 +222,7 @@ func (s *Store) view(ctx context.Context, fn func(c *conn) error) error {
 	return fn(c)
 }
 
-// reader gives an idle read connection or a new one.
+// reader returns an idle read connection or a new one.
 func (s *Store) reader() (*conn, error) {
 	s.mu.Lock()
 	if s.closed {

@@ -7,7 +7,7 @@ import (
 	"jjm"
 )
 
-// VerbOrder gives an order, or lists those in force.
+// VerbOrder returns an order, or lists those in force.
 func VerbOrder() Verb[OrderRequest, OrderAnswer] {
 	return Verb[OrderRequest, OrderAnswer]{About{Name: "order", MaxBytes: maxShort,
 		Help: "Drain, pause, resume; or list the orders in force."}}

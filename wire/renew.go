@@ -6,7 +6,7 @@ import (
 	"jjm"
 )
 
-// VerbRenew gives the jobs of a grid job newer credentials.
+// VerbRenew returns the jobs of a grid job newer credentials.
 func VerbRenew() Verb[RenewRequest, RenewAnswer] {
 	return Verb[RenewRequest, RenewAnswer]{About{Name: "renew", MaxBytes: MaxRequest,
 		Help: "Give the jobs of a grid job a newer proxy or token."}}

@@ -158,7 +158,7 @@ func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
 	return found, nil
 }
 
-// candidates gives up to maxScan entries with the name of a complete file, the
+// candidates returns up to maxScan entries with the name of a complete file, the
 // oldest first.
 func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
 	dir, err := d.root.Open(".")

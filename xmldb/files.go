@@ -14,7 +14,7 @@ type NamedFile struct {
 	Content []byte
 }
 
-// Files gives the files of a record as they go into an output tar: the head
+// Files returns the files of a record as they go into an output tar: the head
 // made of h, which need not be published yet, with what others put into the
 // published one; then the shards as published. The sequence ends with the
 // first error.

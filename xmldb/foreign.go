@@ -93,7 +93,7 @@ func (x *extras) dropFirst(f *foreign) {
 	f.cut = true
 }
 
-// find gives the place of the child of a key, or -1.
+// find returns the place of the child of a key, or -1.
 func (f *foreign) find(key string) int {
 	if f == nil || key == "" {
 		return -1

@@ -133,7 +133,7 @@ func (db *DB) endTorn(f *os.File, size int64) error {
 	return err
 }
 
-// Pending gives the shards for which fragments wait, in order, and whether
+// Pending returns the shards for which fragments wait, in order, and whether
 // some wait for the grid job itself: what to publish soon, also after a
 // restart.
 func (db *DB) Pending(grid jjm.GridID) (shards []int, own bool, err error) {

@@ -171,7 +171,7 @@ func remedy(err error) string {
 // of foreign content, and as much again.
 const maxShardBytes = 128 << 20
 
-// load gives the extras of the file on disk and the stamp of what it read. A
+// load returns the extras of the file on disk and the stamp of what it read. A
 // file that cannot be read as a record is set aside.
 func (db *DB) load(st *gridState, dir string, f file) (*extras, stamp, error) {
 	path := filepath.Join(dir, f.name)

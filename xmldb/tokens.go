@@ -39,7 +39,7 @@ func newTokens(data []byte, maxDepth int) *tokens {
 	return &tokens{d: xml.NewDecoder(bytes.NewReader(data)), maxDepth: maxDepth}
 }
 
-// next gives a start element, end element or character data; io.EOF after a
+// next returns a start element, end element or character data; io.EOF after a
 // complete document. Comments are passed over: encoding/xml does not check the
 // characters in them. The content of a token is valid until the next
 // call. Names are as written: Space is the prefix.

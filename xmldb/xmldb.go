@@ -147,7 +147,7 @@ func ReadHead(dir string, grid jjm.GridID) (Head, error) { return head.Read(dir,
 // shardFile is the name of a shard within the folder of its grid job.
 func shardFile(n int) string { return fmt.Sprintf("jobs-%04d.xml", n) }
 
-// List gives the grid jobs that have a record, in order of their ids.
+// List returns the grid jobs that have a record, in order of their ids.
 func (db *DB) List() ([]jjm.GridID, error) {
 	d, err := db.fs.OpenFile(".", os.O_RDONLY, 0)
 	if err != nil {

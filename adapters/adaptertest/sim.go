@@ -246,7 +246,7 @@ func (s *Sim) step() {
 
 func (s *Sim) job(k simKey) *simJob { return &s.bulks[k.bulk].jobs[k.pos] }
 
-// nextStart gives the time at which the first job of the queue may start, if a
+// nextStart returns the time at which the first job of the queue may start, if a
 // slot is free.
 func (s *Sim) nextStart() (jjm.Time, bool) {
 	for len(s.queue) > 0 && s.job(s.queue[0]).state != jjm.BatchQueued {

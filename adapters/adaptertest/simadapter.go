@@ -100,7 +100,7 @@ func (s *Sim) well(ctx context.Context) error {
 	return nil
 }
 
-// List gives the jobs of the owner that are alive or ended after since, but
+// List returns the jobs of the owner that are alive or ended after since, but
 // those that it was told to leave out.
 func (s *Sim) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	s.mu.Lock()
@@ -215,7 +215,7 @@ func (b *simBulk) vanished() bool {
 	return true
 }
 
-// Account gives the jobs asked for that have ended.
+// Account returns the jobs asked for that have ended.
 func (s *Sim) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +235,7 @@ func (s *Sim) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref)
 	return out, nil
 }
 
-// find gives the key of a job, an error of kind Gone for one that is not known.
+// find returns the key of a job, an error of kind Gone for one that is not known.
 func (s *Sim) find(owner jjm.Owner, ref adapters.Ref) (simKey, error) {
 	id, pos := ref.ID, ref.Index
 	if pos < 0 {

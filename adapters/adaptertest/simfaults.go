@@ -151,14 +151,14 @@ func (s *Sim) Calls() Calls {
 	return Calls{Submits: s.submits, Bulks: len(s.bulks), Starts: s.starts, Lists: s.lists}
 }
 
-// Troubles gives the errors of the wrapper; a test wants none.
+// Troubles returns the errors of the wrapper; a test wants none.
 func (s *Sim) Troubles() []error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]error(nil), s.troubles...)
 }
 
-// Next gives the time of the next end or start, so that a test can move its
+// Next returns the time of the next end or start, so that a test can move its
 // clock there; false if nothing will happen by itself.
 func (s *Sim) Next() (time.Time, bool) {
 	s.mu.Lock()

@@ -68,7 +68,7 @@ func (s *together) List(ctx context.Context, owner jjm.Owner, since time.Time) (
 	return l, mine.err
 }
 
-// join gives the listing that is to begin next.
+// join returns the listing that is to begin next.
 func (s *together) join() *listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -106,14 +106,14 @@ func (a *Adapter) query(ctx context.Context, what string, q *query, v values) ([
 	return jobs, nil
 }
 
-// about gives the values of a query.
+// about returns the values of a query.
 func (a *Adapter) about(q *query, owner jjm.Owner, since time.Time) values {
 	v := values{words: ownerValues(owner), lists: map[string][]string{}}
 	v.words["SINCE"] = write(since, q.since, a.d.times.zone)
 	return v
 }
 
-// userName gives the name of an account, or its number if it has none.
+// userName returns the name of an account, or its number if it has none.
 func userName(o jjm.Owner) string {
 	if o.User != "" {
 		return o.User

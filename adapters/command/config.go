@@ -23,7 +23,7 @@ type Config struct {
 	Description Source `toml:"description"`
 }
 
-// DefaultConfig gives the defaults: a shared file system, no directives.
+// DefaultConfig returns the defaults: a shared file system, no directives.
 func DefaultConfig() Config { return Config{Common: adapters.DefaultCommon()} }
 
 // Folders are where descriptions are looked for by their names.
@@ -57,7 +57,7 @@ func (s *Source) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// locate gives the path of a description.
+// locate returns the path of a description.
 func locate(name string, folders []string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil
@@ -119,7 +119,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	return a, nil
 }
 
-// merged gives both maps in one; the second wins.
+// merged returns both maps in one; the second wins.
 func merged(a, b map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, m := range []map[string]string{a, b} {

@@ -64,7 +64,7 @@ func scontrol(t adaptertest.TB, bed *testbed.Bed, args ...string) {
 	}
 }
 
-// shipped gives the path of a description of etc/adapters.
+// shipped returns the path of a description of etc/adapters.
 func shipped(t testing.TB, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "..", "etc", "adapters", name))

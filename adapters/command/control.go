@@ -54,7 +54,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// waiting gives the ids of jobs that wait and are named each by itself.
+// waiting returns the ids of jobs that wait and are named each by itself.
 func waiting(jobs []job, targets map[string][]int) []string {
 	var ids []string
 	for _, j := range jobs {
@@ -74,7 +74,7 @@ func (a *Adapter) holdFirst(ctx context.Context, owner jjm.Owner, ids []string) 
 	}
 }
 
-// targets gives for each ref what to name in the command, "" where nothing is
+// targets returns for each ref what to name in the command, "" where nothing is
 // to be done; answers gets why. A bulk is named as a whole if the refs are all
 // of its jobs that the operation is for, and whole allows that.
 func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, jobs []job, answers []error) []string {
@@ -161,7 +161,7 @@ func (a *Adapter) act(ctx context.Context, owner jjm.Owner, op adapters.Op, c *c
 	return answers
 }
 
-// answers gives for each id what the output says: a line about it, else the
+// answers returns for each id what the output says: a line about it, else the
 // outcome of the whole command. A job that is gone is as cancelled, held or
 // released as it can be.
 func (c *control) answers(out run.Output, v values, ids []string) []error {

@@ -98,7 +98,7 @@ func Parse(name string, text []byte) (*Description, error) {
 	return d, nil
 }
 
-// ownerValues gives the values that every command may use.
+// ownerValues returns the values that every command may use.
 func ownerValues(owner jjm.Owner) map[string]string {
 	return map[string]string{"OWNER": userName(owner), "UID": number(owner.UID), "GID": number(owner.GID)}
 }

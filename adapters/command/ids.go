@@ -20,12 +20,12 @@ const nameIndex = "ARRAY_INDEX"
 
 func (i ids) arrays() bool { return i.form.has(nameIndex) }
 
-// write gives a job's id; index is as the batch system counts.
+// write returns a job's id; index is as the batch system counts.
 func (i ids) write(bulk, index string) string {
 	return i.form.fill(values{words: map[string]string{nameBulkID: bulk, nameIndex: index}}, "")
 }
 
-// id gives the id of the job at a position of its bulk.
+// id returns the id of the job at a position of its bulk.
 func (i ids) id(bulk string, position int32) string {
 	return i.write(bulk, strconv.FormatInt(int64(position)+i.first, 10))
 }
@@ -85,7 +85,7 @@ func anyID(form template, bulk string) string {
 	return `(?:` + s.String() + `|` + bulk + `)`
 }
 
-// shell gives the expressions of sh(1) for a job's index and its id, from the
+// shell returns the expressions of sh(1) for a job's index and its id, from the
 // variables of its environment.
 func (i ids) shell(idVariable, indexVariable string) (index, id string) {
 	id = `"` + i.write("${"+idVariable+"}", "${"+indexVariable+"}") + `"`

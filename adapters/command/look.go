@@ -76,7 +76,7 @@ func gather(tags []jjm.Tag, jobs []job, unless adapters.Presence) []adapters.Fou
 	return found
 }
 
-// tagged gives the jobs of tags, from the source that knows best what is alive.
+// tagged returns the jobs of tags, from the source that knows best what is alive.
 func (a *Adapter) tagged(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]job, error) {
 	if a.d.find != nil {
 		return a.byTag(ctx, "find", a.d.find, owner, tags)
@@ -173,7 +173,7 @@ func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters
 	return all, nil
 }
 
-// distinct gives what of makes of the refs, each once and in order.
+// distinct returns what of makes of the refs, each once and in order.
 func distinct[T comparable](refs []adapters.Ref, of func(adapters.Ref) T) []T {
 	var all []T
 	seen := map[T]bool{}
@@ -186,7 +186,7 @@ func distinct[T comparable](refs []adapters.Ref, of func(adapters.Ref) T) []T {
 	return all
 }
 
-// refID gives the id of the job that a ref names.
+// refID returns the id of the job that a ref names.
 func (d *Description) refID(r adapters.Ref) string {
 	if r.Index < 0 {
 		return r.ID
@@ -194,7 +194,7 @@ func (d *Description) refID(r adapters.Ref) string {
 	return d.ids.id(r.ID, r.Index)
 }
 
-// refBulk gives the id of the bulk that a ref's job is in.
+// refBulk returns the id of the bulk that a ref's job is in.
 func (d *Description) refBulk(r adapters.Ref) string {
 	if r.Index < 0 {
 		if bulk, _, _ := d.ids.read(r.ID); bulk != "" {

@@ -58,7 +58,7 @@ func positive(n int64) string {
 
 func number(n int) string { return strconv.Itoa(n) }
 
-// optionValues gives what a request asks for, by the names of templates.
+// optionValues returns what a request asks for, by the names of templates.
 func (s submit) optionValues(r jjm.Request) map[string]string {
 	all := map[string]string{}
 	for _, o := range requestOptions() {
@@ -67,7 +67,7 @@ func (s submit) optionValues(r jjm.Request) map[string]string {
 	return all
 }
 
-// optionWords gives the words that stand for %__OPTIONS__.
+// optionWords returns the words that stand for %__OPTIONS__.
 func (s submit) optionWords(v values) []string {
 	words := []string{}
 	for _, o := range requestOptions() {

@@ -68,7 +68,7 @@ func (o outcome) perJob() bool {
 	return false
 }
 
-// find gives what the outcome's patterns catch: an element for each line, or an
+// find returns what the outcome's patterns catch: an element for each line, or an
 // empty one for an outcome without patterns. It is empty if the outcome does
 // not match.
 func (o outcome) find(out run.Output, v values) []map[string]string {
@@ -129,7 +129,7 @@ type verdict struct {
 // outcomes are tried in order.
 type outcomes []outcome
 
-// judge gives the first outcome that matches the command as a whole. Lines
+// judge returns the first outcome that matches the command as a whole. Lines
 // that catch different ids contradict each other: nothing is known then.
 func (os outcomes) judge(out run.Output, v values) (verdict, error) {
 	for _, o := range os {
@@ -151,7 +151,7 @@ func (os outcomes) judge(out run.Output, v values) (verdict, error) {
 	return verdict{}, fmt.Errorf("no outcome of the description explains this")
 }
 
-// jobs gives what single lines say of single jobs, by the id in the line.
+// jobs returns what single lines say of single jobs, by the id in the line.
 func (os outcomes) jobs(out run.Output, v values) map[string]verdict {
 	all := map[string]verdict{}
 	for _, o := range os {

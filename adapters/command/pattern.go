@@ -71,7 +71,7 @@ func group(name, expression string, seen map[string]bool) string {
 	return `(?P<` + name + `>` + expression + `)`
 }
 
-// find gives what the pattern catches in each line that it matches. For a
+// find returns what the pattern catches in each line that it matches. For a
 // silent pattern that is one empty match, or none. A line without an end may
 // have been cut: no id is read from it.
 func (p pattern) find(text []byte, v values) []map[string]string {
@@ -100,7 +100,7 @@ func (p pattern) find(text []byte, v values) []map[string]string {
 	return all
 }
 
-// lines gives the lines of a text without the blanks at their ends.
+// lines returns the lines of a text without the blanks at their ends.
 func lines(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(text) {

@@ -33,7 +33,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// values gives what stands for %__OPTIONS__ in the command: words for the
+// values returns what stands for %__OPTIONS__ in the command: words for the
 // cluster's default queue, if it has one.
 func (p probe) values(queue string) values {
 	v := values{words: map[string]string{"QUEUE": queue}, lists: map[string][]string{"OPTIONS": {}}}
@@ -77,7 +77,7 @@ func (p probe) read(text string, limits map[string]int64) {
 	}
 }
 
-// withLimits gives capabilities with what a probe found. Its limit of a bulk
+// withLimits returns capabilities with what a probe found. Its limit of a bulk
 // may only lower the description's, which says what the adapter can do.
 func withLimits(c adapters.Capabilities, limits map[string]int64) adapters.Capabilities {
 	fits := func(n int64) bool { return n > 0 && n < 1<<31 }

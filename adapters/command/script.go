@@ -40,7 +40,7 @@ func (s script) odd(directive string) error {
 	return nil
 }
 
-// reserves gives the reserved option that a word may be: the option, the option
+// reserves returns the reserved option that a word may be: the option, the option
 // with a value attached, or an abbreviation of a long one (getopt_long(3)).
 func (s script) reserves(word string) string {
 	name, _, _ := strings.Cut(word, "=")

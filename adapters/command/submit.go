@@ -52,7 +52,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	return adapters.Receipt{ID: id}, nil
 }
 
-// directives gives all lines for the head of the script: the site's, the job's
+// directives returns all lines for the head of the script: the site's, the job's
 // and the hook's.
 func (a *Adapter) directives(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	all := append([]string{}, a.config.Directives...)
@@ -108,7 +108,7 @@ func (d *Description) submitValues(b adapters.Bulk) values {
 	return v
 }
 
-// submitted gives the id that a submission's answer tells, or the error that it
+// submitted returns the id that a submission's answer tells, or the error that it
 // means.
 func (d *Description) submitted(out run.Output, v values) (string, error) {
 	got, err := d.submit.outcomes.judge(out, v)

@@ -55,7 +55,7 @@ type values struct {
 	lists map[string][]string
 }
 
-// fill gives the text with its names replaced; lists are joined.
+// fill returns the text with its names replaced; lists are joined.
 func (t template) fill(v values, join string) string {
 	var s strings.Builder
 	for _, p := range t.parts {
@@ -84,7 +84,7 @@ func (c command) has(names ...string) bool {
 	return slices.ContainsFunc(c.words, func(t template) bool { return t.has(names...) })
 }
 
-// argv gives the words. A word that is nothing but the name of a list becomes
+// argv returns the words. A word that is nothing but the name of a list becomes
 // as many words as the list has, unless it is to be joined.
 func (c command) argv(v values) []string {
 	var argv []string

@@ -23,7 +23,7 @@ type times struct {
 	resolution time.Duration
 }
 
-// parse gives 0 for an empty text. A layout without a year means the last such
+// parse returns 0 for an empty text. A layout without a year means the last such
 // day that is not in the future; a day of grace is for jobs that are expected
 // to start, and for clocks that differ.
 func (t times) parse(text string, now time.Time) (jjm.Time, error) {

@@ -201,7 +201,7 @@ func (s *site) untilOf(index int, what string, b adapters.Bulk, ok func(r jjm.Re
 func runs(r jjm.Report) bool { return r.State == jjm.BatchRunning }
 func over(r jjm.Report) bool { return r.State.Ended() }
 
-// queued gives what condor_q itself says of a tag.
+// queued returns what condor_q itself says of a tag.
 func (s *site) queued(tag jjm.Tag, attributes ...string) string {
 	s.Helper()
 	argv := append([]string{"condor_q", "-allusers", "-constraint", `JJMTag == "` + string(tag) + `"`, "-af:V"}, attributes...)

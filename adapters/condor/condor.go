@@ -72,7 +72,7 @@ type Config struct {
 	EventLog string `toml:"event_log"`
 }
 
-// DefaultConfig gives the defaults.
+// DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	common := adapters.DefaultCommon()
 	common.MaxBulk = 5000 // the schedd's own limit, where it is lower, is found by Probe

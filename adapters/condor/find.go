@@ -54,7 +54,7 @@ func found(tags []jjm.Tag, bulks []bulk) []adapters.Found {
 	return out
 }
 
-// Account gives the ends of jobs, from the queue where they are still there.
+// Account returns the ends of jobs, from the queue where they are still there.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	wanted := jobSet(jobs)
 	var queue, history []record
@@ -83,7 +83,7 @@ type tagged struct {
 // taggedJobs is a set of jobs.
 type taggedJobs []tagged
 
-// jobSet gives the jobs that refs name, in order, without those that cannot
+// jobSet returns the jobs that refs name, in order, without those that cannot
 // exist.
 func jobSet(refs []adapters.Ref) taggedJobs {
 	var set taggedJobs
@@ -148,7 +148,7 @@ func (set taggedJobs) constraints() []string {
 // procsAtOnce bounds the positions in one term: 2000 scattered ones are 36 KiB.
 const procsAtOnce = 2000
 
-// bulks gives the jobs of each bulk, at most procsAtOnce at a time.
+// bulks returns the jobs of each bulk, at most procsAtOnce at a time.
 func (set taggedJobs) bulks() func(yield func(taggedJobs) bool) {
 	return func(yield func(taggedJobs) bool) {
 		for i := 0; i < len(set); {

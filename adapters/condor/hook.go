@@ -7,7 +7,7 @@ import (
 	"jjm/adapters"
 )
 
-// askHook gives the lines of a submit description that the site's hook adds, as
+// askHook returns the lines of a submit description that the site's hook adds, as
 // Config.Directives has them. What is no line for a site to give is of kind
 // Invalid.
 func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error) {

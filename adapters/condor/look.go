@@ -63,7 +63,7 @@ type scan struct {
 	newest spot
 }
 
-// left gives the jobs of an owner that left the queue and ended at from or later.
+// left returns the jobs of an owner that left the queue and ended at from or later.
 func (a *Adapter) left(ctx context.Context, owner jjm.Owner, from int64) (out []record, err error) {
 	err = a.read(ctx, owner, a.scanSince(owner.User, from), func(p *past) {
 		out = p.since(from)
@@ -72,7 +72,7 @@ func (a *Adapter) left(ctx context.Context, owner jjm.Owner, from int64) (out []
 	return out, err
 }
 
-// bulksLeft gives the bulks of the tags of which a job left the queue.
+// bulksLeft returns the bulks of the tags of which a job left the queue.
 func (a *Adapter) bulksLeft(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (out []bulk, err error) {
 	lossy := false
 	err = a.read(ctx, owner, a.scanAll(owner.User), func(p *past) { out, lossy = p.clusters(tags), p.lossy })
@@ -91,7 +91,7 @@ func (a *Adapter) bulksLeft(ctx context.Context, owner jjm.Owner, tags []jjm.Tag
 	return out, nil
 }
 
-// jobsLeft gives those of the jobs that left the queue. Records that are not
+// jobsLeft returns those of the jobs that left the queue. Records that are not
 // remembered any more are read again, and no others.
 func (a *Adapter) jobsLeft(ctx context.Context, owner jjm.Owner, jobs taggedJobs) (out []record, err error) {
 	var again taggedJobs
@@ -111,7 +111,7 @@ func (a *Adapter) jobsLeft(ctx context.Context, owner jjm.Owner, jobs taggedJobs
 	return out, nil
 }
 
-// pick gives the records of jobs, and the jobs whose records have to be read.
+// pick returns the records of jobs, and the jobs whose records have to be read.
 func (p *past) pick(jobs taggedJobs) (out []record, again taggedJobs) {
 	for _, j := range jobs {
 		if r, ok := p.records[j]; ok {

@@ -113,7 +113,7 @@ func (p *past) add(r record) {
 // has reports whether the record of a job was seen.
 func (p *past) has(k tagged) bool { return p.bulks[bulk{k.tag, k.cluster}].has(k.proc) }
 
-// since gives the jobs that ended at from or later.
+// since returns the jobs that ended at from or later.
 func (p *past) since(from int64) []record {
 	var out []record
 	for _, r := range p.records {
@@ -125,7 +125,7 @@ func (p *past) since(from int64) []record {
 	return out
 }
 
-// clusters gives the bulks of each tag.
+// clusters returns the bulks of each tag.
 func (p *past) clusters(tags []jjm.Tag) []bulk {
 	wanted := make(map[jjm.Tag]bool, len(tags))
 	for _, tag := range tags {
@@ -178,7 +178,7 @@ type spans []span
 
 type span struct{ first, last int32 }
 
-// find gives the range that holds n or else the first one behind it.
+// find returns the range that holds n or else the first one behind it.
 func (s spans) find(n int32) (int, bool) {
 	return slices.BinarySearchFunc(s, n, func(x span, n int32) int {
 		switch {

@@ -70,7 +70,7 @@ func (f *schedd) newest() spot {
 	return spot{}
 }
 
-// whole gives what a reading of all that is there would give.
+// whole returns what a reading of all that is there would give.
 func (f *schedd) whole(ok func(record) bool) map[tagged]bool {
 	all := map[tagged]bool{}
 	for r := range f.history {
@@ -119,7 +119,7 @@ func (r *reader) list(from int64) map[tagged]bool {
 	return got
 }
 
-// find gives the bulks of tags.
+// find returns the bulks of tags.
 func (r *reader) find(tags ...jjm.Tag) map[bulk]bool {
 	got := map[bulk]bool{}
 	r.ask(r.scanAll("ann"), func(p *past) {
@@ -130,7 +130,7 @@ func (r *reader) find(tags ...jjm.Tag) map[bulk]bool {
 	return got
 }
 
-// account gives the records of jobs, as Adapter.jobsLeft does.
+// account returns the records of jobs, as Adapter.jobsLeft does.
 func (r *reader) account(jobs taggedJobs) map[tagged]bool {
 	got := map[tagged]bool{}
 	var again taggedJobs
@@ -147,7 +147,7 @@ func (r *reader) account(jobs taggedJobs) map[tagged]bool {
 	return got
 }
 
-// lacks gives what is in the second set alone.
+// lacks returns what is in the second set alone.
 func lacks[K comparable](got, want map[K]bool) (n int) {
 	for k := range want {
 		if !got[k] {

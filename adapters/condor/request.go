@@ -75,7 +75,7 @@ func listed(queues map[string]string) string {
 	return strings.Join(slices.Sorted(maps.Keys(queues)), ", ")
 }
 
-// requested gives the lines of a submit description for a request that passed
+// requested returns the lines of a submit description for a request that passed
 // checkRequest.
 func (c Config) requested(r jjm.Request) []string {
 	var out []string

@@ -12,7 +12,7 @@ import (
 	"jjm/run"
 )
 
-// states gives the reports of a recorded listing, by tag.
+// states returns the reports of a recorded listing, by tag.
 func states(t *testing.T, name, source string) map[jjm.Tag]jjm.Report {
 	t.Helper()
 	out := recorded(t, name)

@@ -36,7 +36,7 @@ func transferLines(t *adapters.Transfer) []string {
 		fmt.Sprintf(`transfer_output_remaps = "%s=%s/$(Process)"`, t.Out, t.Back))
 }
 
-// transferOf gives what is carried for a bulk, nil where workers see the work
+// transferOf returns what is carried for a bulk, nil where workers see the work
 // area. A bulk that names nothing, as those of tests do, gets an empty folder of
 // its own all the same: its Dir is not there.
 func (c Config) transferOf(b adapters.Bulk) (*adapters.Transfer, error) {

@@ -174,7 +174,7 @@ func (s *suite) reports() []jjm.Report {
 	return l.Reports
 }
 
-// list gives the reports of one tag by index, and checks that none is there
+// list returns the reports of one tag by index, and checks that none is there
 // twice.
 func (s *suite) list(tag jjm.Tag) map[int32]jjm.Report {
 	s.Helper()
@@ -244,13 +244,13 @@ func ended(r jjm.Report) bool   { return r.State.Ended() }
 func running(r jjm.Report) bool { return r.State == jjm.BatchRunning }
 func waiting(r jjm.Report) bool { return r.State == jjm.BatchQueued || r.State == jjm.BatchHold }
 
-// wait gives the reports of a bulk once it has ended.
+// wait returns the reports of a bulk once it has ended.
 func (s *suite) wait(b adapters.Bulk) map[int32]jjm.Report {
 	s.Helper()
 	return s.until("over", b.Tag, b.N, ended)
 }
 
-// waitCancelled gives the reports of jobs that were cancelled, once all have
+// waitCancelled returns the reports of jobs that were cancelled, once all have
 // ended; where the batch system forgets such jobs, of those that it has.
 func (s *suite) waitCancelled(b adapters.Bulk) map[int32]jjm.Report {
 	s.Helper()
@@ -314,7 +314,7 @@ func tooBig(s *suite) string {
 		fmt.Sprintf("a system of %d slots and bulks of %d is not filled", c.Slots, c.MaxBulk))
 }
 
-// unless gives the text if something is not so.
+// unless returns the text if something is not so.
 func unless(so bool, text string) string {
 	if so {
 		return ""

@@ -17,7 +17,7 @@ import (
 // nobody else can interfere.
 const theDaemon = -1
 
-// accountOf gives the account that the commands of a call run as.
+// accountOf returns the account that the commands of a call run as.
 func accountOf(ctx context.Context) int {
 	if uid := run.UID(ctx); uid != os.Geteuid() {
 		return uid
@@ -28,7 +28,7 @@ func accountOf(ctx context.Context) int {
 // pair are two breakers: the batch system's, and accounting's.
 type pair [2]breaker
 
-// of gives the one that a verb goes through.
+// of returns the one that a verb goes through.
 func (p *pair) of(verb Verb) *breaker {
 	if verb == Account {
 		return &p[1]
@@ -56,7 +56,7 @@ func (w witnesses) hear(account int, told hearing, probe bool) hearing {
 	return told
 }
 
-// personal gives the breakers of an account, nil for the daemon's. The lock is held.
+// personal returns the breakers of an account, nil for the daemon's. The lock is held.
 func (l *limit) personal(account int) *pair {
 	if account == theDaemon {
 		return nil

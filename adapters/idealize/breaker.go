@@ -55,7 +55,7 @@ func (b *breaker) admit(now time.Time, verb Verb) (probe int, err error) {
 	return b.probing, nil
 }
 
-// refuse gives the error of a call that may not be sent now.
+// refuse returns the error of a call that may not be sent now.
 func (b *breaker) refuse(now time.Time, verb Verb) error {
 	switch {
 	case b.state == Closed:

@@ -95,7 +95,7 @@ func (s *scripted) step(ctx context.Context, verb idealize.Verb, tag jjm.Tag) (e
 	return jjm.Errorf(jjm.Busy, "stopped: %w", ctx.Err())
 }
 
-// ran gives the commands so far.
+// ran returns the commands so far.
 func (s *scripted) ran() []began {
 	s.mu.Lock()
 	defer s.mu.Unlock()

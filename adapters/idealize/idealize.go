@@ -110,7 +110,7 @@ func (a *Adapter) Submit(ctx context.Context, bulk adapters.Bulk) (r adapters.Re
 	return r, err
 }
 
-// List gives one look at an owner's jobs.
+// List returns one look at an owner's jobs.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (l adapters.Listing, err error) {
 	err = a.call(ctx, List, func(ctx context.Context) (err error) {
 		l, err = a.inner.List(ctx, owner, since)
@@ -128,7 +128,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (f 
 	return f, err
 }
 
-// Account gives final facts.
+// Account returns final facts.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) (rs []jjm.Report, err error) {
 	err = a.call(ctx, Account, func(ctx context.Context) (err error) {
 		rs, err = a.inner.Account(ctx, owner, jobs)
@@ -154,7 +154,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return nil, err
 }
 
-// allBusy gives the first of the results if each says that nothing was done.
+// allBusy returns the first of the results if each says that nothing was done.
 func allBusy(results []error) error {
 	for _, err := range results {
 		if err == nil || jjm.KindOf(err) != jjm.Busy {

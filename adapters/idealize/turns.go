@@ -149,7 +149,7 @@ func (t *turns) entered(account int) {
 	t.held[account]++
 }
 
-// deal gives turns to those in line, as far as they go: who may not have one for
+// deal returns turns to those in line, as far as they go: who may not have one for
 // its account's sake keeps nobody behind from one. The lock is held.
 func (t *turns) deal() {
 	now := time.Now()
@@ -255,7 +255,7 @@ func (t *turns) wake(now time.Time) {
 	})
 }
 
-// expires gives the command of the last minute with whose expiry one in line may
+// expires returns the command of the last minute with whose expiry one in line may
 // begin, -1 if it waits for none.
 func (t *turns) expires(w *waiter) int {
 	at := t.over(w, theDaemon)

@@ -210,7 +210,7 @@ func (b *bulk) closeFiles() {
 	}
 }
 
-// takeLock gives a descriptor that holds the lock of a job, for the job to
+// takeLock returns a descriptor that holds the lock of a job, for the job to
 // inherit. It cannot be written through.
 func (b *bulk) takeLock(pos int32) (*os.File, error) {
 	f, err := os.Open(filepath.Join(b.dir, "locks"))

@@ -143,7 +143,7 @@ func submit(t testing.TB, a *local.Adapter, b adapters.Bulk) adapters.Receipt {
 	return r
 }
 
-// list gives the jobs of a bulk by index.
+// list returns the jobs of a bulk by index.
 func list(t testing.TB, a *local.Adapter, b adapters.Bulk) []jjm.Report {
 	t.Helper()
 	l, err := a.List(t.Context(), b.Owner, time.Time{})

@@ -73,7 +73,7 @@ type Config struct {
 	Grace jjm.Duration `toml:"grace"`
 }
 
-// DefaultConfig gives the defaults: all CPUs, 24 hours, 30 seconds.
+// DefaultConfig returns the defaults: all CPUs, 24 hours, 30 seconds.
 func DefaultConfig() Config {
 	return Config{Keep: jjm.Duration(24 * time.Hour), Grace: jjm.Duration(30 * time.Second)}
 }
@@ -212,7 +212,7 @@ func (a *Adapter) open() (err error) {
 	return a.load()
 }
 
-// Close gives the spool up; running jobs go on. Every method answers Busy from
+// Close returns the spool up; running jobs go on. Every method answers Busy from
 // then on. Run closes the adapter when it returns; Close is for one that never
 // ran, and may be called again.
 func (a *Adapter) Close() error {

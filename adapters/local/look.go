@@ -124,7 +124,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found, nil
 }
 
-// Account gives the jobs asked for that have ended and are still known.
+// Account returns the jobs asked for that have ended and are still known.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, jjm.Errorf(jjm.Busy, "%s: account: %w", a.name, err)
@@ -147,7 +147,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return reports, nil
 }
 
-// find gives the job that ref names, nil for one that is not known. The caller
+// find returns the job that ref names, nil for one that is not known. The caller
 // holds a.mu.
 func (a *Adapter) find(owner jjm.Owner, ref adapters.Ref) (*bulk, int32, error) {
 	b, pos := a.tags[ref.Tag], ref.Index
@@ -178,7 +178,7 @@ func (a *Adapter) find(owner jjm.Owner, ref adapters.Ref) (*bulk, int32, error) 
 	return b, pos, nil
 }
 
-// sorted gives positions in order.
+// sorted returns positions in order.
 func sorted[V any](m map[int32]V) []int32 {
 	keys := make([]int32, 0, len(m))
 	for k := range m {

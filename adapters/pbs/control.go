@@ -269,7 +269,7 @@ var verbs = map[adapters.Op]string{adapters.Cancel: "qdel", adapters.HoldJobs: "
 // operandsAtOnce bounds a command line; PBS works through operands one by one.
 const operandsAtOnce = 200
 
-// commands gives the commands for targets: jobs, arrays and - in OpenPBS -
+// commands returns the commands for targets: jobs, arrays and - in OpenPBS -
 // ranges share one; Torque takes the members of one array in an option.
 func commands(op adapters.Op, d dialect, targets []target) []command {
 	var out []command

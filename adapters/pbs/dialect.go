@@ -37,7 +37,7 @@ func dialectOf(stdout, stderr []byte) dialect {
 	return unknownDialect
 }
 
-// speak gives the dialect, and asks for it the first time. The command does not
+// speak returns the dialect, and asks for it the first time. The command does not
 // speak to the server.
 func (a *Adapter) speak(ctx context.Context) (dialect, error) {
 	a.mu.Lock()

@@ -152,7 +152,7 @@ func member(l []byte) (key, value []byte, ok bool) {
 
 var escapes = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n", `\t`, "\t", `\/`, "/")
 
-// unquote gives the text of a value, bare or quoted.
+// unquote returns the text of a value, bare or quoted.
 func unquote(v []byte) string {
 	if len(v) < 2 || v[0] != '"' {
 		return string(v)

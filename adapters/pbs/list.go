@@ -153,7 +153,7 @@ func mine(jobs []job, owner jjm.Owner) ([]job, error) {
 	return out, nil
 }
 
-// reports gives the reports of tagged jobs, each once.
+// reports returns the reports of tagged jobs, each once.
 func (a *Adapter) reports(ctx context.Context, owner jjm.Owner) ([]job, []jjm.Report, error) {
 	all, d, err := a.look(ctx, true)
 	if err != nil {
@@ -179,7 +179,7 @@ func (a *Adapter) reports(ctx context.Context, owner jjm.Owner) ([]job, []jjm.Re
 	return kept, out, nil
 }
 
-// List gives every tagged job of the owner that is alive or ended after since.
+// List returns every tagged job of the owner that is alive or ended after since.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	now := a.env.Now()
 	jobs, reports, err := a.reports(ctx, owner)
@@ -239,7 +239,7 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// Account gives the final facts of jobs that ended, as far as the history goes.
+// Account returns the final facts of jobs that ended, as far as the history goes.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	_, reports, err := a.reports(ctx, owner)
 	if err != nil {

@@ -56,7 +56,7 @@ type Config struct {
 	Chunk string `toml:"chunk"`
 }
 
-// DefaultConfig gives the defaults.
+// DefaultConfig returns the defaults.
 func DefaultConfig() Config { return Config{Common: adapters.DefaultCommon()} }
 
 // safeBulk is the size of an array that every server takes which was not asked

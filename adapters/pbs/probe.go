@@ -159,7 +159,7 @@ func userLimit(s string) int {
 	return low
 }
 
-// least gives the smaller of two limits, of which 0 is none.
+// least returns the smaller of two limits, of which 0 is none.
 func least(a, b int) int {
 	if a == 0 || b == 0 {
 		return max(a, b)

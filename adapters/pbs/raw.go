@@ -21,7 +21,7 @@ type raw struct {
 	damaged bool
 }
 
-// field gives where an attribute of a group belongs; nil if jjm does not read
+// field returns where an attribute of a group belongs; nil if jjm does not read
 // it. The names of both dialects are there.
 func (r *raw) field(group string, key []byte) *string {
 	switch group {

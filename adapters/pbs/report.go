@@ -102,7 +102,7 @@ func (j job) restarts() int {
 // array that still lives, C completed (Torque), M moved to another server.
 func (j job) over() bool { return j.state == "F" || j.state == "X" || j.state == "C" }
 
-// alive gives the state of a job that has not ended; unknown for others.
+// alive returns the state of a job that has not ended; unknown for others.
 func (j job) alive(dialect) jjm.BatchState {
 	switch j.state {
 	case "Q", "T", "W", "B":

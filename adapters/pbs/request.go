@@ -68,7 +68,7 @@ func (a *Adapter) Check(r jjm.Request) error {
 	return append(ps, a.config.CheckDirectives(a.name, r, oddJobDirective)...).Err()
 }
 
-// requestArgs gives the options of qsub for what a job needs.
+// requestArgs returns the options of qsub for what a job needs.
 func requestArgs(r jjm.Request, c Config, d dialect) []string {
 	r = c.Fill(r)
 	var args []string
@@ -91,7 +91,7 @@ func requestArgs(r jjm.Request, c Config, d dialect) []string {
 	return args
 }
 
-// resources gives the values of -l. In OpenPBS all of one job is one chunk, on
+// resources returns the values of -l. In OpenPBS all of one job is one chunk, on
 // one host; PBS's mb is a MiB.
 func resources(r jjm.Request, c Config, d dialect) []string {
 	var out []string

@@ -55,7 +55,7 @@ func parseXML(text []byte) ([]raw, error) {
 	}
 }
 
-// xmlField gives where the text at a path belongs.
+// xmlField returns where the text at a path belongs.
 func xmlField(jobs []raw, path []string) *string {
 	if len(jobs) == 0 || len(path) < 3 || len(path) > 4 || path[1] != "Job" {
 		return nil

@@ -78,7 +78,7 @@ func (a *Adapter) living(ctx context.Context, owner jjm.Owner) (map[key]task, er
 	return out, nil
 }
 
-// pick gives the tasks that an operation would change, each once.
+// pick returns the tasks that an operation would change, each once.
 func pick(op adapters.Op, jobs []adapters.Ref, living map[key]task) []key {
 	picked := map[key]bool{}
 	var todo []key

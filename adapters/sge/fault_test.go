@@ -144,7 +144,7 @@ func release(t *testing.T, a *Adapter, b adapters.Bulk, r adapters.Receipt) {
 	}
 }
 
-// one gives the report of a bulk's first job.
+// one returns the report of a bulk's first job.
 func one(t *testing.T, a *Adapter, b adapters.Bulk) jjm.Report {
 	t.Helper()
 	l, err := a.List(t.Context(), b.Owner, time.Now().Add(-time.Hour))

@@ -82,7 +82,7 @@ func (h *history) read(ctx context.Context, now time.Time) error {
 	}
 }
 
-// open gives false without an error before the first job has ended: Grid Engine
+// open returns false without an error before the first job has ended: Grid Engine
 // makes the file then. A missing folder is another matter.
 func (h *history) open() (bool, error) {
 	f, err := os.Open(h.path)
@@ -178,7 +178,7 @@ func (h *history) prune(now time.Time) {
 	maps.DeleteFunc(h.records, func(_ key, r record) bool { return r.when() < oldest })
 }
 
-// get gives the last record of a task of a user.
+// get returns the last record of a task of a user.
 func (h *history) get(k key, user string) (record, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -186,7 +186,7 @@ func (h *history) get(k key, user string) (record, bool) {
 	return r, ok && r.owner == user
 }
 
-// of gives the last record of each task of a user that ended at or after since.
+// of returns the last record of each task of a user that ended at or after since.
 func (h *history) of(user string, since jjm.Time) []record {
 	h.mu.Lock()
 	defer h.mu.Unlock()

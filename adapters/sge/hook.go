@@ -8,7 +8,7 @@ import (
 	"jjm/adapters"
 )
 
-// askHook gives the options that the site's hook adds to a bulk. What is no
+// askHook returns the options that the site's hook adds to a bulk. What is no
 // option for a site to give is of kind Invalid.
 func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	printed, err := a.cfg.Hook.Ask(ctx, a.name, b)

@@ -20,7 +20,7 @@ type key struct {
 
 func (k key) id() string { return fmt.Sprintf("%d.%d", k.bulk, k.task) }
 
-// keyOf gives the task that a reference means; false if it can mean none.
+// keyOf returns the task that a reference means; false if it can mean none.
 func keyOf(r adapters.Ref) (key, bool) {
 	bulk, task, found := strings.Cut(r.ID, ".")
 	n, err := strconv.ParseInt(bulk, 10, 64)

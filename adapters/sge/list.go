@@ -8,7 +8,7 @@ import (
 	"jjm/adapters"
 )
 
-// List gives the living by one qstat, and the ended from the accounting file. The
+// List returns the living by one qstat, and the ended from the accounting file. The
 // living are read first: a task that ends in between is then in both, not in
 // none. A second command, qstat -j, runs only for arrays that it has not been
 // asked about: see memory.unclear.
@@ -77,7 +77,7 @@ func ranBefore(alive jjm.Report, last record) int {
 	return last.runs
 }
 
-// ends gives a report for each task that is over: from its record, or, if there
+// ends returns a report for each task that is over: from its record, or, if there
 // is none, from the note of its cancel. Late ones are between the two.
 func ends(alive map[key]jjm.Report, late []jjm.Report, records []record, notes map[key]note, since jjm.Time, recorded func(key) bool) []jjm.Report {
 	var out []jjm.Report
@@ -141,7 +141,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found(tags, bulks), nil
 }
 
-// Account gives the ends of tasks. qstat is asked only where a record or a note
+// Account returns the ends of tasks. qstat is asked only where a record or a note
 // may be of a task that still waits.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	if err := a.history.refresh(ctx, a.env.Now()); err != nil {

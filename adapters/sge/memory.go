@@ -90,7 +90,7 @@ func (b bulk) lacks(tasks []span) (missing bool) {
 	return missing
 }
 
-// submitted gives when an array was submitted, 0 if that is not known.
+// submitted returns when an array was submitted, 0 if that is not known.
 func (m *memory) submitted(k bulkKey) jjm.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,7 +170,7 @@ func (m *memory) bridge(user string, alive map[key]jjm.Report, h *history, now t
 	return out
 }
 
-// within gives the arrays of a user that had living tasks within gap.
+// within returns the arrays of a user that had living tasks within gap.
 func (m *memory) within(user string, now time.Time, gap time.Duration) map[bulkKey]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

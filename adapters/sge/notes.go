@@ -132,7 +132,7 @@ func (n *notes) add(lines []noteLine) error {
 	return nil
 }
 
-// all gives the notes of a user, and forgets those that are older than keep.
+// all returns the notes of a user, and forgets those that are older than keep.
 func (n *notes) all(user string, now time.Time) map[key]note {
 	n.mu.Lock()
 	defer n.mu.Unlock()

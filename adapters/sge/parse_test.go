@@ -24,7 +24,7 @@ func recorded(t testing.TB, name string) []byte {
 	return text
 }
 
-// tagged gives the recorded outputs, whose jobs have names with "_", names that
+// tagged returns the recorded outputs, whose jobs have names with "_", names that
 // are tags.
 func tagged(text []byte) []byte { return []byte(strings.ReplaceAll(string(text), "jjm_", "jjm")) }
 

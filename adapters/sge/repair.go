@@ -60,7 +60,7 @@ func escaped(text string) string {
 	return out.String()
 }
 
-// renamed gives elements a sound name.
+// renamed returns elements a sound name.
 func renamed(text string) string {
 	return element.ReplaceAllStringFunc(text, func(t string) string {
 		m := element.FindStringSubmatch(t)

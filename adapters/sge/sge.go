@@ -98,7 +98,7 @@ func oddName(text string) error {
 	return fmt.Errorf("%.80q: want a name of Grid Engine: letters, digits, _ . @ * ? + / -", text)
 }
 
-// accounting gives the path of the accounting file.
+// accounting returns the path of the accounting file.
 func (c Config) accounting() string {
 	if c.Accounting != "" {
 		return c.Accounting

@@ -7,7 +7,7 @@ import (
 	"jjm"
 )
 
-// batchState gives the meaning of qstat's letters (qstat(1), "state"): they
+// batchState returns the meaning of qstat's letters (qstat(1), "state"): they
 // stand together, as in hRwq, Eqw, dr, and the gravest counts. A job that is
 // being deleted (d) is still what it was.
 func batchState(letters string) (jjm.BatchState, error) {

@@ -65,7 +65,7 @@ func sought(jobs []adapters.Ref) (wanted map[key]bool, tags []jjm.Tag, arrays []
 	return wanted, slices.Compact(tags), slices.Compact(arrays)
 }
 
-// refID gives the array and index that a Ref names.
+// refID returns the array and index that a Ref names.
 func refID(ref adapters.Ref) (array string, indices []int32, err error) {
 	if ref.Index >= 0 {
 		return ref.ID, []int32{ref.Index}, nil
@@ -93,7 +93,7 @@ func withSteps(records []record) []jjm.Report {
 	return out
 }
 
-// pick gives the ended jobs that were asked for, each once: as shown by squeue
+// pick returns the ended jobs that were asked for, each once: as shown by squeue
 // with what accounting knows of their use, or as ended by others.
 func pick(wanted map[key]bool, shown, ended []jjm.Report) []jjm.Report {
 	use := map[key]jjm.Report{}

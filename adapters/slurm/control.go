@@ -61,7 +61,7 @@ func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// look gives what squeue shows of the tags.
+// look returns what squeue shows of the tags.
 func (a *Adapter) look(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (map[key]jjm.Report, error) {
 	rows, err := a.squeue(ctx, owner, tags)
 	if err != nil {
@@ -235,7 +235,7 @@ type witnessed struct {
 // witnessAge is how long cancellations are told of.
 const witnessAge = 24 * time.Hour
 
-// witnesses gives the cancellations of an owner's jobs after since.
+// witnesses returns the cancellations of an owner's jobs after since.
 func (a *Adapter) witnesses(owner jjm.Owner, since jjm.Time) []jjm.Report {
 	old := jjm.At(a.env.Now()).Add(-witnessAge)
 	a.mu.Lock()

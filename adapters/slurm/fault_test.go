@@ -295,7 +295,7 @@ func submit(t *testing.T, a *slurm.Adapter, b adapters.Bulk) adapters.Receipt {
 	return r
 }
 
-// listed gives the reports of a bulk by index.
+// listed returns the reports of a bulk by index.
 func listed(t *testing.T, a *slurm.Adapter, b adapters.Bulk) map[int32]jjm.Report {
 	t.Helper()
 	l, err := a.List(t.Context(), b.Owner, time.Now().Add(-time.Hour))

@@ -52,7 +52,7 @@ func (a *Adapter) list(ctx context.Context, owner jjm.Owner, since jjm.Time) (ad
 	return l, nil
 }
 
-// reports gives what squeue shows of jobs that are alive or ended after since.
+// reports returns what squeue shows of jobs that are alive or ended after since.
 func reports(rows []row, now, since jjm.Time) []jjm.Report {
 	out := make([]jjm.Report, 0, len(rows))
 	for i := range rows {
@@ -121,7 +121,7 @@ func (a *Adapter) cover(owner jjm.Owner, s span) {
 	}
 }
 
-// squeue gives the jobs of an owner: those of the tags, or all that carry one.
+// squeue returns the jobs of an owner: those of the tags, or all that carry one.
 func (a *Adapter) squeue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]row, error) {
 	argv := []string{"squeue", "-r", "--states=all", "-u", owner.User, "-O", squeueFields}
 	if tags == nil {

@@ -67,7 +67,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// known gives what the controller told; it asks if it has not yet.
+// known returns what the controller told; it asks if it has not yet.
 func (a *Adapter) known(ctx context.Context) (*site, error) {
 	a.mu.Lock()
 	s := a.site
@@ -123,7 +123,7 @@ func (a *Adapter) maxSubmit(ctx context.Context) int {
 	return parseMaxSubmit(string(text), a.config.Account)
 }
 
-// parseMaxSubmit gives the least limit of the account, or of all if there is no
+// parseMaxSubmit returns the least limit of the account, or of all if there is no
 // account.
 func parseMaxSubmit(text, account string) int {
 	least := 0

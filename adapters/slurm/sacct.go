@@ -192,7 +192,7 @@ func parseSize(s string) int64 {
 	return int64(n * unit)
 }
 
-// reports gives a report for each job of a record that tells of ended jobs.
+// reports returns a report for each job of a record that tells of ended jobs.
 func (r record) reports() []jjm.Report {
 	if r.step != "" || !r.state.Ended() {
 		return nil

@@ -61,7 +61,7 @@ type Config struct {
 	TokenCommand []string `toml:"token_command"`
 }
 
-// DefaultConfig gives the defaults.
+// DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	return Config{Common: adapters.DefaultCommon(), History: jjm.Duration(30 * 24 * time.Hour), API: "v0.0.38"}
 }

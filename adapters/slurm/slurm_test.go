@@ -131,7 +131,7 @@ func TestReceipt_OddAnswers(t *testing.T) {
 	}
 }
 
-// byName gives the reports of the recorded listing.
+// byName returns the reports of the recorded listing.
 func byName(t *testing.T, now jjm.Time) map[jjm.Tag][]jjm.Report {
 	t.Helper()
 	rows, err := parseSqueue(recorded(t, "squeue.txt"))

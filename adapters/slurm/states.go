@@ -7,7 +7,7 @@ import (
 	"jjm"
 )
 
-// stateOf gives what a job state of squeue(1) and sacct(1) means to jjm.
+// stateOf returns what a job state of squeue(1) and sacct(1) means to jjm.
 // COMPLETING is a job that is over but whose processes and epilog are not: its
 // exit is final only afterwards.
 func stateOf(word string) (state jjm.BatchState, known bool) {

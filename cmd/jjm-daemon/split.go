@@ -192,7 +192,7 @@ func (s *splitJob) filesOf(d *jjm.DatasetInput) (files []jjm.File, err error) {
 	return files, list(name, f)
 }
 
-// listing gives the files of a watched folder as they are now.
+// listing returns the files of a watched folder as they are now.
 func (s *splitJob) listing(watch string) ([]jjm.File, error) {
 	folder, pattern, err := catalogue.SplitWatch(watch)
 	if err != nil {

@@ -103,7 +103,7 @@ func blahpCredentials(asked *blahp.Job) []handed {
 	return files
 }
 
-// blahpJob gives the job file: of the plain job, or the one that is named.
+// blahpJob returns the job file: of the plain job, or the one that is named.
 func (p *process) blahpJob(asked *blahp.Job) (gatekeeper.Job, error) {
 	if asked.JobFile != "" {
 		return p.readJob(asked.JobFile)

@@ -22,7 +22,7 @@ const (
 	exitInternal = 8
 )
 
-// codeOf gives the exit code for an error.
+// codeOf returns the exit code for an error.
 func codeOf(err error) int {
 	var ps jjm.Problems
 	if errors.As(err, &ps) {

@@ -113,7 +113,7 @@ func plain(f *os.File, info os.FileInfo) error {
 	return nil
 }
 
-// unique gives a name in returned/ that no earlier file has.
+// unique returns a name in returned/ that no earlier file has.
 func (c *collector) unique(name string) string {
 	c.returned[name]++
 	if n := c.returned[name]; n > 1 {

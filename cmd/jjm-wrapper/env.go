@@ -47,7 +47,7 @@ func (a *attempt) environment(inherited []string) []string {
 	return list
 }
 
-// brought gives the credentials, by variable, that the batch system itself has put
+// brought returns the credentials, by variable, that the batch system itself has put
 // into the folder where a carried job starts: there it brings newer ones, which the
 // box does not get.
 func (a *attempt) brought(env map[string]string) map[string]string {

@@ -68,7 +68,7 @@ func ask[Req wire.Request, Ans wire.Answer](c *cli, p place, v wire.Verb[Req, An
 	return client.Call(context.Background(), p.client(c), v, req)
 }
 
-// interruptible gives a context that SIGINT and SIGTERM end, to a command that
+// interruptible returns a context that SIGINT and SIGTERM end, to a command that
 // may live long: so it collects its garbage.
 func interruptible() (context.Context, context.CancelFunc) {
 	debug.SetGCPercent(100)

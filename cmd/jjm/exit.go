@@ -51,7 +51,7 @@ func usage(format string, args ...any) error {
 	return &exit{exitUsage, jjm.Errorf(jjm.Invalid, format, args...)}
 }
 
-// codeOf gives the exit code for an error.
+// codeOf returns the exit code for an error.
 func codeOf(err error) int {
 	var e *exit
 	switch {

@@ -33,7 +33,7 @@ func heldText(l jjm.LocalJob) string {
 		s += ", seen for " + h.Age.D().Round(time.Second).String()
 	}
 	switch {
-	case h.Deed == jjm.HoldRelease:
+	case h.Action == jjm.HoldRelease:
 		s += "; being released"
 	case h.GivenUp():
 		s += "; the attempt is being given up"

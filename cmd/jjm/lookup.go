@@ -100,7 +100,7 @@ func (l *lookup) fromRecords(c *cli, down error) ([]wire.Lookup, error) {
 	return answers, nil
 }
 
-// gridOf gives the grid job that an id or a handle means.
+// gridOf returns the grid job that an id or a handle means.
 func gridOf(dir, id string) (jjm.GridID, jjm.Handle, error) {
 	h, _, ok := jjm.CutHandle(id)
 	if !ok {

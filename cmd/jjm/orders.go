@@ -65,7 +65,7 @@ func (p *pause) Run(c *cli) error { return p.put(c, jjm.OrderPause, p.term) }
 // Run implements the command.
 func (r *resume) Run(c *cli) error { return r.put(c, jjm.OrderResume, term{}) }
 
-// put gives the order, or without a name tells what is in force.
+// put returns the order, or without a name tells what is in force.
 func (o *order) put(c *cli, verb string, until term) error {
 	var req wire.OrderRequest
 	switch {

@@ -189,7 +189,7 @@ func clip(s string, n int) string {
 // screen redraws a few lines in place.
 type screen struct{ drawn int }
 
-// draw gives the bytes that replace the lines drawn before.
+// draw returns the bytes that replace the lines drawn before.
 func (s *screen) draw(lines []string) string {
 	text := s.clear()
 	for i, l := range lines {
@@ -202,7 +202,7 @@ func (s *screen) draw(lines []string) string {
 	return text
 }
 
-// clear gives the bytes that remove the lines drawn before: the cursor to the
+// clear returns the bytes that remove the lines drawn before: the cursor to the
 // first of them, and the screen erased below (ECMA-48, CUU and ED).
 func (s *screen) clear() string {
 	text := ""

@@ -19,7 +19,7 @@ type secrets struct {
 // maxSecretFile is the longest file of a credential, in bytes.
 const maxSecretFile = 512 << 10
 
-// read gives the credentials; an error names the file, never what is in it.
+// read returns the credentials; an error names the file, never what is in it.
 func (s secrets) read() ([]jjm.Credential, error) {
 	var all []jjm.Credential
 	for _, c := range []struct{ kind, file string }{{jjm.ProxyKind, s.Proxy}, {jjm.TokenKind, s.Token}} {

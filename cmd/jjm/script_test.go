@@ -214,7 +214,7 @@ func localOfBed(grid jjm.GridID, n int32) jjm.LocalJob {
 func holdOfBed(j *gatetest.Job, n int) {
 	for i, h := range []jjm.Holding{
 		{By: jjm.HeldBatchSystem, Code: "13/2", Text: "no such\x1b[31m file", Since: 1700000000000, Age: jjm.Duration(7384 * time.Second), Releases: 1, Trouble: "Permission denied"},
-		{By: jjm.HeldOperator, Code: "JobHeldAdmin", Text: "JobHeldAdmin", Since: 1700000000000, Deed: jjm.HoldRelease},
+		{By: jjm.HeldOperator, Code: "JobHeldAdmin", Text: "JobHeldAdmin", Since: 1700000000000, Action: jjm.HoldRelease},
 		{By: jjm.HeldApplication, Text: "application says HOLD: look at me", Since: 1700000000000},
 	} {
 		l := &j.Locals[n+i]

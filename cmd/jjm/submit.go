@@ -75,7 +75,7 @@ func (s *submit) Run(c *cli) error {
 	return w.run(ctx)
 }
 
-// refused gives the exit code of a job file that was not accepted.
+// refused returns the exit code of a job file that was not accepted.
 func refused(name string, err error) error {
 	var ps jjm.Problems
 	switch {
@@ -89,7 +89,7 @@ func refused(name string, err error) error {
 	return err
 }
 
-// read gives the job file, its name, and the folder its inputs start from.
+// read returns the job file, its name, and the folder its inputs start from.
 func (s *submit) read(c *cli) (text, name, base string, err error) {
 	var f io.Reader = c.in
 	name, path := "stdin", "."

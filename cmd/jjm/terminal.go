@@ -9,7 +9,7 @@ import (
 // defaultWidth is that of a terminal which does not tell.
 const defaultWidth = 80
 
-// terminal gives the size of f if it is a terminal that can move its cursor.
+// terminal returns the size of f if it is a terminal that can move its cursor.
 func (c *cli) terminal(f *os.File) (width, height int, ok bool) {
 	if f == nil || !isTerminal(f) || c.getenv("TERM") == "dumb" {
 		return 0, 0, false

@@ -78,7 +78,7 @@ func counts(n [jjm.NumStates]int, total int, job *jjm.GridJob) wire.Counts {
 // maxLocals bounds the local jobs in one answer.
 const maxLocals = 100_000
 
-// Status gives the detail of grid jobs and of the local jobs asked for; what is
+// Status returns the detail of grid jobs and of the local jobs asked for; what is
 // wrong with one is in its answer.
 func (an *Answers) Status(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Status, error) {
 	out := make([]wire.Status, 0, len(refs))
@@ -95,7 +95,7 @@ func (an *Answers) Status(ctx context.Context, caller wire.Caller, refs []jjm.Re
 	return out, nil
 }
 
-// firstError gives the first of the errors in answers.
+// firstError returns the first of the errors in answers.
 func firstError(answers []wire.Status) error {
 	for i := range answers {
 		if err := answers[i].Lookup.Error; err != nil {
@@ -204,7 +204,7 @@ func (an *Answers) recordPath(id jjm.GridID) string {
 // defaultList is how many grid jobs a list shows unless asked.
 const defaultList = 50
 
-// List gives grid jobs that the caller may see, newest first.
+// List returns grid jobs that the caller may see, newest first.
 func (an *Answers) List(ctx context.Context, caller wire.Caller, l wire.List) ([]wire.Status, error) {
 	f := store.Filter{Status: l.Status, Type: l.Type, Owner: l.Owner, All: l.All, Limit: l.Limit, Before: jjm.GridID(l.Before)}
 	if !caller.Admin {
@@ -382,7 +382,7 @@ func (an *Answers) JobTypes() []wire.JobType {
 	return out
 }
 
-// Clusters gives the state of the batch systems.
+// Clusters returns the state of the batch systems.
 func (an *Answers) Clusters(context.Context) []wire.Cluster {
 	v := an.s.View()
 	defer v.Close()
@@ -407,7 +407,7 @@ func (an *Answers) Clusters(context.Context) []wire.Cluster {
 	return out
 }
 
-// Resolve gives the grid job that a handle names, of the caller's own or to an
+// Resolve returns the grid job that a handle names, of the caller's own or to an
 // administrator.
 func (an *Answers) Resolve(ctx context.Context, caller wire.Caller, h jjm.Handle) (jjm.GridID, error) {
 	if err := an.rooms.Settle(ctx, caller, h); err != nil { // what was left a moment ago may be about another grid job

@@ -53,7 +53,7 @@ type Answers struct {
 	partials atomic.Uint64 // tars made of unfinished grid jobs, for their names
 }
 
-// New gives one.
+// New returns one.
 func New(s *state.State, as *areas.Areas, rooms Rooms) *Answers {
 	return &Answers{b: s.B, s: s, areas: as, rooms: rooms}
 }

@@ -32,7 +32,7 @@ func New(work, wrapper string, users Users) *Areas {
 	return &Areas{work: work, wrapper: wrapper, users: users, open: map[string]*Area{}}
 }
 
-// Of gives the owner's area. The folder is named by user name where that is a
+// Of returns the owner's area. The folder is named by user name where that is a
 // plain word, else by uid, so that no name can lead elsewhere.
 func (as *Areas) Of(o jjm.Owner) (*Area, error) {
 	name := folderName(o)

@@ -15,7 +15,7 @@ import (
 // Users do what belongs to owners as the owners themselves. Trouble of one is an
 // error of kind Busy, within seconds, and nobody else's.
 type Users interface {
-	// Area gives the file system of an owner's work area at an absolute path,
+	// Area returns the file system of an owner's work area at an absolute path,
 	// and makes its folder if it is missing.
 	Area(o jjm.Owner, root string) (sandbox.FS, error)
 	// Open opens a regular file that the owner may read.
@@ -48,7 +48,7 @@ func (as *Areas) OpenAs(owner jjm.Owner, path string) (io.ReadCloser, error) {
 	return rights.Open(path, rights.Of(owner.UID, owner.GID))
 }
 
-// As gives a context under which commands run as an account.
+// As returns a context under which commands run as an account.
 func (as *Areas) As(ctx context.Context, account jjm.Owner) context.Context {
 	if as.users == nil {
 		return ctx

@@ -23,7 +23,7 @@ type Base struct {
 	troubles troubles
 }
 
-// New gives a base with settings.
+// New returns a base with settings.
 func New(cfg Config, deps Deps) *Base {
 	b := &Base{Deps: deps, Log: deps.Log, Now: deps.Now, Store: deps.Store}
 	b.cfg.Store(&cfg)

@@ -19,7 +19,7 @@ func (w *watcher) absences(asked jjm.Time, account jjm.Owner) map[jjm.AttemptID]
 	v := w.s.View()
 	defer v.Close()
 	out := map[jjm.AttemptID]plan.Absence{}
-	watched := w.vigils[account].For
+	watched := w.clocks[account].For
 	for _, b := range v.Bulks() {
 		if b.Cluster != w.name || w.c.account(b.Owner) != account || b.State == jjm.BulkIntent || b.Settled >= asked {
 			continue
@@ -54,7 +54,7 @@ const absentees = 500
 func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm.AttemptID]plan.Absence) {
 	var ask, prove []absentee
 	for id, a := range missing {
-		verdict, ref, known := w.judgeAbsence(id, a, w.vigils[account].For)
+		verdict, ref, known := w.judgeAbsence(id, a, w.clocks[account].For)
 		switch {
 		case !known:
 			delete(w.missing, id)
@@ -86,7 +86,7 @@ func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []
 	}, func() {})
 }
 
-// judgeAbsence gives what plan says of one absence, by the clock of its account;
+// judgeAbsence returns what plan says of one absence, by the clock of its account;
 // known is false if the attempt is over.
 func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict, ref adapters.Ref, known bool) {
 	l, _, ok := w.s.AttemptRow(id)

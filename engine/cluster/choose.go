@@ -10,7 +10,7 @@ import (
 	"jjm/plan"
 )
 
-// Choose gives the candidate clusters that meet the request. It is a problem if
+// Choose returns the candidate clusters that meet the request. It is a problem if
 // none does, or if one is not known.
 func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 	candidates, unknown := plan.Candidates(spec.Clusters, cs.s.Names)

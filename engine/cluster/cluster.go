@@ -116,7 +116,7 @@ func (c *Cluster) deadline() time.Duration {
 	return c.b.Conf().Command.D()
 }
 
-// hints gives the channel on which the batch system tells of changes, nil where
+// hints returns the channel on which the batch system tells of changes, nil where
 // it does not.
 func (c *Cluster) hints() <-chan struct{} {
 	if w, ok := c.adapter.(adapters.Watcher); ok {

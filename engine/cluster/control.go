@@ -29,8 +29,8 @@ type controller struct {
 	cancels map[jjm.AttemptID]time.Time // when a cancel was last sent
 	// releases are decided and not known to be done, and when each was last sent.
 	releases map[jjm.AttemptID]time.Time
-	// strangers are second batch jobs of one attempt, to be cancelled.
-	strangers map[jjm.Owner][]adapters.Ref
+	// duplicates are second batch jobs of one attempt, to be cancelled.
+	duplicates map[jjm.Owner][]adapters.Ref
 }
 
 func newController(c *Cluster) *controller {
@@ -81,17 +81,17 @@ func owners(cancels map[jjm.Owner][]adapters.Ref, releases map[jjm.Owner][]absen
 	return all
 }
 
-// cancelsDue lists the batch jobs to cancel now, strangers among them, and forgets
+// cancelsDue lists the batch jobs to cancel now, duplicates among them, and forgets
 // those that are over. What is of an account as which something is being done waits.
 func (ct *controller) cancelsDue() (due map[jjm.Owner][]adapters.Ref) {
 	due = map[jjm.Owner][]adapters.Ref{}
 	now := ct.b.Now()
 	ct.mu.Lock()
 	cancels := maps.Clone(ct.cancels)
-	for owner, refs := range ct.strangers {
+	for owner, refs := range ct.duplicates {
 		if !ct.controls.Taken(ct.c.account(owner)) {
 			due[owner] = refs
-			delete(ct.strangers, owner)
+			delete(ct.duplicates, owner)
 		}
 	}
 	ct.mu.Unlock()
@@ -136,8 +136,8 @@ func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapte
 	fair.Pause(ctx, 10*time.Millisecond)
 }
 
-// CancelStranger hands a second batch job of one attempt to the control loop.
-func (cs *Clusters) CancelStranger(l *jjm.LocalJob, owner jjm.Owner, ref adapters.Ref) {
+// CancelDuplicate hands a second batch job of one attempt to the control loop.
+func (cs *Clusters) CancelDuplicate(l *jjm.LocalJob, owner jjm.Owner, ref adapters.Ref) {
 	v := cs.s.View()
 	b := v.Bulk(l.Tag)
 	v.Close()
@@ -145,10 +145,10 @@ func (cs *Clusters) CancelStranger(l *jjm.LocalJob, owner jjm.Owner, ref adapter
 		return
 	}
 	c := cs.all[b.Cluster]
-	c.controller.addStranger(owner, ref)
+	c.controller.addDuplicate(owner, ref)
 }
 
-// clusterOf gives the cluster of an open bulk, or nil.
+// clusterOf returns the cluster of an open bulk, or nil.
 func (cs *Clusters) clusterOf(tag jjm.Tag) *Cluster {
 	v := cs.s.View()
 	defer v.Close()
@@ -208,13 +208,13 @@ func (ct *controller) addCancel(id jjm.AttemptID) {
 	fair.Kick(ct.controlKick)
 }
 
-// addStranger has a second batch job of an attempt cancelled.
-func (ct *controller) addStranger(owner jjm.Owner, ref adapters.Ref) {
+// addDuplicate has a second batch job of an attempt cancelled.
+func (ct *controller) addDuplicate(owner jjm.Owner, ref adapters.Ref) {
 	ct.mu.Lock()
-	if ct.strangers == nil {
-		ct.strangers = map[jjm.Owner][]adapters.Ref{}
+	if ct.duplicates == nil {
+		ct.duplicates = map[jjm.Owner][]adapters.Ref{}
 	}
-	ct.strangers[owner] = append(ct.strangers[owner], ref)
+	ct.duplicates[owner] = append(ct.duplicates[owner], ref)
 	ct.mu.Unlock()
 	fair.Kick(ct.controlKick)
 }

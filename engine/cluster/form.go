@@ -61,7 +61,7 @@ type shape struct {
 	proxy jjm.GridID
 }
 
-// shapeOf gives the shape of a grid job's members here.
+// shapeOf returns the shape of a grid job's members here.
 func (sb *submitter) shapeOf(job *jjm.GridJob) shape {
 	s := shape{owner: job.Owner, request: job.Spec.Request}
 	if caps := sb.c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies && slices.Contains(job.Spec.Credentials, jjm.ProxyKind) {
@@ -90,7 +90,7 @@ func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 	return sb.alike(a.Memory, demands, plan.Site(demands, site[here].Room))
 }
 
-// alike gives of the budgets those of the shape that has most, cut to one bulk.
+// alike returns of the budgets those of the shape that has most, cut to one bulk.
 func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
 	shapeOf := func(id jjm.GridID) shape { return sb.shapeOf(&mem.Grid(id).Job) }
 	held := map[placed]plan.Demand{}

@@ -28,7 +28,7 @@ type holdNews struct {
 
 // decided reports whether the look decided something.
 func (n *holdNews) decided() bool {
-	return n.now.Deed != "" && (n.old == nil || n.old.Deed == "")
+	return n.now.Action != "" && (n.old == nil || n.old.Action == "")
 }
 
 // maxHoldAge is the longest that a hold may last, by how the job reports.
@@ -54,7 +54,7 @@ func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added tim
 		return err
 	}
 	for i := range news {
-		if news[i].now.Deed == jjm.HoldRelease {
+		if news[i].now.Action == jjm.HoldRelease {
 			releases = append(releases, news[i].id)
 		}
 	}
@@ -62,7 +62,7 @@ func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added tim
 	return nil
 }
 
-// lookAtHolds gives what is new, by some age at least, and the releases that are
+// lookAtHolds returns what is new, by some age at least, and the releases that are
 // decided and not done.
 func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news []holdNews, releases []jjm.AttemptID) {
 	v := ho.s.View()
@@ -81,7 +81,7 @@ func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news [
 			}
 			if l.Holding == nil || h != *l.Holding {
 				news = append(news, holdNews{l.AttemptID(), l.Holding, h})
-			} else if h.Deed == jjm.HoldRelease {
+			} else if h.Action == jjm.HoldRelease {
 				releases = append(releases, l.AttemptID())
 			}
 		case r.State != jjm.BatchHold && l.Holding.Now():
@@ -91,7 +91,7 @@ func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news [
 	return news, releases
 }
 
-// pointsTo gives the local job whose current attempt is the batch job of a
+// pointsTo returns the local job whose current attempt is the batch job of a
 // report, or nil.
 func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	b := mem.Bulk(r.Tag)
@@ -170,7 +170,7 @@ func (cs *Clusters) holdLoop(ctx context.Context) {
 	}
 }
 
-// heldByApplications gives the local jobs in state held, older by some time.
+// heldByApplications returns the local jobs in state held, older by some time.
 func (cs *Clusters) heldByApplications(older time.Duration) []holdNews {
 	v := cs.s.View()
 	defer v.Close()

@@ -146,10 +146,10 @@ func (w *watcher) take(ctx context.Context, l look) error {
 	}
 	w.judgeHealth(ctx, l.err)
 	if l.err != nil {
-		w.listedIll(l.account)
+		w.notListed(l.account)
 		return nil
 	}
-	w.listedWell(l.account, l.began)
+	w.listedBy(l.account, l.began)
 	if err := w.b.Crash("watch.listed"); err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (sb *submitter) setReleased(tag jjm.Tag) {
 	sb.s.Adjust(func(a *state.Memo) { a.SetReleased(tag, now) })
 }
 
-// unreleased gives the errors of a release that call for another. A job that is
+// unreleased returns the errors of a release that call for another. A job that is
 // gone needs none: it ran and is forgotten, or was lost, which absence will
 // show. But a batch system may know a bulk late.
 func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {

@@ -11,7 +11,7 @@ import (
 // for the bulks of that account only, and ids of other accounts' bulks in it are
 // not believed. Where all jobs run as one account there are no others.
 
-// ownReports gives the reports of a listing that its account may make: of its own
+// ownReports returns the reports of a listing that its account may make: of its own
 // bulks, and of tags that no live bulk has.
 func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Report {
 	if c.b.Deps.Account != nil {
@@ -51,7 +51,7 @@ func (of ids) holds(id string) bool {
 	return false
 }
 
-// foreignIDs gives the ids that bulks of other accounts have here.
+// foreignIDs returns the ids that bulks of other accounts have here.
 func (c *Cluster) foreignIDs(mem state.Memory, account jjm.Owner) ids {
 	out := ids{}
 	for _, b := range mem.Bulks() {
@@ -62,7 +62,7 @@ func (c *Cluster) foreignIDs(mem state.Memory, account jjm.Owner) ids {
 	return out
 }
 
-// believed gives an error for the receipt of a submission whose id is that of
+// believed returns an error for the receipt of a submission whose id is that of
 // another account's bulk: what became of the submission is not known.
 func (c *Cluster) believed(owner jjm.Owner, receipt adapters.Receipt) error {
 	account := c.account(owner)
@@ -78,7 +78,7 @@ func (c *Cluster) believed(owner jjm.Owner, receipt adapters.Receipt) error {
 		"the commands of the batch system do not say the truth for %s", c.name, account.User, receipt.ID, account.User)
 }
 
-// ownFound gives what a search may say of a bulk of an account. If it names bulks
+// ownFound returns what a search may say of a bulk of an account. If it names bulks
 // of other accounts nothing is known.
 func (c *Cluster) ownFound(owner jjm.Owner, f adapters.Found) adapters.Found {
 	account := c.account(owner)

@@ -189,7 +189,7 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 	return facts, nil
 }
 
-// wrapperClaims gives the claims that wrappers hold, by position. One that
+// wrapperClaims returns the claims that wrappers hold, by position. One that
 // cannot be read counts as none: the search by tag decides then.
 func wrapperClaims(ar *areas.Area, b *jjm.Bulk) map[int32]jjm.Claim {
 	out := map[int32]jjm.Claim{}

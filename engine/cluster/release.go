@@ -58,7 +58,7 @@ func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 		l, _, ok := ct.s.AttemptRow(id)
 		ref, owner, known := ct.c.cs.RefOf(&l)
 		switch {
-		case !ok || l.Kill || l.Holding == nil || l.Holding.Deed != jjm.HoldRelease:
+		case !ok || l.Kill || l.Holding == nil || l.Holding.Action != jjm.HoldRelease:
 			over = append(over, id)
 		case known && ct.controls.Taken(ct.c.account(owner)):
 			wait = append(wait, id)
@@ -130,7 +130,7 @@ func (ct *controller) released(ctx context.Context, ends map[jjm.AttemptID]strin
 	return ct.s.Change(ctx, "hold-done", func(ch *state.Change) error {
 		for id, trouble := range ends {
 			live := ch.Live.Current(id)
-			if live == nil || live.Holding == nil || live.Holding.Deed != jjm.HoldRelease {
+			if live == nil || live.Holding == nil || live.Holding.Action != jjm.HoldRelease {
 				continue
 			}
 			h := plan.Released(*live.Holding, trouble)

@@ -24,7 +24,7 @@ type Clusters struct {
 	all   map[string]*Cluster
 }
 
-// New gives those of the configuration. It starts nothing: Run does.
+// New returns those of the configuration. It starts nothing: Run does.
 func New(s *state.State, as *areas.Areas, ends *endings.Endings) *Clusters {
 	cs := &Clusters{b: s.B, s: s, areas: as, ends: ends, all: map[string]*Cluster{}}
 	for _, c := range s.B.Deps.Clusters {

@@ -67,7 +67,7 @@ func (w *watcher) cancelStrays() {
 		case now.Sub(since) >= strayAge:
 			w.strays.seen[key] = now
 			w.b.Log.Error("a batch job of an attempt that is over goes on: cancelled", "cluster", w.name, "tag", key.tag, "batch", key.id)
-			w.c.controller.addStranger(key.account, adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
+			w.c.controller.addDuplicate(key.account, adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (sb *submitter) complainOf(owner jjm.Owner, err error) {
 		"cluster", sb.name, "owner", owner.User, "error", err)
 }
 
-// waits gives how long an owner is still set aside.
+// waits returns how long an owner is still set aside.
 func (sb *submitter) waits(owner jjm.Owner) time.Duration {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()

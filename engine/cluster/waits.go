@@ -64,7 +64,7 @@ func waitingOf(r *jjm.Report, at jjm.Time) jjm.Waiting {
 	return jjm.Waiting{Reason: r.Reason, Hold: r.Hold, Starts: r.Starts, Source: r.Source, At: at}
 }
 
-// shared gives one copy for all that are alike, free of the listing's memory.
+// shared returns one copy for all that are alike, free of the listing's memory.
 func shared(same map[jjm.Waiting]*jjm.Waiting, w jjm.Waiting) *jjm.Waiting {
 	if p := same[w]; p != nil {
 		return p

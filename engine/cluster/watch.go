@@ -31,7 +31,7 @@ type watcher struct {
 	asked    jjm.Time
 	restarts map[jjm.AttemptID]int // by the batch system, as far as seen
 	missing  map[jjm.AttemptID]plan.Absence
-	vigils   map[jjm.Owner]vigil
+	clocks   map[jjm.Owner]watchClock
 	strays   strays
 	asking   asking
 	// absents are looked into by account.
@@ -49,7 +49,7 @@ type times struct {
 func newWatcher(c *Cluster) *watcher {
 	return &watcher{
 		c: c, b: c.b, s: c.s, ends: c.cs.ends, name: c.name, watchKick: make(chan struct{}, 1),
-		restarts: map[jjm.AttemptID]int{}, missing: map[jjm.AttemptID]plan.Absence{}, vigils: map[jjm.Owner]vigil{},
+		restarts: map[jjm.AttemptID]int{}, missing: map[jjm.AttemptID]plan.Absence{}, clocks: map[jjm.Owner]watchClock{},
 		strays: strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
 		asking: newAsking(), absents: c.lanes(), times: times{last: -1},
 	}
@@ -177,7 +177,7 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 		}
 	}
 	w.c.holder.noteWaits(listing.Reports, jjm.At(listing.At))
-	if err := w.c.holder.noteHolds(ctx, listing.Reports, w.vigils[account].added); err != nil {
+	if err := w.c.holder.noteHolds(ctx, listing.Reports, w.clocks[account].added); err != nil {
 		return err
 	}
 	w.absent(ctx, account, missing)
@@ -263,7 +263,7 @@ func (w *watcher) live(ch *state.Change, r jjm.Report) {
 	w.ends.Alive(id)
 	l := ch.Local(id.LocalID)
 	if !owns(b, l, r.ID) {
-		w.stranger(id, r)
+		w.duplicate(id, r)
 		return
 	}
 	w.ends.Revived(id)
@@ -285,9 +285,9 @@ func (w *watcher) live(ch *state.Change, r jjm.Report) {
 	}
 }
 
-// stranger is a job under one of our tags that is not the one its attempt
+// duplicate is a job under one of our tags that is not the one its attempt
 // points to: a doubled submission. The claim says which one runs.
-func (w *watcher) stranger(id jjm.AttemptID, r jjm.Report) {
+func (w *watcher) duplicate(id jjm.AttemptID, r jjm.Report) {
 	w.b.Log.Error("two batch jobs for one attempt", "cluster", w.name, "local", id.LocalID, "tag", r.Tag, "batch", r.ID)
 	w.ends.Suspect(id, r)
 	w.ends.Wake()

@@ -9,35 +9,35 @@ import (
 	"jjm/plan"
 )
 
-// vigil is how long the jobs of one account have been watched in a cluster. Only
+// watchClock is how long the jobs of one account have been watched in a cluster. Only
 // the watch loop uses it.
-type vigil struct {
+type watchClock struct {
 	plan.Watched
 	asked time.Time     // when the last good listing was asked for
 	added time.Duration // what that one added
 }
 
-// listedWell counts a good listing of an account.
-func (w *watcher) listedWell(account jjm.Owner, asked time.Time) {
-	v := w.vigils[account]
+// listedBy counts a good listing of an account.
+func (w *watcher) listedBy(account jjm.Owner, asked time.Time) {
+	v := w.clocks[account]
 	before := v.For
 	v.Watched = v.Listed(asked.Sub(v.asked), w.farApart())
 	v.asked, v.added = asked, v.For-before
-	w.vigils[account] = v
+	w.clocks[account] = v
 }
 
-// listedIll stops the clock of an account that got no listing. What others are told
+// notListed stops the clock of an account that got no listing. What others are told
 // counts for them all the same.
-func (w *watcher) listedIll(account jjm.Owner) {
-	v := w.vigils[account]
+func (w *watcher) notListed(account jjm.Owner) {
+	v := w.clocks[account]
 	v.Watched = v.Failed()
-	w.vigils[account] = v
+	w.clocks[account] = v
 }
 
 // unwatched stops the clocks of the accounts that are not listed any more.
 func (w *watcher) unwatched(listed []jjm.Owner) {
 	gone := func(account jjm.Owner) bool { return !slices.Contains(listed, account) }
-	maps.DeleteFunc(w.vigils, func(account jjm.Owner, _ vigil) bool { return gone(account) })
+	maps.DeleteFunc(w.clocks, func(account jjm.Owner, _ watchClock) bool { return gone(account) })
 	maps.DeleteFunc(w.asking.heard, func(account jjm.Owner, _ error) bool { return gone(account) })
 }
 

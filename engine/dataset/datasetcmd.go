@@ -51,7 +51,7 @@ func (ds *Datasets) mayAdd(caller wire.Caller) error {
 	return v.Admitted(state.Whom(jjm.Owner{User: caller.User, UID: caller.UID}, nil, nil))
 }
 
-// showDatasets gives one dataset of an account, or all: to an administrator who
+// showDatasets returns one dataset of an account, or all: to an administrator who
 // names nobody those of everybody.
 func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset) ([]wire.DatasetState, error) {
 	var all []store.Dataset
@@ -91,7 +91,7 @@ func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid in
 	return out, nil
 }
 
-// readersOf gives the live grid jobs that read a dataset.
+// readersOf returns the live grid jobs that read a dataset.
 func (ds *Datasets) readersOf(ctx context.Context, id store.DatasetID) ([]wire.DatasetReader, error) {
 	grids, err := ds.b.Store.Readers(ctx, id)
 	if err != nil {

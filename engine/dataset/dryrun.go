@@ -161,7 +161,7 @@ func (g *gathered) add(f jjm.File) error {
 	return nil
 }
 
-// dryDataset gives the files that a dataset has, and those that the job file would
+// dryDataset returns the files that a dataset has, and those that the job file would
 // add to it.
 func (ds *Datasets) dryDataset(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, site handlers.Site, now jjm.Time) ([]jjm.File, store.Dataset, error) {
 	g := &gathered{dataset: d.Name, seen: map[string]bool{}}

@@ -25,7 +25,7 @@ type Datasets struct {
 	sources *fair.Keyed[Source]
 }
 
-// New gives one that looks at so many sources at once, each of which keeps its place
+// New returns one that looks at so many sources at once, each of which keeps its place
 // for so long.
 func New(s *state.State, as *areas.Areas, types *jobtype.Types, ln *lineage.Lineage, width int, patience time.Duration) *Datasets {
 	ds := &Datasets{b: s.B, s: s, areas: as, types: types, lineage: ln}

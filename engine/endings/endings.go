@@ -71,10 +71,10 @@ func New(whose func(jjm.GridID) int) *Endings {
 // Wake has what may be over looked at.
 func (es *Endings) Wake() { fair.Kick(es.Look) }
 
-// get gives the entry of an attempt, or nil. The lock is held.
+// get returns the entry of an attempt, or nil. The lock is held.
 func (es *Endings) get(id jjm.AttemptID) *Ending { return es.m[es.whose(id.Grid)][id] }
 
-// of gives the entry of an attempt, made if need be. The lock is held.
+// of returns the entry of an attempt, made if need be. The lock is held.
 func (es *Endings) of(id jjm.AttemptID) *Ending {
 	uid := es.whose(id.Grid)
 	of := es.m[uid]
@@ -192,7 +192,7 @@ func (es *Endings) Other(id jjm.AttemptID, r jjm.Report) {
 	})
 }
 
-// Shown gives what the batch system said of another batch job of the attempt.
+// Shown returns what the batch system said of another batch job of the attempt.
 func (en *Ending) Shown(batch string) (r jjm.Report, ok bool) {
 	for _, o := range en.others {
 		if o.ID == batch {
@@ -287,7 +287,7 @@ func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
 	return ids
 }
 
-// Copy gives a snapshot of an entry.
+// Copy returns a snapshot of an entry.
 func (es *Endings) Copy(id jjm.AttemptID, now jjm.Time) Ending {
 	es.mu.Lock()
 	defer es.mu.Unlock()

@@ -115,7 +115,7 @@ func (k *Keyed[K]) enqueue(key K) {
 	l.queue = append(l.queue, key)
 }
 
-// take gives the first key of the account with the fewest runs, if there is a
+// take returns the first key of the account with the fewest runs, if there is a
 // place for it.
 func (k *Keyed[K]) take() (key K, l *lane[K], ok bool) {
 	k.mu.Lock()
@@ -259,7 +259,7 @@ func (a *Accounts) Drop(id jjm.GridID) {
 // Nobody is the account of a grid job that is not live.
 const Nobody = -1
 
-// Of gives the uid of a live grid job's owner, else nobody.
+// Of returns the uid of a live grid job's owner, else nobody.
 func (a *Accounts) Of(id jjm.GridID) int {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -61,7 +61,7 @@ func (l *Lanes) Slow(account jjm.Owner) bool {
 	return taken && (gone >= laneFair || gone < 0)
 }
 
-// Slows gives when the next lane will count as slow.
+// Slows returns when the next lane will count as slow.
 func (l *Lanes) Slows() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -297,7 +297,7 @@ func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutti
 	return work, nil
 }
 
-// siblingsOf gives the states of files with the other grid jobs that read them.
+// siblingsOf returns the states of files with the other grid jobs that read them.
 func (fd *Feeder) siblingsOf(ctx context.Context, id jjm.GridID, numbers []int64) ([]split.SiblingState, error) {
 	states, err := fd.b.Store.Siblings(ctx, id, 0, split.SiblingProcessingBased)
 	if err != nil || states == nil {

@@ -98,7 +98,7 @@ func replace(c *state.Change, l *jjm.LocalJob, part jjm.Part, before int) (jjm.L
 	return next.ID, nil
 }
 
-// stillReadable gives the part of a local job without the files that were marked
+// stillReadable returns the part of a local job without the files that were marked
 // meanwhile. Outputs that are merged are not marked.
 func stillReadable(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) (jjm.Part, error) {
 	part := l.Part
@@ -113,7 +113,7 @@ func stillReadable(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) (jjm.Par
 	return outputs.Readable(part, gone), nil
 }
 
-// anew gives the same part with the next numbers of its step; its seed and
+// anew returns the same part with the next numbers of its step; its seed and
 // sequence number go back to their pools, from which the new part takes its own.
 func anew(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
 	in, at := p.Input, &g.Step.Carry
@@ -142,7 +142,7 @@ func anew(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
 	return p, err
 }
 
-// swap gives a number of a pool back and takes one; 0 is none. What is seen of the
+// swap returns a number of a pool back and takes one; 0 is none. What is seen of the
 // numbers has an offset.
 func swap(pool *jedi.Numbers, n, offset int64) int64 {
 	if n == 0 {

@@ -43,7 +43,7 @@ type origin struct {
 	first int64
 }
 
-// originOf gives what a local job's outputs were made of.
+// originOf returns what a local job's outputs were made of.
 func originOf(c *state.Change, l *jjm.LocalJob) (o origin, err error) {
 	if c.Live.Grid(l.ID.Grid).Reads == nil {
 		return o, nil

@@ -123,7 +123,7 @@ func outputDatasets(c *state.Change, job *jjm.GridJob) ([]store.DatasetID, error
 	return ids, err
 }
 
-// outputsOf gives the files that a completed local job made, under the names that
+// outputsOf returns the files that a completed local job made, under the names that
 // they have in the tar.
 func outputsOf(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) ([]jjm.File, error) {
 	o, err := originOf(c, l)

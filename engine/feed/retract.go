@@ -98,7 +98,7 @@ func (r *retraction) find() error {
 	return nil
 }
 
-// maker gives the local job that made an output, by the name that it has in the
+// maker returns the local job that made an output, by the name that it has in the
 // tar.
 func (r *retraction) maker(name string) (int32, error) {
 	none := jjm.Errorf(jjm.Gone, "%.80q: it made no such output: want a name as it is in its tar, such as %s", name,
@@ -119,7 +119,7 @@ func (r *retraction) maker(name string) (int32, error) {
 	return int32(n), nil
 }
 
-// outputs gives what a completed local job made, under the names in the tar.
+// outputs returns what a completed local job made, under the names in the tar.
 func (r *retraction) outputs(n int32) ([]string, error) {
 	if made, known := r.made[n]; known {
 		return made, nil
@@ -150,7 +150,7 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 	return made, nil
 }
 
-// behind gives the local jobs of the first step whose results are lost, and the
+// behind returns the local jobs of the first step whose results are lost, and the
 // merges that hold some of them: a merged file that is lost loses all that is in it,
 // and with that the other merged files that hold what the same local jobs made.
 func (r *retraction) behind(named map[int32]bool) (work, merges map[int32]bool, err error) {
@@ -267,7 +267,7 @@ func mayMakeAgain(g *state.Grid) error {
 	return nil
 }
 
-// makeAgain gives back what a completed local job owns, to a new one.
+// makeAgain returns back what a completed local job owns, to a new one.
 func makeAgain(c *state.Change, l *jjm.LocalJob, why, actor string) (next string, err error) {
 	if l == nil {
 		return "", jjm.Errorf(jjm.Internal, "it is not among the live ones")

@@ -27,7 +27,7 @@ type Feeder struct {
 	feeds     feeds
 }
 
-// New gives one.
+// New returns one.
 func New(s *state.State, ln *lineage.Lineage, r Recoverer) *Feeder {
 	return &Feeder{b: s.B, s: s, lineage: ln, recoverer: r}
 }

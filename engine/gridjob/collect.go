@@ -144,7 +144,7 @@ func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 	}
 }
 
-// leaveOut gives the evidence of a local job without the outputs that were merged.
+// leaveOut returns the evidence of a local job without the outputs that were merged.
 func leaveOut(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence {
 	if !outputs.Merged(job, l) {
 		return ev
@@ -152,7 +152,7 @@ func leaveOut(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence
 	return withoutOutputs(ev)
 }
 
-// withoutOutputs gives evidence that tells of no outputs.
+// withoutOutputs returns evidence that tells of no outputs.
 func withoutOutputs(ev *jjm.Evidence) *jjm.Evidence {
 	if ev == nil || ev.Result == nil {
 		return ev

@@ -18,7 +18,7 @@ type creationReport struct {
 	Part     jjm.Part     `json:"part"`
 }
 
-// createFailed gives the report of a local job whose part must not be submitted, as a
+// createFailed returns the report of a local job whose part must not be submitted, as a
 // file of the tar; nil of any other.
 func (js *Jobs) createFailed(ctx context.Context, stem string, l *jjm.LocalJob) (*sandbox.TarEntry, error) {
 	if l.Phase != jjm.CreateFailed || l.Tag != "" || l.Exit < 0 {

@@ -105,7 +105,7 @@ func (js *Jobs) keyLives(owner jjm.Owner, key string, but jjm.GridID) bool {
 	return false
 }
 
-// Renew gives the jobs of a grid job newer credentials, in the place of those
+// Renew returns the jobs of a grid job newer credentials, in the place of those
 // that they have. It tells which kinds were newer.
 func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal, error) {
 	job, err := js.s.Find(ctx, caller, id)

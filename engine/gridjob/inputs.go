@@ -41,7 +41,7 @@ func sizeOf(f io.Reader) int64 {
 	return 0
 }
 
-// within gives inputs as open does, as long as they have no more bytes in all than
+// within returns inputs as open does, as long as they have no more bytes in all than
 // limit; 0 means no bound. One that says that it is too large is not read at all, and
 // one that grows is cut off.
 func within(limit int64, open func(string) (io.ReadCloser, error)) func(string) (io.ReadCloser, error) {

@@ -86,7 +86,7 @@ type Jobs struct {
 // place among the workers.
 const StepPatience = 2 * time.Second
 
-// New gives one. It starts nothing: Run does.
+// New returns one. It starts nothing: Run does.
 func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweeper) *Jobs {
 	js := &Jobs{b: s.B, s: s, areas: as, types: types, sweeper: sw}
 	js.work = fair.NewKeyed(s.B.Conf().Workers, StepPatience, s.Accounts.Of, js.stepGrid)

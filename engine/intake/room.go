@@ -26,7 +26,7 @@ type Intake struct {
 	box   boxes
 }
 
-// New gives one. It starts nothing: the loops do.
+// New returns one. It starts nothing: the loops do.
 func New(s *state.State, rooms Rooms) *Intake { return &Intake{b: s.B, s: s, rooms: rooms} }
 
 // Loops are what is to be run until the end.

@@ -15,5 +15,5 @@ type Types struct {
 	areas *areas.Areas
 }
 
-// New gives one.
+// New returns one.
 func New(s *state.State, as *areas.Areas) *Types { return &Types{s.B, s, as} }

@@ -97,7 +97,7 @@ func (ln *Lineage) lookUp(ctx context.Context, unmerged []store.DatasetID, known
 	return nil
 }
 
-// nearest gives the merged ancestors of a file with these parents, each once.
+// nearest returns the merged ancestors of a file with these parents, each once.
 func nearest(known []map[string][]string, parents []string) []string {
 	for _, generation := range known {
 		var next []string

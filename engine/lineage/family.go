@@ -85,7 +85,7 @@ func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string,
 	return left, drops, nil
 }
 
-// lowestOf gives the lowest run, and the lowest section, of the parents of a file.
+// lowestOf returns the lowest run, and the lowest section, of the parents of a file.
 func lowestOf(f *jjm.File, read map[string]store.Produced) []jjm.LumiRange {
 	var low *jjm.LumiRange
 	for _, parent := range f.Parents {
@@ -166,7 +166,7 @@ func (ln *Lineage) filesFrom(ctx context.Context, uid int, d *jjm.DatasetInput) 
 // SomeFiles is how many files of a dataset are asked who made them.
 const SomeFiles = 100
 
-// firstFiles gives the first files that a job file brings along.
+// firstFiles returns the first files that a job file brings along.
 func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 	if d.From == "" {
 		return d.Files[:min(SomeFiles, len(d.Files))]
@@ -187,7 +187,7 @@ func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 	return files
 }
 
-// MakerOf gives the grid job of an account whose local jobs make the files of a
+// MakerOf returns the grid job of an account whose local jobs make the files of a
 // dataset: the one that fills it, or by the names of these files, the one that made
 // them. Its id is 0 if there is none.
 func (ln *Lineage) MakerOf(ctx context.Context, uid int, name string, files []jjm.File) (jjm.GridJob, error) {
@@ -223,7 +223,7 @@ func (ln *Lineage) MakerOf(ctx context.Context, uid int, name string, files []jj
 	return jjm.GridJob{}, nil
 }
 
-// madeBy gives a grid job if it is of the account and the file is in a dataset that
+// madeBy returns a grid job if it is of the account and the file is in a dataset that
 // it fills.
 func (ln *Lineage) madeBy(ctx context.Context, uid int, id jjm.GridID, lfn string) (jjm.GridJob, error) {
 	job, err := ln.b.Store.Grid(ctx, id)
@@ -244,7 +244,7 @@ func (ln *Lineage) madeBy(ctx context.Context, uid int, id jjm.GridID, lfn strin
 	return job, err
 }
 
-// filledBy gives the dataset that a grid job fills, and where that is a container
+// filledBy returns the dataset that a grid job fills, and where that is a container
 // the datasets in it.
 func (ln *Lineage) filledBy(ctx context.Context, job *jjm.GridJob) ([]store.Dataset, error) {
 	d, err := ln.b.Store.DatasetNamed(ctx, job.Owner.UID, job.Spec.OutputDataset)

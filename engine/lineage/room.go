@@ -9,5 +9,5 @@ import (
 // Lineage reads that from the store.
 type Lineage struct{ b *base.Base }
 
-// New gives one.
+// New returns one.
 func New(b *base.Base) *Lineage { return &Lineage{b} }

@@ -42,7 +42,7 @@ func AwaitsMerge(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) bool {
 	return spec.Merge != nil && l.Step == jjm.StepWork && len(Mergeable(l, r)) > 0
 }
 
-// Mergeable gives the outputs of a local job as files of the dataset to be merged:
+// Mergeable returns the outputs of a local job as files of the dataset to be merged:
 // their names are their paths below the work area.
 func Mergeable(l *jjm.LocalJob, r *jjm.Result) []jjm.File {
 	if r == nil {
@@ -65,7 +65,7 @@ func Mergeable(l *jjm.LocalJob, r *jjm.Result) []jjm.File {
 	return files
 }
 
-// Maker gives the local job that made a file of the dataset to be merged.
+// Maker returns the local job that made a file of the dataset to be merged.
 func Maker(id jjm.GridID, lfn string) (jjm.LocalID, bool) {
 	words := strings.Split(lfn, "/") // jobs/17/0xxx/3/attempt.0/...
 	if len(words) < 6 {

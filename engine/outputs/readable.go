@@ -4,7 +4,7 @@ import (
 	"jjm"
 )
 
-// Readable gives what of a part can be done without the files that cannot be read.
+// Readable returns what of a part can be done without the files that cannot be read.
 func Readable(p jjm.Part, gone map[string]bool) jjm.Part {
 	in := *p.Input
 	at := make([]int32, len(p.Input.Files)) // where each file comes to be, -1 = nowhere

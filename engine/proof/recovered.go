@@ -120,7 +120,7 @@ func (pr *Prover) recoveryTask(ctx context.Context, caller wire.Caller, id jjm.G
 	return t, job.Status.String(), err
 }
 
-// numbers gives the numbers of the files of a task by name, nil if it reads none.
+// numbers returns the numbers of the files of a task by name, nil if it reads none.
 func (t *task) numbers() (map[string]int64, error) {
 	if t.files == nil {
 		return nil, nil
@@ -230,7 +230,7 @@ func (j *joined) takenOver(r *cover.Row) int {
 	return -1
 }
 
-// with gives the facts and the streams of a task those of its recoveries as well.
+// with returns the facts and the streams of a task those of its recoveries as well.
 func (j *joined) with(f *cover.Facts, jobs func(func(cover.Job) error) error, rows func(func(cover.Row) error) error) (func(func(cover.Job) error) error, func(func(cover.Row) error) error) {
 	f.Made, f.Recoveries = j.base+len(j.jobs), j.first
 	judged := func(fn func(cover.Job) error) func(cover.Job) error {
@@ -281,7 +281,7 @@ func before(a, b *cover.Row) bool {
 	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Run, b.Run), cmp.Compare(a.First, b.First)) < 0
 }
 
-// names gives local jobs as people write them, those of recoveries included.
+// names returns local jobs as people write them, those of recoveries included.
 func (t *task) names(locals []int32) []string {
 	var out []string
 	for _, n := range locals {

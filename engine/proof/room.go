@@ -17,7 +17,7 @@ type Prover struct {
 	lineage *lineage.Lineage
 }
 
-// New gives one.
+// New returns one.
 func New(s *state.State, types *jobtype.Types, ln *lineage.Lineage) *Prover {
 	return &Prover{s.B, s, types, ln}
 }

@@ -254,7 +254,7 @@ func (pu *Publisher) loadPending(job *jjm.GridJob) {
 	}
 }
 
-// InputsOf gives what a grid job reads, for people.
+// InputsOf returns what a grid job reads, for people.
 func (pu *Publisher) InputsOf(ctx context.Context, job *jjm.GridJob) ([]wire.Input, error) {
 	if len(job.Spec.Datasets) == 0 && job.Merging == nil {
 		return nil, nil

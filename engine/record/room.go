@@ -21,7 +21,7 @@ type Publisher struct {
 	waits Waits
 }
 
-// New gives one. It starts nothing: Loop does.
+// New returns one. It starts nothing: Loop does.
 func New(s *state.State, as *areas.Areas, waits Waits) *Publisher {
 	return &Publisher{s.B, s, as, waits}
 }

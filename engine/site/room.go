@@ -20,7 +20,7 @@ type Site struct {
 	counts    *fair.Keyed[int] // of work areas
 }
 
-// New gives one. It starts nothing: the loops do.
+// New returns one. It starts nothing: the loops do.
 func New(s *state.State, as *areas.Areas) *Site {
 	si := &Site{b: s.B, s: s, areas: as, orderKick: make(chan struct{}, 1)}
 	si.counts = fair.ByAccount(usesAtOnce, usePatience, si.countWork)

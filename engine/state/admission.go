@@ -3,6 +3,7 @@ package state
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"jjm"
 	"jjm/plan"
@@ -55,7 +56,7 @@ func (m Memory) Admitted(w jjm.Whom) error {
 	return nil
 }
 
-// InForce gives the orders that hold now.
+// InForce returns the orders that hold now.
 func (m Memory) InForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
 	var out []jjm.Order
 	for _, o := range m.s.orders {
@@ -69,7 +70,7 @@ func (m Memory) InForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
 	return out
 }
 
-// Ordered gives an order in force about a target.
+// Ordered returns an order in force about a target.
 func (m Memory) Ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool) {
 	for _, o := range m.s.orders {
 		if o.Verb == verb && o.Kind == kind && o.Name == name && o.InForce(now) {
@@ -79,7 +80,7 @@ func (m Memory) Ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool)
 	return jjm.Order{}, false
 }
 
-// Halted gives the order that keeps the local jobs of a type or a user waiting.
+// Halted returns the order that keeps the local jobs of a type or a user waiting.
 func (m Memory) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
 	if o, yes := m.Ordered(jjm.OrderPause, jjm.OrderType, g.Job.Spec.Type, now); yes {
 		return o, true
@@ -118,17 +119,31 @@ func (m Memory) Admits(spec *jjm.Spec, user string, clusters []string, now jjm.T
 // SetLow notes why no new work is taken for want of space, "" if it is, and gives what
 // was said before.
 func (s *State) SetLow(low string) (before string) {
-	before = s.Low()
+	if old := s.scarce.Load(); old != nil {
+		before = *old
+	}
 	s.scarce.Store(&low)
 	return before
 }
 
 // Low says why no new work is taken for want of space, "" if it is.
 func (s *State) Low() string {
-	if low := s.scarce.Load(); low != nil {
-		return *low
+	for _, why := range []*atomic.Pointer[string]{&s.scarce, &s.withheld} {
+		if text := why.Load(); text != nil && *text != "" {
+			return *text
+		}
 	}
 	return ""
+}
+
+// Withhold takes no new work for want of space that others than the engine see, as
+// long as why is not "". What waited goes on once it is.
+func (s *State) Withhold(why string) {
+	before := s.Low()
+	s.withheld.Store(&why)
+	if before != "" && s.Low() == "" {
+		s.WakeSubmit()
+	}
 }
 
 // HasSpace refuses new grid jobs while a file system is full.

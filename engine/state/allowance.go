@@ -5,7 +5,7 @@ import (
 	"jjm/plan"
 )
 
-// account gives the count of what an account has that is not over.
+// account returns the count of what an account has that is not over.
 func (s *State) account(uid int) *plan.PerUser {
 	n := s.live[uid]
 	if n == nil {

@@ -104,7 +104,7 @@ func (s *State) Change(ctx context.Context, name string, decide func(*Change) er
 	return nil
 }
 
-// Grid gives a copy of the grid job to change, or nil if it is not live.
+// Grid returns a copy of the grid job to change, or nil if it is not live.
 func (c *Change) Grid(id jjm.GridID) *jjm.GridJob {
 	if g := c.Grids[id]; g != nil {
 		return g
@@ -119,7 +119,7 @@ func (c *Change) Grid(id jjm.GridID) *jjm.GridJob {
 	return &g
 }
 
-// Local gives a copy of the local job to change, or nil if it is not live.
+// Local returns a copy of the local job to change, or nil if it is not live.
 func (c *Change) Local(id jjm.LocalID) *jjm.LocalJob {
 	if l := c.Locals[id]; l != nil {
 		return l
@@ -134,7 +134,7 @@ func (c *Change) Local(id jjm.LocalID) *jjm.LocalJob {
 	return &l
 }
 
-// Bulk gives a copy of the bulk to change, or nil if it is not live.
+// Bulk returns a copy of the bulk to change, or nil if it is not live.
 func (c *Change) Bulk(tag jjm.Tag) *jjm.Bulk {
 	if b := c.bulks[tag]; b != nil {
 		return b

@@ -7,7 +7,7 @@ import (
 	"jjm/wire"
 )
 
-// Find gives a grid job that the caller may see, live or finished.
+// Find returns a grid job that the caller may see, live or finished.
 func (s *State) Find(ctx context.Context, caller wire.Caller, id jjm.GridID) (jjm.GridJob, error) {
 	s.mem.RLock()
 	g := s.grids[id]

@@ -23,13 +23,13 @@ import (
 // that takes one relies on its caller's.
 type Memory struct{ s *State }
 
-// Grid gives a live grid job, or nil.
+// Grid returns a live grid job, or nil.
 func (m Memory) Grid(id jjm.GridID) *Grid { return m.s.grids[id] }
 
 // Grids are the live grid jobs.
 func (m Memory) Grids() iter.Seq2[jjm.GridID, *Grid] { return maps.All(m.s.grids) }
 
-// Bulk gives a bulk that is not closed, or nil.
+// Bulk returns a bulk that is not closed, or nil.
 func (m Memory) Bulk(tag jjm.Tag) *Bulk { return m.s.bulks[tag] }
 
 // Bulks are those that are not closed.

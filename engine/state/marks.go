@@ -152,7 +152,7 @@ func (m *Marks) Try(tag jjm.Tag, now jjm.Time) {
 	}
 }
 
-// Tried gives when the command of a bulk last ran or began to, at the latest now, for
+// Tried returns when the command of a bulk last ran or began to, at the latest now, for
 // the clock may have been set back; made is when the bulk was formed.
 func (m *Marks) Tried(tag jjm.Tag, made, now jjm.Time) jjm.Time {
 	b := m.Bulk(tag)
@@ -194,7 +194,7 @@ func (g *Grid) Places() iter.Seq[int32] {
 	}
 }
 
-// ReadyAt gives how many local jobs are ready at a place, at most.
+// ReadyAt returns how many local jobs are ready at a place, at most.
 func (g *Grid) ReadyAt(place int32) int { return len(g.ready.Of(place)) }
 
 // NextDue is when the time of the next local job that waits has come, 0 for none.

@@ -97,7 +97,7 @@ func (a *Memo) SetReleased(tag jjm.Tag, now jjm.Time) {
 // ready.
 func (a *Memo) Due(g *Grid, now jjm.Time) { g.due(now) }
 
-// Ready gives how many local jobs of a grid job are ready at a place, at most.
+// Ready returns how many local jobs of a grid job are ready at a place, at most.
 func (a *Memo) Ready(g *Grid, place int32, now jjm.Time) int { return g.trim(place, now) }
 
 // Take takes the first local job that is ready at a place; false if there is none.
@@ -202,7 +202,7 @@ func (a *Memo) News(id store.DatasetID, marks bool) (readers []jjm.GridID) {
 // merge begin, or a sibling's result does.
 func (m Memory) WaitsForTime(id jjm.GridID) bool { return m.timed(id) != nil }
 
-// timed gives the step of a grid job that is idle and that time alone may wake, or nil.
+// timed returns the step of a grid job that is idle and that time alone may wake, or nil.
 func (m Memory) timed(id jjm.GridID) *Reads {
 	g := m.Grid(id)
 	switch {

@@ -107,7 +107,7 @@ type Look struct {
 	NextDone, NextProgress int32
 }
 
-// ShardOf gives the number of the record shard of a local job.
+// ShardOf returns the number of the record shard of a local job.
 func ShardOf(n int32) int { return int(n) / ShardSize }
 
 // ShardSize is the number of local jobs in one shard of a record.
@@ -125,7 +125,7 @@ func NewGrid(job jjm.GridJob) *Grid {
 	return g
 }
 
-// track gives a grid job that shares the engine's count of bulks in use.
+// track returns a grid job that shares the engine's count of bulks in use.
 func (s *State) track(job jjm.GridJob) *Grid {
 	g := NewGrid(job)
 	g.uses = s.uses
@@ -305,7 +305,7 @@ func (g *Grid) Trouble() string { return g.trouble }
 // Cutting is what its handler decided, nil if it was not asked since the start.
 func (g *Grid) Cutting() *Cutting { return g.cutting }
 
-// Local gives the live row of a local job, or nil.
+// Local returns the live row of a local job, or nil.
 func (m Memory) Local(id jjm.LocalID) *jjm.LocalJob {
 	g := m.Grid(id.Grid)
 	if g == nil || int(id.N) >= len(g.Locals) || id.N < 0 {
@@ -314,7 +314,7 @@ func (m Memory) Local(id jjm.LocalID) *jjm.LocalJob {
 	return &g.Locals[id.N]
 }
 
-// Current gives the live row of an attempt that is its local job's current one
+// Current returns the live row of an attempt that is its local job's current one
 // and is not over, or nil.
 func (m Memory) Current(id jjm.AttemptID) *jjm.LocalJob {
 	l := m.Local(id.LocalID)

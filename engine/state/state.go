@@ -28,6 +28,7 @@ type State struct {
 	Positions map[string]int
 
 	scarce   atomic.Pointer[string] // see Low
+	withheld atomic.Pointer[string] // see Withhold
 	Accounts fair.Accounts
 	WorkUses WorkUses
 	PubKick  chan struct{}
@@ -55,7 +56,7 @@ type rows struct {
 	unswept map[int][]jjm.Owner       // whose areas were not swept since the start, by account
 }
 
-// New gives a state without rows, of a site with these clusters; Load fills it.
+// New returns a state without rows, of a site with these clusters; Load fills it.
 func New(b *base.Base, clusters []string) *State {
 	s := &State{
 		B: b, Names: clusters,

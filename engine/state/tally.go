@@ -58,7 +58,7 @@ func (g *Grid) count(l *jjm.LocalJob, by int) {
 // for their next attempt.
 func (g *Grid) Unsent() int { return g.Counts[jjm.New] + g.retrying }
 
-// ClusterJobs gives the cluster jobs of a grid job, by name of the cluster.
+// ClusterJobs returns the cluster jobs of a grid job, by name of the cluster.
 func (g *Grid) ClusterJobs() []jjm.ClusterJob {
 	var out []jjm.ClusterJob
 	for name, t := range g.On {

@@ -29,7 +29,7 @@ func (w *WorkUses) Over(uid int) string {
 	return ""
 }
 
-// Due gives the accounts whose areas are to be counted: of those that have live grid
+// Due returns the accounts whose areas are to be counted: of those that have live grid
 // jobs, and those that had too much.
 func (w *WorkUses) Due(live map[int]jjm.Owner, now time.Time) (uids []int) {
 	w.Mu.Lock()

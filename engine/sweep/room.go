@@ -14,5 +14,5 @@ type Sweeper struct {
 	areas *areas.Areas
 }
 
-// New gives one.
+// New returns one.
 func New(s *state.State, as *areas.Areas) *Sweeper { return &Sweeper{s.B, s, as} }

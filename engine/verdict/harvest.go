@@ -92,7 +92,7 @@ func (ju *Judge) awaitRescan(ctx context.Context, events <-chan fsnotify.Event) 
 	}
 }
 
-// accountOf gives the account of an open bulk.
+// accountOf returns the account of an open bulk.
 func (ju *Judge) accountOf(tag jjm.Tag) (uid int, known bool) {
 	v := ju.s.View()
 	defer v.Close()
@@ -103,16 +103,16 @@ func (ju *Judge) accountOf(tag jjm.Tag) (uid int, known bool) {
 	return b.Owner.UID, true
 }
 
-// tidings are what each account's next harvest is to look at, and how long its last
+// agenda are what each account's next harvest is to look at, and how long its last
 // one took.
-type tidings struct {
+type agenda struct {
 	mu    sync.Mutex
 	bulks map[int]map[jjm.Tag]bool // nil: all
 	took  map[int]time.Duration
 }
 
 // all has all bulks of an account looked at.
-func (t *tidings) all(uid int) {
+func (t *agenda) all(uid int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.bulks == nil {
@@ -122,7 +122,7 @@ func (t *tidings) all(uid int) {
 }
 
 // bulk has one bulk of an account looked at.
-func (t *tidings) bulk(uid int, tag jjm.Tag) (took time.Duration) {
+func (t *agenda) bulk(uid int, tag jjm.Tag) (took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.bulks == nil {
@@ -136,8 +136,8 @@ func (t *tidings) bulk(uid int, tag jjm.Tag) (took time.Duration) {
 	return t.took[uid]
 }
 
-// take gives what a harvest is to look at: nil for all bulks.
-func (t *tidings) take(uid int) map[jjm.Tag]bool {
+// take returns what a harvest is to look at: nil for all bulks.
+func (t *agenda) take(uid int) map[jjm.Tag]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	tags, known := t.bulks[uid]
@@ -149,7 +149,7 @@ func (t *tidings) take(uid int) map[jjm.Tag]bool {
 }
 
 // ended notes how long a harvest took.
-func (t *tidings) ended(uid int, took time.Duration, idle bool) {
+func (t *agenda) ended(uid int, took time.Duration, idle bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if idle {
@@ -164,7 +164,7 @@ func drain(errs <-chan error) {
 	}
 }
 
-// tells gives the bulk that an event is about: a new name in its done folder that
+// tells returns the bulk that an event is about: a new name in its done folder that
 // is not a file still being written.
 func tells(ev fsnotify.Event) (jjm.Tag, bool) {
 	if !ev.Has(fsnotify.Create) || strings.HasPrefix(filepath.Base(ev.Name), ".") {

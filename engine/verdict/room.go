@@ -25,9 +25,9 @@ type Systems interface {
 	Carries(jjm.Tag) bool
 	// RefOf names the batch job of an attempt; false while its id is not known.
 	RefOf(*jjm.LocalJob) (adapters.Ref, jjm.Owner, bool)
-	// AskCancel has the batch job of an attempt cancelled, CancelStranger another one.
+	// AskCancel has the batch job of an attempt cancelled, CancelDuplicate another one.
 	AskCancel(*jjm.LocalJob)
-	CancelStranger(*jjm.LocalJob, jjm.Owner, adapters.Ref)
+	CancelDuplicate(*jjm.LocalJob, jjm.Owner, adapters.Ref)
 }
 
 // Judge does so.
@@ -39,10 +39,10 @@ type Judge struct {
 	sweeper  *sweep.Sweeper
 	systems  Systems
 	harvests *fair.Keyed[int]
-	told     tidings
+	told     agenda
 }
 
-// New gives one. It starts nothing: Run does.
+// New returns one. It starts nothing: Run does.
 func New(s *state.State, as *areas.Areas, ends *endings.Endings, sw *sweep.Sweeper, systems Systems) *Judge {
 	ju := &Judge{b: s.B, s: s, areas: as, ends: ends, sweeper: sw, systems: systems}
 	ju.harvests = fair.ByAccount(harvestsAtOnce, harvestPatience, ju.harvestOf)

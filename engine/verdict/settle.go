@@ -97,7 +97,7 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 		}
 		ju.readClaim(ar, &l, id, &en)
 		if en.Suspect != nil {
-			ju.settleStranger(&l, owner, id, &en)
+			ju.settleDuplicate(&l, owner, id, &en)
 		}
 		step := plan.Ending(ju.endFacts(ar, &l, &en), ju.endRules(&l))
 		if step.Cancel {
@@ -152,10 +152,10 @@ func (ju *Judge) lastLook(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) boo
 	return true
 }
 
-// settleStranger cancels a second batch job of an attempt once a claim decides
+// settleDuplicate cancels a second batch job of an attempt once a claim decides
 // which one runs, unless that is the one: then plan.Ending points the attempt to
-// it, and the first becomes the stranger.
-func (ju *Judge) settleStranger(l *jjm.LocalJob, owner jjm.Owner, id jjm.AttemptID, en *endings.Ending) {
+// it, and the first becomes the duplicate.
+func (ju *Judge) settleDuplicate(l *jjm.LocalJob, owner jjm.Owner, id jjm.AttemptID, en *endings.Ending) {
 	claim := en.Claim
 	if en.Result != nil {
 		claim = &en.Result.Claim
@@ -171,7 +171,7 @@ func (ju *Judge) settleStranger(l *jjm.LocalJob, owner jjm.Owner, id jjm.Attempt
 	if claim.Holder == jjm.HolderWrapper && claim.Batch == out.ID {
 		out, _, _ = ju.systems.RefOf(l)
 	}
-	ju.systems.CancelStranger(l, owner, out)
+	ju.systems.CancelDuplicate(l, owner, out)
 	ju.ends.With(id, func(en *endings.Ending) { en.Suspect = nil })
 }
 

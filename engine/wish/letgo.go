@@ -67,8 +67,8 @@ func letGo(c *state.Change, live *jjm.LocalJob, caller wire.Caller) bool {
 		return true
 	case live.State == jjm.Submitted && live.Phase == jjm.BatchHeld && live.Holding.Now() && !live.Holding.GivenUp():
 		h := *live.Holding
-		h.Deed = "" // of a rule: the person outranks it
-		h = plan.Decided(h, plan.HoldStep{Deed: jjm.HoldRelease, Why: by}, caller.Actor())
+		h.Action = "" // of a rule: the person outranks it
+		h = plan.Decided(h, plan.HoldStep{Action: jjm.HoldRelease, Why: by}, caller.Actor())
 		l := c.Local(live.ID)
 		l.Holding = &h
 		c.Aside(l, by, caller.Actor())

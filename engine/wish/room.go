@@ -13,5 +13,5 @@ type Wishes struct {
 	s *state.State
 }
 
-// New gives one.
+// New returns one.
 func New(s *state.State) *Wishes { return &Wishes{s.B, s} }

@@ -38,7 +38,7 @@ func here(t *testing.T) string {
 	return dir
 }
 
-// awks gives every awk that is installed, as MC_AWK takes it, each under one name.
+// awks returns every awk that is installed, as MC_AWK takes it, each under one name.
 func awks(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -85,7 +85,7 @@ func mustSh(t *testing.T, dir string, env []string, script string, args ...strin
 	}
 }
 
-// contents gives the files of a directory by name.
+// contents returns the files of a directory by name.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -250,7 +250,7 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// recorders gives an environment whose GBS_LOG and JJM_PROGRESS write their
+// recorders returns an environment whose GBS_LOG and JJM_PROGRESS write their
 // arguments to files.
 func recorders(t *testing.T) (env []string, read func(name string) string) {
 	t.Helper()
@@ -453,7 +453,7 @@ func local(t *testing.T, spec *jjm.Spec, argv, env []string) string {
 	return dir
 }
 
-// example gives the text of an example.
+// example returns the text of an example.
 func example(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -463,7 +463,7 @@ func example(t *testing.T, file string) string {
 	return string(text)
 }
 
-// locals gives the spec of an example and the command lines of its local jobs.
+// locals returns the spec of an example and the command lines of its local jobs.
 func locals(t *testing.T, file string) (*jjm.Spec, [][]string) {
 	t.Helper()
 	return localsOf(t, file, example(t, file))

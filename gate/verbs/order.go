@@ -8,7 +8,7 @@ import (
 	"jjm/wire"
 )
 
-// Order gives orders. do stores one and returns what it changed; nil lists the orders in force.
+// Order returns orders. do stores one and returns what it changed; nil lists the orders in force.
 func Order(do func(context.Context, gate.Caller, *wire.Order) ([]jjm.Order, error)) gate.Verb {
 	return gate.Handle(wire.VerbOrder(), gate.AnyoneReads,
 		func(ctx context.Context, c gate.Caller, r wire.OrderRequest) (wire.OrderAnswer, error) {

@@ -181,14 +181,14 @@ func (r *reader) environment() {
 	}
 }
 
-// take gives one of jjm's own variables, which is then known.
+// take returns one of jjm's own variables, which is then known.
 func (r *reader) take(name string) string {
 	value := r.ours[name]
 	delete(r.ours, name)
 	return value
 }
 
-// list gives one of jjm's own variables as words; nil if it is not there.
+// list returns one of jjm's own variables as words; nil if it is not there.
 func (r *reader) list(name string) []string {
 	if value := r.take(name); value != "" {
 		return strings.Fields(value)
@@ -273,7 +273,7 @@ func (r *reader) spec(kind string) *jjm.Spec {
 	return spec
 }
 
-// param gives a setting of the job type: what looks like a list of JSON is one.
+// param returns a setting of the job type: what looks like a list of JSON is one.
 func (r *reader) param(value string) any {
 	var list []any
 	if strings.HasPrefix(value, "[") && json.Unmarshal([]byte(value), &list) == nil {

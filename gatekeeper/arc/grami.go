@@ -125,7 +125,7 @@ func double(b *strings.Builder, s string, line int) (int, error) {
 	return 0, wrong(line, "a quote is not closed")
 }
 
-// numbered gives the values of NAME_0, NAME_1, and so on.
+// numbered returns the values of NAME_0, NAME_1, and so on.
 func (g Grami) numbered(name string) []string {
 	var values []string
 	for i := 0; ; i++ {
@@ -137,7 +137,7 @@ func (g Grami) numbered(name string) []string {
 	}
 }
 
-// whole gives a number, 0 for one that is empty, missing or negative: A-REX
+// whole returns a number, 0 for one that is empty, missing or negative: A-REX
 // writes -1 for "not said".
 func (g Grami) whole(name string) (int64, error) {
 	text := g[name]

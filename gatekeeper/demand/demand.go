@@ -24,7 +24,7 @@ type Demand struct {
 	Folder string
 }
 
-// Job gives what the door takes, without a key and an origin. read reads the job
+// Job returns what the door takes, without a key and an origin. read reads the job
 // file, as the user whose job it is. Errors about what is demanded are of kind
 // Invalid.
 func (d *Demand) Job(read func(path string) ([]byte, error)) (gatekeeper.Job, error) {
@@ -48,7 +48,7 @@ func (d *Demand) Job(read func(path string) ([]byte, error)) (gatekeeper.Job, er
 	return gatekeeper.Job{}, jjm.Errorf(jjm.Invalid, "the job asks for nothing")
 }
 
-// Value gives a word of a setting the type that it looks like, for languages
+// Value returns a word of a setting the type that it looks like, for languages
 // that know words only: a number, true or false, else text.
 func Value(word string) any {
 	switch {

@@ -226,7 +226,7 @@ const (
 	NoSignal     = 108 // GLOBUS_GRAM_PROTOCOL_ERROR_UNKNOWN_SIGNAL_TYPE
 )
 
-// ErrorOf gives the code for an error.
+// ErrorOf returns the code for an error.
 func ErrorOf(err error) int {
 	switch jjm.KindOf(err) {
 	case jjm.Denied:

@@ -132,7 +132,7 @@ func (r *reader) wrong(field, format string, args ...any) {
 	r.problems = append(r.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// values gives an attribute by its name as RSL writes it.
+// values returns an attribute by its name as RSL writes it.
 func (r *reader) values(name string) []Value { return r.d[strings.ReplaceAll(name, "_", "")] }
 
 func (r *reader) has(name string) bool { return len(r.values(name)) > 0 }

@@ -45,7 +45,7 @@ func (r *reader) stagedIn(dir string) []jjm.Input {
 	return inputs
 }
 
-// executable gives the program, and whether it lies here and must be brought to
+// executable returns the program, and whether it lies here and must be brought to
 // the worker: GRAM put it in its cache or in the job's directory. A path that the
 // user wrote whole is one on the worker.
 func (r *reader) executable(dir string) (program string, stage bool) {
@@ -117,7 +117,7 @@ func (r *reader) environment() map[string]string {
 // gassCache names the last of the variables that GRAM itself sets.
 const gassCache = "GLOBUS_GASS_CACHE_DEFAULT"
 
-// own gives those of GRAM's own variables that a job wants to know.
+// own returns those of GRAM's own variables that a job wants to know.
 func (r *reader) own(pairs []Value) map[string]string {
 	env := map[string]string{}
 	for _, pair := range pairs {
@@ -156,7 +156,7 @@ func (r *reader) inputs() []jjm.Input {
 	return inputs
 }
 
-// flat gives a word, or a list of words, as words.
+// flat returns a word, or a list of words, as words.
 func flat(v Value) ([]string, bool) {
 	if v.List == nil {
 		return []string{v.Word}, true
@@ -193,7 +193,7 @@ func (r *reader) params() map[string]any {
 	return params
 }
 
-// typed gives a word the type that it looks like: RSL knows words only. Words in
+// typed returns a word the type that it looks like: RSL knows words only. Words in
 // lists stay words.
 func typed(v Value) any {
 	if v.List != nil {

@@ -47,7 +47,7 @@ type Job struct {
 	Clusters []string
 }
 
-// File gives the job file, whose name says that it is JSON. The error is
+// File returns the job file, whose name says that it is JSON. The error is
 // Invalid: there is no program, or a path is not what it must be.
 func (j *Job) File() (name, text string, err error) {
 	spec, err := j.Spec()
@@ -61,7 +61,7 @@ func (j *Job) File() (name, text string, err error) {
 	return "plain.json", string(b), nil
 }
 
-// Spec gives the grid job.
+// Spec returns the grid job.
 func (j *Job) Spec() (jjm.Spec, error) {
 	if problems := j.problems(); len(problems) > 0 {
 		return jjm.Spec{}, problems.Err()
@@ -132,7 +132,7 @@ func inputName(in jjm.Input) string {
 	return path.Base(in.Path)
 }
 
-// free gives a name that no input has.
+// free returns a name that no input has.
 func free(name string, taken map[string]bool) string {
 	want := name
 	for n := 1; taken[name]; n++ {

@@ -11,7 +11,7 @@ import (
 	"jjm/handlers/script"
 )
 
-// Registry gives the built-in job types.
+// Registry returns the built-in job types.
 func Registry() handlers.Registry {
 	return handlers.NewRegistry(
 		cdfmc.Handler{},

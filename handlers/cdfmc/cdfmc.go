@@ -66,7 +66,7 @@ func (Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, erro
 	return c, problems.Err()
 }
 
-// Command gives the command line of a section. Its number follows from its
+// Command returns the command line of a section. Its number follows from its
 // events, so that a recovery has the sections of the grid job that it is for.
 func (Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	p, command, problems := decode(spec)

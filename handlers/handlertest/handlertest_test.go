@@ -73,7 +73,7 @@ func (r *recorder) Fatalf(format string, a ...any) {
 	runtime.Goexit()
 }
 
-// failures gives what the suite has to say about a handler.
+// failures returns what the suite has to say about a handler.
 func failures(t *testing.T, h handlers.Handler) string {
 	var all []string
 	for _, part := range []func(testing.TB){

@@ -90,7 +90,7 @@ func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, er
 	return c, problems.Err()
 }
 
-// Command gives the driver's command line for one range.
+// Command returns the driver's command line for one range.
 func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	var p params
 	problems := handlers.DecodeParams(spec.Params, &p)
@@ -130,7 +130,7 @@ func cut(p params, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.P
 	return c, nil
 }
 
-// size gives the events per local job by decision R20: the recommended CPU
+// size returns the events per local job by decision R20: the recommended CPU
 // time over that of an event, at most what the maximum allows, at least 1; the
 // rule of thumb if either is unknown; the events of an output file if a phase
 // may write only one.

@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 	)
 }
 
-// commands gives the command lines of all parts.
+// commands returns the command lines of all parts.
 func commands(t *testing.T, s *jjm.Spec) (lines []string) {
 	t.Helper()
 	c, err := New().Split(s, handlers.Site{})

@@ -88,7 +88,7 @@ func (h Handler) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	return []jjm.Input{{Path: p.ArgsFile, Name: "jjm-args-file"}}, nil
 }
 
-// Command gives the command line of one row or range.
+// Command returns the command line of one row or range.
 func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	lean := *spec
 	if _, ok := spec.Params["args"]; ok {

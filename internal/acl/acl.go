@@ -59,7 +59,7 @@ type entry struct {
 	id   uint32
 }
 
-// Grant gives accounts exactly perm on an open file or folder, whatever they
+// Grant returns accounts exactly perm on an open file or folder, whatever they
 // had, and changes nothing for others. The caller owns the file, or is root.
 // Root and the file's owner need no grant; one of the owner is harmless.
 func Grant(f *os.File, perm Perm, uids ...int) error {
@@ -115,7 +115,7 @@ func grant(list []entry, perm Perm, uid uint32) []entry {
 	return list
 }
 
-// read gives the list of a file; one that has none has the list that its mode
+// read returns the list of a file; one that has none has the list that its mode
 // stands for.
 func read(f *os.File) ([]entry, error) {
 	buf := make([]byte, maxList)

@@ -27,7 +27,7 @@ const Env = "JJM_GOLDEN"
 // shown is how many mismatches of a file are shown in full; all are named.
 const shown = 5
 
-// Rows gives every row of a golden file, such as "jedi/gbs_decisions", to check,
+// Rows returns every row of a golden file, such as "jedi/gbs_decisions", to check,
 // which answers what is wrong with it: a diff, or "" if nothing is. The test
 // fails at the end of the first file with a mismatch, naming the rows. A file
 // that is missing below the module fails the test; one missing below JJM_GOLDEN
@@ -101,7 +101,7 @@ func run[T any](file string, check func(id string, row T) string) error {
 	return nil
 }
 
-// read gives the text of a file, uncompressed.
+// read returns the text of a file, uncompressed.
 func read(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -122,7 +122,7 @@ func read(file string) ([]byte, error) {
 	return text, nil
 }
 
-// find gives the file of a name below a folder.
+// find returns the file of a name below a folder.
 func find(dir, name string) (string, error) {
 	base := filepath.Join(dir, filepath.FromSlash(name))
 	for _, ending := range []string{".jsonl", ".jsonl.gz"} {

@@ -62,7 +62,7 @@ func Unprivileged(t testing.TB, do func()) {
 	}
 }
 
-// PublicDir gives an empty folder that every account can enter and list, until
+// PublicDir returns an empty folder that every account can enter and list, until
 // the end of the test: where t.TempDir lies, others cannot go.
 func PublicDir(t testing.TB) string {
 	t.Helper()

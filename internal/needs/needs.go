@@ -60,7 +60,7 @@ func Debian(t testing.TB) {
 	}
 }
 
-// Program gives the path of a program of the PATH. Pkg names the Debian package
+// Program returns the path of a program of the PATH. Pkg names the Debian package
 // that has it.
 func Program(t testing.TB, name, pkg string) string {
 	t.Helper()

@@ -206,7 +206,7 @@ func (d *decoder) scalar(field string, v any, to reflect.Value) {
 	}
 }
 
-// number gives a finite number.
+// number returns a finite number.
 func number(v any) (float64, bool) {
 	switch n := v.(type) {
 	case int64:

@@ -15,7 +15,7 @@ import (
 // bigNumber is a JSON number that no Go number holds; nothing accepts it.
 type bigNumber string
 
-// jsonNumber gives an int64 for a number written as a whole one, else a
+// jsonNumber returns an int64 for a number written as a whole one, else a
 // float64.
 func jsonNumber(n json.Number) any {
 	s := string(n)
@@ -44,7 +44,7 @@ type jsonWalk struct {
 	line     int
 }
 
-// parseJSON gives the tree of a JSON object, or nil and why not.
+// parseJSON returns the tree of a JSON object, or nil and why not.
 func parseJSON(text []byte, places Places) (map[string]any, jjm.Problems) {
 	w := &jsonWalk{text: text, dec: json.NewDecoder(bytes.NewReader(text)), places: places, line: 1}
 	w.dec.UseNumber()

@@ -34,7 +34,7 @@ func newScanner(text []byte, places Places) *scanner {
 
 func (s *scanner) where(line int) string { return s.places[""] + ":" + strconv.Itoa(line) }
 
-// peek gives the byte at pos, or 0 at the end: NUL is refused beforehand.
+// peek returns the byte at pos, or 0 at the end: NUL is refused beforehand.
 func (s *scanner) peek() byte {
 	if s.pos < len(s.text) {
 		return s.text[s.pos]
@@ -212,7 +212,7 @@ func (s *scanner) key() ([]string, error) {
 	}
 }
 
-// unquote gives what a quoted key says; an escape that Go does not know stays
+// unquote returns what a quoted key says; an escape that Go does not know stays
 // as it is, which costs no more than a place.
 func unquote(s string) string {
 	if s[0] == '"' {

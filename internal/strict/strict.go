@@ -41,7 +41,7 @@ const (
 // or list that holds it has no entry of its own.
 type Places map[string]string
 
-// Of gives the place of a dotted key, or of the nearest thing around it that
+// Of returns the place of a dotted key, or of the nearest thing around it that
 // has one.
 func (p Places) Of(field string) string {
 	for field != "" {
@@ -53,7 +53,7 @@ func (p Places) Of(field string) string {
 	return p[""]
 }
 
-// Locate gives the problems with Where filled in wherever it is empty, in the
+// Locate returns the problems with Where filled in wherever it is empty, in the
 // order of the text.
 func (p Places) Locate(problems jjm.Problems) jjm.Problems {
 	if len(problems) == 0 {

@@ -28,7 +28,7 @@ func twice(where, field string, first int) jjm.Problem {
 	return jjm.Problem{Where: where, Field: field, Text: fmt.Sprintf("given twice: first in line %d", first)}
 }
 
-// parseTOML gives the tree of a TOML document, or nil and why not. The scanner
+// parseTOML returns the tree of a TOML document, or nil and why not. The scanner
 // goes first: it enforces the limits, finds the places of the keys, and finds
 // every key given twice, where the parser stops at the first.
 func parseTOML(text []byte, places Places) (map[string]any, jjm.Problems) {
@@ -54,7 +54,7 @@ func parseTOML(text []byte, places Places) (map[string]any, jjm.Problems) {
 	return nil, append(s.twice, tomlProblem(parseErr, places[""]))
 }
 
-// once gives the text without the statements that give a key a second time, so
+// once returns the text without the statements that give a key a second time, so
 // that the parser gets to see the rest. Line ends stay.
 func (s *scanner) once() []byte {
 	if len(s.cut) == 0 {

@@ -167,7 +167,7 @@ type Dir struct {
 	mount int
 }
 
-// In gives a folder that only this process's account (or root) can put in its
+// In returns a folder that only this process's account (or root) can put in its
 // place.
 func In(path string) (*Dir, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

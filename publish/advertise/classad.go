@@ -37,7 +37,7 @@ func (a Ad) Text() string {
 	return b.String()
 }
 
-// Get gives the value of an attribute, nil if there is none.
+// Get returns the value of an attribute, nil if there is none.
 func (a Ad) Get(name string) Value {
 	for _, attr := range a {
 		if attr.Name == name {
@@ -112,7 +112,7 @@ func Safe(s string) string {
 
 func unsafe(r rune) bool { return r == '\\' || !unicode.IsPrint(r) }
 
-// Plain gives the text that Safe made safe. What Safe does not write is left as
+// Plain returns the text that Safe made safe. What Safe does not write is left as
 // it is.
 func Plain(s string) string {
 	var b strings.Builder

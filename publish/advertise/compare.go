@@ -29,7 +29,7 @@ func ParseHeld(text []byte) ([]Held, error) {
 	return ads, nil
 }
 
-// Get gives an attribute; names of attributes are the same in any case.
+// Get returns an attribute; names of attributes are the same in any case.
 func (h Held) Get(name string) any {
 	if v, ok := h[name]; ok {
 		return v
@@ -42,7 +42,7 @@ func (h Held) Get(name string) any {
 	return nil
 }
 
-// Instance gives the jjm that published the ad, "" if it does not say.
+// Instance returns the jjm that published the ad, "" if it does not say.
 func (h Held) Instance() string {
 	s, _ := h.Get("Instance").(string)
 	return s

@@ -95,7 +95,7 @@ type Count struct {
 // Known makes a Count of a number.
 func Known(n int) Count { return Count{n, true} }
 
-// Get gives the number, if it is known.
+// Get returns the number, if it is known.
 func (c Count) Get() (n int, known bool) { return c.n, c.known }
 
 // sum adds; with an unknown part the sum is not known.

@@ -126,7 +126,7 @@ func getent(ctx context.Context, uid int) (account, bool) {
 	return account{uid: uid, gid: gid, name: f[0], home: f[5]}, err1 == nil && err2 == nil && got == uid
 }
 
-// groupsOf gives all groups of an account, at least its own.
+// groupsOf returns all groups of an account, at least its own.
 func groupsOf(ctx context.Context, a account) []uint32 {
 	groups := []uint32{uint32(a.gid)}
 	for _, word := range strings.Fields(ask(ctx, "id", "-G", "--", a.name)) {
@@ -156,7 +156,7 @@ func (a account) environ() []string {
 	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "HOME=" + a.home, "USER=" + a.name, "LOGNAME=" + a.name}
 }
 
-// mine gives a command the account's names in place of the daemon's, and its home
+// mine returns a command the account's names in place of the daemon's, and its home
 // unless the site has one for the command: what the account put there is not to
 // configure it.
 func (a account) mine(env []string, home string) []string {

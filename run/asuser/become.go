@@ -13,7 +13,7 @@ import (
 	"jjm/run"
 )
 
-// Find gives an account by a name of it or by its number, as the machine resolves them:
+// Find returns an account by a name of it or by its number, as the machine resolves them:
 // getent(1) knows directory services too, their DOMAIN\\user, user@realm, and names whose
 // case does not matter. The name is the one that the machine gives. The error is of kind
 // Invalid if the machine knows none, Busy if that cannot be told now.

@@ -201,7 +201,7 @@ func (f *Files) open(name string, flag int, perm os.FileMode, mount int) (*os.Fi
 	return named(a.files[0], filepath.Join(f.root, name)), nil
 }
 
-// named gives an open file the name that people know it by.
+// named returns an open file the name that people know it by.
 func named(file *os.File, name string) *os.File {
 	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -240,7 +240,7 @@ func (f *Files) check(file *os.File, mount, flag int) error {
 	return nil
 }
 
-// Grant gives accounts rights to a file or a folder of the account's own. It is
+// Grant returns accounts rights to a file or a folder of the account's own. It is
 // the helper that does it: the account's rights are all that it has.
 func (f *Files) Grant(name string, folder bool, access acl.Perm, uids ...int) error {
 	err := f.act(request{Op: "grant", Name: name, Folder: folder, Access: access, UIDs: uids})

@@ -222,7 +222,7 @@ func (h *helper) root(path string) (*os.Root, error) {
 	return r, err
 }
 
-// share gives accounts rights to a file or folder of the account's own.
+// share returns accounts rights to a file or folder of the account's own.
 func share(r *os.Root, req request) error {
 	flag := syscall.O_NONBLOCK
 	if req.Folder {

@@ -58,7 +58,7 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// For gives the account of an owner. It starts nothing.
+// For returns the account of an owner. It starts nothing.
 func (p *Pool) For(o jjm.Owner) *User {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ const maxLeft = 8
 // short is how long an account is set aside whose helper died unasked.
 const short = time.Second
 
-// helper gives the account's helper, and starts one where there is none.
+// helper returns the account's helper, and starts one where there is none.
 func (u *User) helper(ctx context.Context) (*life, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

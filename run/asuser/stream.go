@@ -95,7 +95,7 @@ func (s *stream) Read(b []byte) (int, error) {
 	return 0, s.done
 }
 
-// whole gives io.EOF if the helper says that these were all the bytes.
+// whole returns io.EOF if the helper says that these were all the bytes.
 func (s *stream) whole() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.life.limits.Act)
 	defer cancel()

@@ -29,7 +29,7 @@ type Task struct {
 // WorkSize is the work space of a task that asks for so many bytes: 300 MB more.
 func WorkSize(bytes float64) float64 { return bytes + 300*mb }
 
-// number gives a number of the split rule, nil if it is not there.
+// number returns a number of the split rule, nil if it is not there.
 func (t *Task) number(token string) *int64 {
 	for _, word := range strings.Split(t.Rule, ",") {
 		name, text, _ := strings.Cut(strings.TrimSpace(word), "=")

@@ -136,7 +136,7 @@ func (l *load) within(b *bounds) bool {
 		l.total <= maxTotalFiles
 }
 
-// fields gives the fields of an LFN that the files of a job have in common.
+// fields returns the fields of an LFN that the files of a job have in common.
 func fields(lfn string, numbers []int) string {
 	words := strings.Split(lfn, ".")
 	var out strings.Builder

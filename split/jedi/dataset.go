@@ -76,7 +76,7 @@ func (a *Attributes) with(n int64) int64 {
 	return int64(math.Ceil(float64(n) * a.Ratio))
 }
 
-// next gives at most n records from the present one on, without using them.
+// next returns at most n records from the present one on, without using them.
 func (d *Dataset) next(n int64) []Record {
 	rest := d.Records[min(d.Used, len(d.Records)):]
 	return rest[:max(0, min(n, int64(len(rest))))]

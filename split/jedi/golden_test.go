@@ -61,7 +61,7 @@ type rowTask struct {
 	FieldNumToLFN []int   `json:"fieldNumToLFN"`
 }
 
-// bytes gives a count of a unit such as "kB" or "MBPerEvent" in bytes.
+// bytes returns a count of a unit such as "kB" or "MBPerEvent" in bytes.
 func bytes(count float64, unit string) float64 {
 	for i, name := range []string{"k", "M", "G"} {
 		if len(unit) > 0 && unit[:1] == name {

@@ -20,7 +20,7 @@ type Numbers struct {
 	Free []int64 `json:"free,omitempty"`
 }
 
-// Take gives a number.
+// Take returns a number.
 func (p *Numbers) Take() int64 {
 	if len(p.Free) > 0 {
 		n := p.Free[0]

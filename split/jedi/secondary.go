@@ -21,7 +21,7 @@ func (f *fill) secondaries() {
 	}
 }
 
-// everything gives all files of a dataset to the job.
+// everything returns all files of a dataset to the job.
 func (f *fill) everything(n int, d *Dataset) {
 	for i := range d.Records {
 		f.use(n + 1)
@@ -41,7 +41,7 @@ func (f *fill) add(l *load, n int, r *Record) {
 	f.grow(l, n+1, float64(r.Size), out)
 }
 
-// along gives the job the files of a dataset that go with the master records.
+// along returns the job the files of a dataset that go with the master records.
 func (f *fill) along(n int, d *Dataset, firstSecondary bool) {
 	want := d.PerJob
 	if want == 0 {

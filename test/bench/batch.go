@@ -54,7 +54,7 @@ func (b *bench) slurm() error {
 
 const nothing = "#!/bin/sh\nexec /bin/true\n"
 
-// loop gives the time of one sbatch in a loop of them, in milliseconds.
+// loop returns the time of one sbatch in a loop of them, in milliseconds.
 func (d *bed) loop(b *bench) (float64, error) {
 	var total time.Duration
 	for range loopOfSbatch {

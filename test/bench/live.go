@@ -76,7 +76,7 @@ type cycles struct {
 	PeakMB                float64
 }
 
-// per gives a figure per cycle.
+// per returns a figure per cycle.
 func (c cycles) per(total float64) float64 { return total / c.Seconds * cycle.Seconds() }
 
 // cycles watches for a while.

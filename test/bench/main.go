@@ -146,7 +146,7 @@ func names() []string {
 	return all
 }
 
-// choose gives the sections to measure.
+// choose returns the sections to measure.
 func choose(only string, rest []string) ([]section, error) {
 	if len(rest) > 0 {
 		return nil, fmt.Errorf("unexpected argument %q: sections are named by -run", rest[0])

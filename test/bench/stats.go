@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// quantile gives the smallest value that a share q of the values does not
+// quantile returns the smallest value that a share q of the values does not
 // exceed; 0 of none.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {

@@ -12,7 +12,7 @@ import (
 // rusageThread is RUSAGE_THREAD (getrusage(2)); package syscall lacks it.
 const rusageThread = 1
 
-// cpuOf gives user and system time of this process or thread.
+// cpuOf returns user and system time of this process or thread.
 func cpuOf(who int) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(who, &u); err != nil {
@@ -26,7 +26,7 @@ func processCPU() time.Duration { return cpuOf(syscall.RUSAGE_SELF) }
 // threadCPU is for goroutines that are locked to their thread.
 func threadCPU() time.Duration { return cpuOf(rusageThread) }
 
-// peakMB gives the peak of the resident memory of a process, in 10^6 bytes.
+// peakMB returns the peak of the resident memory of a process, in 10^6 bytes.
 func peakMB(pid string) (float64, error) {
 	text, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {

@@ -93,7 +93,7 @@ func (d *bed) jobs(b *bench) string {
 	return out
 }
 
-// lastLines gives the last n lines of a text.
+// lastLines returns the last n lines of a text.
 func lastLines(text string, n int) string {
 	lines := strings.SplitAfter(text, "\n")
 	return strings.Join(lines[max(len(lines)-n-1, 0):], "")

@@ -31,7 +31,7 @@ func readme(t *testing.T) string {
 	return string(b)
 }
 
-// block gives the first fenced block of a language.
+// block returns the first fenced block of a language.
 func block(t *testing.T, text, lang string) string {
 	t.Helper()
 	m := regexp.MustCompile("(?s)```" + lang + "\n(.*?)```").FindStringSubmatch(text)
@@ -123,7 +123,7 @@ func serve(t *testing.T, dir string, env []string) {
 	}
 }
 
-// pages gives the text of each page of docs/.
+// pages returns the text of each page of docs/.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(root, "docs/*.md"))

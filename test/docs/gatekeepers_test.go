@@ -12,7 +12,7 @@ import (
 	"jjm/gatekeeper/arc"
 )
 
-// gatekeepers gives the section of docs/GATEKEEPERS.md under a heading.
+// gatekeepers returns the section of docs/GATEKEEPERS.md under a heading.
 func gatekeepers(t *testing.T, heading string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs/GATEKEEPERS.md"))
@@ -27,7 +27,7 @@ func gatekeepers(t *testing.T, heading string) string {
 	return section
 }
 
-// tableNames gives the names in the first cells of a section's tables.
+// tableNames returns the names in the first cells of a section's tables.
 func tableNames(section, pattern string) map[string]bool {
 	names := map[string]bool{}
 	for _, row := range regexp.MustCompile(`(?m)^\|([^|]*)\|`).FindAllStringSubmatch(section, -1) {
@@ -38,7 +38,7 @@ func tableNames(section, pattern string) map[string]bool {
 	return names
 }
 
-// sourceNames gives the names that a pattern's group finds in a file of the
+// sourceNames returns the names that a pattern's group finds in a file of the
 // source tree.
 func sourceNames(t *testing.T, file, pattern string) map[string]bool {
 	t.Helper()

@@ -11,7 +11,7 @@ import (
 	"jjm"
 )
 
-// scriptRow gives what docs/GATEKEEPERS.md says of one of the scripts: its command
+// scriptRow returns what docs/GATEKEEPERS.md says of one of the scripts: its command
 // line, and the keys of its lines in their order.
 func scriptRow(t *testing.T, name string) (usage string, keys []string) {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 	"jjm/wire"
 )
 
-// with gives the person with another proxy.
+// with returns the person with another proxy.
 func (p *person) with(proxy string) *person {
 	q := *p
 	q.env = slices.DeleteFunc(slices.Clone(p.env), func(kv string) bool { return strings.HasPrefix(kv, "X509_USER_PROXY=") })

@@ -11,7 +11,7 @@ import (
 	"jjm/adapters/testbed"
 )
 
-// documented gives the example of docs/GATEKEEPERS.md in which something stands.
+// documented returns the example of docs/GATEKEEPERS.md in which something stands.
 func documented(t testing.TB, what string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/GATEKEEPERS.md")

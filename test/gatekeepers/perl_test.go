@@ -95,7 +95,7 @@ func (s *scripts) job(t testing.TB, id string) *gramJob {
 	return j
 }
 
-// quoted gives words as Perl.
+// quoted returns words as Perl.
 func quoted(words ...string) string {
 	var out []string
 	for _, w := range words {

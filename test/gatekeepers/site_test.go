@@ -197,7 +197,7 @@ func ask[Req wire.Request, Ans wire.Answer](s *site, v wire.Verb[Req, Ans], req 
 	}
 }
 
-// list gives every grid job of the site.
+// list returns every grid job of the site.
 func (s *site) list() []wire.Status {
 	return ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 1000}}).Status
 }

@@ -208,7 +208,7 @@ type forgery struct {
 	local, bob jjm.LocalJob
 }
 
-// lies gives mallory's job the files that it is to write.
+// lies returns mallory's job the files that it is to write.
 func (b *books) lies(f *forgery) {
 	b.t.Helper()
 	anothers, bobs := lie(f.local, f.bob.BatchID), lie(f.local, f.bob.BatchID)

@@ -148,7 +148,7 @@ func mayExec(pkg string) bool {
 	return pkg == "jjm/run" || pkg == "jjm/cmd/jjm-wrapper" || strings.HasPrefix(pkg, "jjm/test")
 }
 
-// layerOf gives the layer of a package.
+// layerOf returns the layer of a package.
 func layerOf(pkg string) (int, bool) {
 	n, ok := layers[lineOf(pkg)]
 	return n, ok

@@ -141,7 +141,7 @@ func (s *sizes) iface(pkg string, it *ast.InterfaceType) {
 	}
 }
 
-// receiver gives the name of a receiver's type.
+// receiver returns the name of a receiver's type.
 func receiver(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:

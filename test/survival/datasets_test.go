@@ -218,7 +218,7 @@ func (s *site) checkMade(id jjm.GridID, want []string) {
 	}
 }
 
-// readLines gives the lines of a file, sorted.
+// readLines returns the lines of a file, sorted.
 func readLines(t *testing.T, path string) []string {
 	t.Helper()
 	f, err := os.Open(path)

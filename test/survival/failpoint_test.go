@@ -148,7 +148,7 @@ func (s *site) goDrive(ctx context.Context, drive func(context.Context, *site, d
 	return r
 }
 
-// wait gives the grid job once all requests about it were made.
+// wait returns the grid job once all requests about it were made.
 func (r *driven) wait(t *testing.T) jjm.GridID {
 	t.Helper()
 	<-r.done
@@ -383,7 +383,7 @@ func statusOf(s *site, id jjm.GridID) wire.Status {
 	return must(s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{id.String()}}).Status[0]
 }
 
-// only gives the site's one grid job.
+// only returns the site's one grid job.
 func (s *site) only() jjm.GridID {
 	s.t.Helper()
 	list := must(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true}}).Status

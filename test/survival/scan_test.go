@@ -62,6 +62,7 @@ func (f *finder) file(path string) error {
 	if err != nil {
 		return err
 	}
+	engine := strings.Contains(filepath.ToSlash(path), "/engine/")
 	local := strings.HasSuffix(filepath.ToSlash(filepath.Dir(path)), "adapters/local")
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -76,7 +77,7 @@ func (f *finder) file(path string) error {
 			err = fmt.Errorf("%s: the name of this failpoint is not a plain string", set.Position(call.Pos()))
 		}
 		switch {
-		case sel.Sel.Name == "Crash" && len(call.Args) == 1, sel.Sel.Name == "point" && local && len(call.Args) == 1:
+		case sel.Sel.Name == "Crash" && engine && len(call.Args) == 1, sel.Sel.Name == "point" && local && len(call.Args) == 1:
 			if sum, ok := call.Args[0].(*ast.BinaryExpr); ok {
 				if !text(sum.Y, f.suffixes) {
 					bad()
@@ -84,7 +85,7 @@ func (f *finder) file(path string) error {
 			} else if !text(call.Args[0], f.names) {
 				bad()
 			}
-		case sel.Sel.Name == "Change" && len(call.Args) == 3:
+		case sel.Sel.Name == "Change" && engine && len(call.Args) == 3:
 			if !text(call.Args[1], f.changes) {
 				bad()
 			}

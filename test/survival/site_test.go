@@ -311,7 +311,7 @@ func (s *site) close() {
 	}
 }
 
-// tail gives the last lines of a text, without the requests that went well.
+// tail returns the last lines of a text, without the requests that went well.
 func tail(text string, lines int) string {
 	var all []string
 	for line := range strings.Lines(text) {

@@ -232,7 +232,7 @@ func check(t *testing.T, errs ...error) {
 	}
 }
 
-// own gives a folder to the account of the daemon, where that is not ours.
+// own returns a folder to the account of the daemon, where that is not ours.
 func own(dir string, uid int) error {
 	if uid == 0 {
 		return nil

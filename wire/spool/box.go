@@ -65,7 +65,7 @@ func changed(dir *os.File) (at time.Time, settled bool) {
 // chunk is how many names are read at once.
 const chunk = 1024
 
-// List gives the entries in order, and what else lies there; files that are being
+// List returns the entries in order, and what else lies there; files that are being
 // written are neither, unless there are too many of all or they take more than an
 // account may have. It reads some limit names at most: more reports that there
 // are others, and then the order is that of those read.

@@ -21,7 +21,7 @@ func handlePath(dir string, h jjm.Handle) string {
 	return filepath.Join(dir, handlesDir, string(h[1:3]), string(h))
 }
 
-// ByHandle gives the grid job that a handle named when the daemon last wrote
+// ByHandle returns the grid job that a handle named when the daemon last wrote
 // it down. The error is of kind Gone if nothing is written: the daemon may know
 // more.
 func ByHandle(dir string, h jjm.Handle) (jjm.GridID, error) {

@@ -68,7 +68,7 @@ type Input struct {
 	Counts       jjm.InputCounts
 }
 
-// Numbers gives the counters by the names of their attributes, in order.
+// Numbers returns the counters by the names of their attributes, in order.
 func (in *Input) Numbers() iter.Seq2[string, *int64] {
 	c := &in.Counts
 	names := [...]string{"files", "toBeUsed", "used", "finished", "failed", "events", "eventsUsed"}

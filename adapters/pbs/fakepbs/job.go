@@ -188,7 +188,7 @@ func ranges(list []int) string {
 	return strings.Join(out, ",")
 }
 
-// find gives the job with a sequence number.
+// find returns the job with a sequence number.
 func (c *complex) find(seq int) *job {
 	for _, j := range c.jobs {
 		if j.seq == seq {

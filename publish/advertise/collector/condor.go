@@ -15,7 +15,7 @@ import (
 type Collector interface {
 	// Send publishes an ad. That it succeeds does not mean that the ad is there.
 	Send(ctx context.Context, ad string) error
-	// Held gives the ads of that name, whoever published them.
+	// Held returns the ads of that name, whoever published them.
 	Held(ctx context.Context, site string) ([]advertise.Held, error)
 	// Withdraw takes an instance's ad away. That none is there is a success.
 	Withdraw(ctx context.Context, site, instance string) error

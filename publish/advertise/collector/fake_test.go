@@ -28,7 +28,7 @@ type poolState struct {
 	down, drops, garble, hangs bool
 }
 
-// look gives what there is just now; set changes it.
+// look returns what there is just now; set changes it.
 func (f *fake) look() poolState {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -112,7 +112,7 @@ func escape(b []byte, s string, attr bool) []byte {
 	return append(b, s[start:]...)
 }
 
-// replacement gives what stands for an ASCII character, or "" for itself.
+// replacement returns what stands for an ASCII character, or "" for itself.
 func replacement(c byte, attr bool) string {
 	switch {
 	case c == '&':
