@@ -218,6 +218,10 @@ type Registry map[string]func(name string, env Env, decode func(config any) erro
 type Env struct {
 	// State is a folder of the adapter's own on local disk, which exists.
 	State string
+	// Owners is set where commands run as the owners of jobs, who then can read what is
+	// in State under names that they know. What they keep in files of their own must
+	// not configure a command.
+	Owners bool
 	// Now is the clock.
 	Now func() time.Time
 	// Warn reports trouble that no call could return.

@@ -252,7 +252,7 @@ func (a *App) clusterEnv(name string) (adapters.Env, error) {
 		return adapters.Env{}, jjm.Errorf(jjm.Invalid, "state of cluster %s: %w: make the folder writable for this account", name, err)
 	}
 	log := a.log.With("cluster", name)
-	return adapters.Env{State: dir, Now: time.Now,
+	return adapters.Env{State: dir, Owners: a.config.RunAs == runAsOwner, Now: time.Now,
 		Warn: func(msg string, args ...any) { log.Warn(msg, args...) }}, nil
 }
 

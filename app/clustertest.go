@@ -148,7 +148,7 @@ func (t *ClusterTest) open(tb conformance.TB) adapters.Adapter {
 		tb.Fatalf("%v", err)
 	}
 	warn := func(msg string, args ...any) { tb.Logf("%s %s", msg, fmt.Sprint(args...)) }
-	env := adapters.Env{State: state, Now: time.Now, Warn: warn}
+	env := adapters.Env{State: state, Owners: t.app.config.RunAs == runAsOwner, Now: time.Now, Warn: warn}
 	common := t.app.config.clusterDefaults(t.section)
 	adapter, err := adaptersall.Registry()[t.Kind](t.Cluster, env, func(into any) error {
 		return decodeCluster(t.index, t.section, &common, into).Err()

@@ -30,6 +30,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"jjm"
@@ -93,6 +94,9 @@ type Adapter struct {
 	env     adapters.Env
 	changed chan struct{} // the event log has grown
 
+	proven  atomic.Bool   // nothing of the owner's configures a command that runs as the owner
+	proving chan struct{} // has room for one who proves it
+
 	mu    sync.Mutex // guards what follows
 	found limits
 	past  map[string]*past // by the name of the owner
@@ -115,13 +119,18 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	if err := c.check(name); err != nil {
 		return nil, err
 	}
+	if problem := oddConfigFile(c.Env[configEnv]); env.Owners && problem != "" {
+		return nil, jjm.Problems{{Where: "cluster " + name, Field: "env." + configEnv,
+			Text: fmt.Sprintf("%q: %s", c.Env[configEnv], problem)}}.Err()
+	}
 	if env.Now == nil {
 		env.Now = time.Now
 	}
 	if env.Warn == nil {
 		env.Warn = func(string, ...any) {}
 	}
-	return &Adapter{name: name, config: c, env: env, changed: make(chan struct{}, 1), past: map[string]*past{}}, nil
+	return &Adapter{name: name, config: c, env: env, changed: make(chan struct{}, 1),
+		proving: make(chan struct{}, 1), past: map[string]*past{}}, nil
 }
 
 // attributeName is a ClassAd attribute's.

@@ -36,7 +36,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	doubt := false
 	for _, constraint := range jobSet(todo).constraints() {
 		constraint = ownedBy(owner) + " && " + verb.guard + " && (" + constraint + ")"
-		out, err := a.config.Run(ctx, nil, verb.command, "-constraint", constraint, "-reason", verb.reason)
+		out, err := a.run(ctx, nil, verb.command, "-constraint", constraint, "-reason", verb.reason)
 		if err != nil {
 			return nil, a.fail(op.String(), adapters.AsBusy(err))
 		}

@@ -31,7 +31,12 @@ const delegates = "DELEGATE_JOB_GSI_CREDENTIALS"
 // Without a collector the schedd still takes jobs, so that the size alone
 // stays as it was.
 func (a *Adapter) Probe(ctx context.Context) error {
-	out, err := a.config.Run(ctx, nil, append([]string{"condor_config_val", "-schedd"}, limitNames...)...)
+	if a.env.Owners {
+		if err := a.prove(ctx, true); err != nil {
+			return a.fail("probe", err)
+		}
+	}
+	out, err := a.run(ctx, nil, append([]string{"condor_config_val", "-schedd"}, limitNames...)...)
 	if err != nil {
 		return a.fail("probe", adapters.AsBusy(err))
 	}
@@ -81,7 +86,7 @@ func limitsOf(text string) (limits, error) {
 // countSlots sums the cores of the pool's machines. Dynamic slots are parts of
 // partitionable ones, whose TotalSlotCpus counts them.
 func (a *Adapter) countSlots(ctx context.Context) (n int, known bool) {
-	out, err := a.config.Run(ctx, nil, "condor_status", "-constraint", `SlotType =!= "Dynamic"`, "-af:ht", "TotalSlotCpus")
+	out, err := a.run(ctx, nil, "condor_status", "-constraint", `SlotType =!= "Dynamic"`, "-af:ht", "TotalSlotCpus")
 	if err != nil || out.Exit != 0 {
 		return 0, false
 	}

@@ -58,7 +58,7 @@ func tableArgs(argv []string, constraint string) []string {
 // query runs a command that lists jobs, and reads its answer. Any doubt is an
 // error of kind Busy.
 func (a *Adapter) query(ctx context.Context, argv []string) ([]record, error) {
-	out, err := a.config.Run(ctx, nil, argv...)
+	out, err := a.run(ctx, nil, argv...)
 	if err != nil {
 		return nil, adapters.AsBusy(err)
 	}

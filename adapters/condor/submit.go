@@ -21,7 +21,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if err != nil {
 		return adapters.Receipt{}, a.fail(what, err)
 	}
-	out, err := a.config.Run(ctx, []byte(text), "condor_submit", "-terse", "-")
+	out, err := a.run(ctx, []byte(text), "condor_submit", "-terse", "-")
 	if err != nil {
 		if adapters.Stopped(err) && jjm.KindOf(err) != jjm.Busy {
 			err = jjm.Errorf(jjm.Ambiguous, "%w", err)

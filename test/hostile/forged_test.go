@@ -1,0 +1,224 @@
+package hostile_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"jjm/adapters/testbed"
+	"jjm/test/site"
+)
+
+// planted is what mallory has prepared: programs of her own under the names of the
+// batch system's commands, and every file by which an account can have them, or other
+// settings, taken. Each of her programs leaves a mark when it runs.
+type planted struct {
+	*siege
+	bed   *testbed.Bed
+	home  string // hers
+	marks string // a folder that everybody can write
+}
+
+// commandsOf are those that jjm runs of a batch system.
+var commandsOf = map[string][]string{
+	"slurm": {"sbatch", "squeue", "scancel", "sacct", "scontrol", "sinfo", "sacctmgr"},
+	"condor": {"condor_submit", "condor_q", "condor_history", "condor_rm", "condor_hold", "condor_release",
+		"condor_status", "condor_config_val"},
+}
+
+// plantAll gives mallory a home of her own and fills it.
+func plantAll(s *siege, b *testbed.Bed, kind string) *planted {
+	s.t.Helper()
+	f := &planted{siege: s, bed: b, home: s.Home(s.mallory), marks: filepath.Join(s.Dir, "marks")}
+	if out, err := exec.Command("usermod", "-d", f.home, s.mallory.Name).CombinedOutput(); err != nil {
+		s.t.Fatalf("usermod: %v: %s", err, out)
+	}
+	s.Must(os.Mkdir(f.marks, 0o777))
+	s.Must(os.Chmod(f.marks, 0o777))
+	program := func(name, says string) {
+		f.plant("bin/"+name, "#!/bin/sh\necho x >>"+f.marks+"/"+name+"\necho '"+says+"'\n")
+	}
+	for _, name := range commandsOf[kind] {
+		program(name, "1 FAILED")
+	}
+	program("forge", "JJM_HERS = yes") // a setting
+	// What a login shell, a session (pam_env(8), systemd's environment.d) and the
+	// batch systems themselves read.
+	elsewhere := map[string]string{"PATH": f.home + "/bin:" + os.Getenv("PATH"), "SLURM_CONF": f.home + "/slurm.conf",
+		"CONDOR_CONFIG": f.home + "/condor_config", "SQUEUE_FORMAT": "%i forged", "SBATCH_HOLD": "1"}
+	var shell, pam, environment string
+	for name, value := range elsewhere {
+		shell += fmt.Sprintf("export %s='%s'\n", name, value)
+		pam += fmt.Sprintf("%s OVERRIDE=%s\n", name, value)
+		environment += fmt.Sprintf("%s=%s\n", name, value)
+	}
+	for _, name := range []string{".profile", ".bash_profile", ".bash_login", ".bashrc", ".shrc", ".zshenv", ".kshrc"} {
+		f.plant(name, shell)
+	}
+	f.plant(".pam_environment", pam)
+	f.plant(".ssh/environment", environment)
+	f.plant(".config/environment.d/10-hers.conf", environment)
+	f.plant(".slurm/defaults", "hold=\npartition=hers\n")
+	for _, name := range []string{"slurm.conf", ".slurm/slurm.conf", ".slurm.conf"} {
+		f.plant(name, "ClusterName=hers\nSlurmctldHost=localhost\nSlurmctldPort=1\n")
+	}
+	poison := "COLLECTOR_HOST = 127.0.0.1:1\nSCHEDD_HOST = hers\ninclude command : " + f.home + "/bin/forge\n"
+	for _, name := range []string{".condor/user_config", ".condor/condor_config", "condor_config"} {
+		f.plant(name, poison)
+	}
+	return f
+}
+
+// plant writes a file of mallory's, below her home.
+func (f *planted) plant(name, text string) {
+	f.t.Helper()
+	path := filepath.Join(f.home, name)
+	s := f.siege
+	for dir := filepath.Dir(path); dir != f.home; dir = filepath.Dir(dir) {
+		s.Must(os.MkdirAll(dir, 0o700))
+		s.Must(os.Chown(dir, s.mallory.UID, s.mallory.GID))
+	}
+	s.Must(os.WriteFile(path, []byte(text), 0o700))
+	s.Must(os.Chown(path, s.mallory.UID, s.mallory.GID))
+}
+
+// ran is which of her programs ran since the marks were last removed.
+func (f *planted) ran() []string {
+	f.t.Helper()
+	entries, err := os.ReadDir(f.marks)
+	f.siege.Must(err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// works proves that what she prepared is no dead letter: in her own login shell her
+// program answers in the place of the batch system's, and HTCondor's own command,
+// called by its path, runs hers. Then it removes the marks.
+func (f *planted) works(kind, listing string) error {
+	shell := f.mallory.As("/bin/sh", "-l", "-c", listing)
+	shell.Env = []string{"HOME=" + f.home, "PATH=/usr/bin:/bin"}
+	if out, err := shell.CombinedOutput(); err != nil || !strings.Contains(string(out), "FAILED") {
+		return fmt.Errorf("her own shell does not run her %s: %v: %s", listing, err, out)
+	}
+	if kind == "condor" {
+		cmd := f.mallory.As(f.bed.Bin+"/condor_config_val", "JJM_HERS")
+		cmd.Env = []string{"HOME=/", "PATH=/usr/bin:/bin", "CONDOR_CONFIG=" + f.bed.Env["CONDOR_CONFIG"]}
+		if out, _ := cmd.Output(); strings.TrimSpace(string(out)) != "yes" {
+			return fmt.Errorf("HTCondor does not read her user_config: JJM_HERS is %q", out)
+		}
+	}
+	want := map[string][]string{"slurm": {listing}, "condor": {listing, "forge"}}[kind]
+	if got := f.ran(); len(got) != len(want) {
+		return fmt.Errorf("of her programs %v ran: want %v", got, want)
+	}
+	for _, name := range f.ran() {
+		f.siege.Must(os.Remove(filepath.Join(f.marks, name)))
+	}
+	return nil
+}
+
+// jobs starts some of an account's that each leave a line where they run: they take
+// long enough to be listed many times.
+func (f *planted) jobs(p site.Person, n int) (ids, files []string) {
+	f.t.Helper()
+	for i := range n {
+		file := filepath.Join(f.Home(p), fmt.Sprintf("runs-%d", i))
+		files = append(files, file)
+		ids = append(ids, f.Submit(p, site.Script("echo x >>"+file+"; sleep 6")))
+	}
+	return ids, files
+}
+
+// once proves that grid jobs are done, each of its jobs having run once.
+func (f *planted) once(whose string, ids, files []string) {
+	f.t.Helper()
+	for i, id := range ids {
+		for _, local := range f.Final(id, "done").Locals {
+			if local.Attempt != 0 {
+				f.t.Errorf("%s local job %v took more than one attempt: %s", whose, local.ID, local.Message)
+			}
+		}
+		text, err := os.ReadFile(files[i])
+		if err != nil || string(text) != "x\n" {
+			f.t.Errorf("%s grid job %s left %q, %v: want that it ran once", whose, id, text, err)
+		}
+	}
+}
+
+// untaken says that none of her programs ran.
+func (f *planted) untaken() {
+	f.t.Helper()
+	if ran := f.ran(); len(ran) > 0 {
+		f.t.Fatalf("of her programs %v ran", ran)
+	}
+}
+
+// served waits until grid jobs of mallory's are done: so commands ran as her.
+func (f *planted) served(ids []string) {
+	f.t.Helper()
+	for _, id := range ids {
+		f.Until("grid job "+id+" of hers is done", func() bool {
+			f.untaken()
+			out, err := f.JJM(f.mallory, "lookup", id)
+			return err == nil && strings.Contains(out, "done")
+		})
+	}
+}
+
+// knownInPool makes mallory an account of the pool's machines too, which have an
+// account database of their own.
+func (s *siege) knownInPool(b *testbed.Bed) {
+	s.t.Helper()
+	for name, line := range map[string]string{
+		"passwd": fmt.Sprintf("%s:x:%d:%d::/tmp:/bin/sh\n", s.mallory.Name, s.mallory.UID, s.mallory.GID),
+		"group":  fmt.Sprintf("%s:x:%d:\n", s.mallory.Name, s.mallory.GID),
+	} {
+		file := filepath.Join(filepath.Dir(b.Bin), "root", "etc", name)
+		have, err := os.ReadFile(file)
+		s.Must(err)
+		s.Must(os.WriteFile(file, append(have, line...), 0o644))
+		s.t.Cleanup(func() {
+			have, err := os.ReadFile(file)
+			s.Must(err)
+			s.Must(os.WriteFile(file, []byte(strings.ReplaceAll(string(have), line, "")), 0o644))
+		})
+	}
+}
+
+// Whatever mallory keeps in files of her own, the commands that jjm runs as her are the
+// site's, and read the site's configuration: hers never run. Her own jobs are done,
+// since nothing that she prepared counts, and so are bob's.
+func TestForged_NoProgramAndNoSettingOfHersIsTaken(t *testing.T) {
+	for kind, listing := range map[string]string{"slurm": "squeue", "condor": "condor_q"} {
+		t.Run(kind, func(t *testing.T) {
+			b := testbed.Start(t, kind)
+			s := besiege(t, site.Settings{RunAs: "owner", Clusters: site.OnBed(b, kind)})
+			if kind == "condor" { // its workers know accounts of their own
+				s.bob = site.Known(t, b.Owner.User)
+				s.knownInPool(b)
+			}
+			f := plantAll(s, b, kind)
+			var bobs, hers, bobsRuns, herRuns []string
+			s.withstands(attack{
+				name: kind + ": her own commands, and every file that could have them run",
+				begin: func() {
+					s.Must(f.works(kind, listing))
+					bobs, bobsRuns = f.jobs(s.bob, full(10, 3))
+					hers, herRuns = f.jobs(s.mallory, full(10, 3))
+					f.served(hers)
+					f.once("her", hers, herRuns)
+				},
+				inForce: func() error { f.untaken(); return nil },
+			})
+			f.once("bob's", bobs, bobsRuns)
+			f.untaken()
+			s.Must(f.works(kind, listing)) // to the end it was in force
+		})
+	}
+}
