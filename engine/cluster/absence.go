@@ -150,22 +150,29 @@ func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee)
 		refs[i] = a.ref
 		w.ends.With(a.id, func(en *endings.Ending) { en.Proving = true })
 	}
-	results, err := w.c.adapter.Control(cmd, account, adapters.Cancel, refs)
-	if err == nil && len(results) != len(refs) {
-		err = jjm.Errorf(jjm.Internal, "%d answers for %d jobs", len(results), len(refs))
-	}
-	var found map[jjm.Tag]adapters.Presence
-	if err == nil {
-		found, err = w.presence(cmd, account, refs)
-	}
-	if err == nil {
-		w.tell(ctx, func() { w.proven(lost, results, found) })
-		err = errors.Join(results...)
-	}
+	err := w.cancelAndLook(ctx, cmd, account, lost, refs)
 	if err != nil && ctx.Err() == nil {
 		w.b.Complain(slog.LevelWarn, "absence/"+w.name, "absence cannot be proven yet", "cluster", w.name,
 			"local", lost[0].id.LocalID, "jobs", len(lost), "error", err)
 	}
+}
+
+// cancelAndLook cancels jobs and looks for their tags, which cmd bounds, and has the watch
+// loop take note of both.
+func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, lost []absentee, refs []adapters.Ref) error {
+	results, err := w.c.adapter.Control(cmd, account, adapters.Cancel, refs)
+	if err != nil {
+		return err
+	}
+	if len(results) != len(refs) {
+		return jjm.Errorf(jjm.Internal, "%d answers for %d jobs", len(results), len(refs))
+	}
+	found, err := w.presence(cmd, account, refs)
+	if err != nil {
+		return err
+	}
+	w.tell(ctx, func() { w.proven(lost, results, found) })
+	return errors.Join(results...)
 }
 
 // presence looks for the tags of jobs.

@@ -77,24 +77,28 @@ func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 // hand writes down what the members of a bulk are to run, stores it and hands it
 // over. Its owner is set aside for trouble.
 func (sb *submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
-	as, err := sb.c.cs.assignments(ctx, members)
-	if err == nil {
-		sb.shorten(b, len(as))
-	}
-	if err == nil && slices.ContainsFunc(as, isTooLong) { // without them the others form a bulk anew
-		sb.giveBack(b)
-		sb.formed(b)
-		err = sb.failTooLong(ctx, members, as)
-	} else if err != nil {
-		sb.giveBack(b)
-		sb.formed(b)
-	} else {
-		err = sb.launch(ctx, b, as)
-	}
+	err := sb.handOver(ctx, b, members)
 	if err != nil && ctx.Err() == nil {
 		sb.setAside(b.Owner, err)
 	}
 	return err
+}
+
+// handOver is hand without what trouble means for the owner.
+func (sb *submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
+	as, err := sb.c.cs.assignments(ctx, members)
+	if err != nil {
+		sb.giveBack(b)
+		sb.formed(b)
+		return err
+	}
+	sb.shorten(b, len(as))
+	if slices.ContainsFunc(as, isTooLong) { // without them the others form a bulk anew
+		sb.giveBack(b)
+		sb.formed(b)
+		return sb.failTooLong(ctx, members, as)
+	}
+	return sb.launch(ctx, b, as)
 }
 
 // shorten leaves a bulk its first n members; the others are ready again.

@@ -25,15 +25,17 @@ func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) er
 	if clusters > 1 {
 		d.Container = d.Name
 	}
+	taken := func(what string) error {
+		return jjm.Problems{{Field: "output_dataset", Text: "you have a " + what + " " + d.Name + " already: name one that does not exist"}}.Err()
+	}
 	id, made, err := c.Tx.PutDataset(job.Owner.UID, d)
-	if err == nil && !made {
-		err = jjm.Problems{{Field: "output_dataset", Text: "you have a dataset " + d.Name + " already: name one that does not exist"}}.Err()
-	}
-	if err == nil && len(members) > 0 {
-		err = jjm.Problems{{Field: "output_dataset", Text: "you have a container " + d.Name + " already: name one that does not exist"}}.Err()
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !made:
+		return taken("dataset")
+	case len(members) > 0:
+		return taken("container")
 	}
 	return c.Tx.SetMaker(id, job.ID)
 }
@@ -60,13 +62,16 @@ func (fd *Feeder) AddOutputs(c *state.Change) error {
 			return err
 		}
 		id, err := outputDataset(c, &g.Job, l.Cluster)
-		if err == nil && len(files) > 0 {
-			_, err = c.Tx.AddFiles(id, files)
-			c.News = append(c.News, id)
-		}
 		if err != nil {
 			return err
 		}
+		if len(files) == 0 {
+			continue
+		}
+		if _, err := c.Tx.AddFiles(id, files); err != nil {
+			return err
+		}
+		c.News = append(c.News, id)
 	}
 	return nil
 }
@@ -82,10 +87,10 @@ func outputDataset(c *state.Change, job *jjm.GridJob, cluster string) (store.Dat
 		d = jjm.Dataset{Name: d.Name + "." + cluster, Container: d.Name}
 	}
 	id, made, err := c.Tx.PutDataset(job.Owner.UID, d)
-	if err == nil && made {
-		err = c.Tx.SetMaker(id, job.ID)
+	if err != nil || !made {
+		return id, err
 	}
-	return id, err
+	return id, c.Tx.SetMaker(id, job.ID)
 }
 
 // addUnmerged lets what a local job made enter the dataset to be merged. What was
@@ -102,9 +107,10 @@ func addUnmerged(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Resu
 		}
 	}
 	id, err := unmerged(c, job)
-	if err == nil {
-		_, err = c.Tx.AddFiles(id, files)
+	if err != nil {
+		return err
 	}
+	_, err = c.Tx.AddFiles(id, files)
 	return err
 }
 
@@ -151,10 +157,10 @@ func outputsOf(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result
 func closeOutput(c *state.Change, job *jjm.GridJob) error {
 	if job.Merging != nil {
 		id, err := unmerged(c, job)
-		if err == nil {
-			_, err = c.Tx.CloseDataset(id)
-		}
 		if err != nil {
+			return err
+		}
+		if _, err := c.Tx.CloseDataset(id); err != nil {
 			return err
 		}
 	}
@@ -162,13 +168,16 @@ func closeOutput(c *state.Change, job *jjm.GridJob) error {
 		return nil
 	}
 	ids, err := outputDatasets(c, job)
-	for _, id := range ids {
-		if err == nil {
-			_, err = c.Tx.CloseDataset(id)
-			c.News = append(c.News, id)
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	for _, id := range ids {
+		if _, err := c.Tx.CloseDataset(id); err != nil {
+			return err
+		}
+		c.News = append(c.News, id)
+	}
+	return nil
 }
 
 // EndOutputs closes the datasets that the grid jobs filled which a change ends.

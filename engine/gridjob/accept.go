@@ -43,16 +43,7 @@ func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit)
 	}
 	if req.DryRun {
 		v := js.s.View()
-		err := v.Admitted(state.Whom(owner, req.Origin, req.Credentials))
-		if err == nil {
-			err = v.Admits(spec, caller.User, fit.Clusters, jjm.At(js.b.Now()))
-		}
-		if err == nil {
-			err = v.Allows(owner.UID)
-		}
-		if err == nil {
-			err = js.s.HasSpace()
-		}
+		err := js.mayAccept(v.Memory, owner, spec, req, fit)
 		v.Close()
 		if err != nil {
 			return wire.Submitted{}, err
@@ -60,6 +51,21 @@ func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit)
 		return js.rooms.Datasets.DryRun(ctx, owner, h, spec, site, fit)
 	}
 	return js.accept(ctx, caller, *spec, req, fit)
+}
+
+// mayAccept refuses a new grid job that the site does not want now: of somebody who is
+// banned, drained, beyond what one account may have, or for want of space.
+func (js *Jobs) mayAccept(mem state.Memory, owner jjm.Owner, spec *jjm.Spec, req wire.Submit, fit state.Choice) error {
+	if err := mem.Admitted(state.Whom(owner, req.Origin, req.Credentials)); err != nil {
+		return err
+	}
+	if err := mem.Admits(spec, owner.User, fit.Clusters, jjm.At(js.b.Now())); err != nil {
+		return err
+	}
+	if err := mem.Allows(owner.UID); err != nil {
+		return err
+	}
+	return js.s.HasSpace()
 }
 
 // examine finds the mistakes that only the job type and the site can tell, the
@@ -102,16 +108,7 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 			out = wire.Submitted{ID: id, Existed: true}
 			return js.nameAgain(ctx, c, caller.UID, spec.Key, id)
 		}
-		if err := c.Live.Admitted(state.Whom(owner, req.Origin, req.Credentials)); err != nil {
-			return err
-		}
-		if err := c.Live.Admits(&spec, caller.User, fit.Clusters, c.Now); err != nil {
-			return err
-		}
-		if err := c.Live.Allows(owner.UID); err != nil {
-			return err
-		}
-		if err := js.s.HasSpace(); err != nil {
+		if err := js.mayAccept(c.Live, owner, &spec, req, fit); err != nil {
 			return err
 		}
 		job := jjm.GridJob{

@@ -53,9 +53,14 @@ func (ln *Lineage) Ancestors(ctx context.Context, id store.DatasetID, files []jj
 func (ln *Lineage) unmergedBehind(ctx context.Context, id store.DatasetID) ([]store.DatasetID, error) {
 	var unmerged []store.DatasetID
 	made, err := ln.b.Store.Made(ctx, id)
-	for err == nil && made.From != 0 {
+	if err != nil {
+		return nil, err
+	}
+	for made.From != 0 {
 		from := made.From
-		made, err = ln.b.Store.Made(ctx, from)
+		if made, err = ln.b.Store.Made(ctx, from); err != nil {
+			return nil, err
+		}
 		if made.Grid == 0 || made.Merged {
 			break
 		}
@@ -63,7 +68,7 @@ func (ln *Lineage) unmergedBehind(ctx context.Context, id store.DatasetID) ([]st
 			return nil, jjm.Errorf(jjm.Invalid, "split.params.include_parents: the merged ancestors of the files lie more than %d grid jobs back: leave it out, or merge in between", maxGenerations)
 		}
 	}
-	return unmerged, err
+	return unmerged, nil
 }
 
 // lookUp finds the parents of the ancestors of files, generation by generation, as

@@ -191,22 +191,12 @@ func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 // dataset: the one that fills it, or by the names of these files, the one that made
 // them. Its id is 0 if there is none.
 func (ln *Lineage) MakerOf(ctx context.Context, uid int, name string, files []jjm.File) (jjm.GridJob, error) {
-	d, err := ln.b.Store.DatasetNamed(ctx, uid, name)
-	var made store.Made
-	if err == nil {
-		made, err = ln.b.Store.Made(ctx, d.ID)
-	}
-	if err == nil && made.Grid != 0 {
-		return ln.b.Store.Grid(ctx, made.Grid)
-	}
-	if err == nil && len(files) == 0 {
-		err = ln.b.Store.Files(ctx, d.ID, 0, SomeFiles, func(_ int64, f jjm.File) error {
-			files = append(files, f)
-			return nil
-		})
-	}
+	filler, known, err := ln.filler(ctx, uid, name, &files)
 	if err != nil && jjm.KindOf(err) != jjm.Gone {
 		return jjm.GridJob{}, err
+	}
+	if known {
+		return ln.b.Store.Grid(ctx, filler)
 	}
 	asked := map[jjm.GridID]bool{}
 	for _, f := range files {
@@ -223,25 +213,47 @@ func (ln *Lineage) MakerOf(ctx context.Context, uid int, name string, files []jj
 	return jjm.GridJob{}, nil
 }
 
+// filler returns the grid job that fills a dataset; where none is known, some of the
+// dataset's files take the place of files if there are none. Gone if there is no dataset.
+func (ln *Lineage) filler(ctx context.Context, uid int, name string, files *[]jjm.File) (id jjm.GridID, known bool, err error) {
+	d, err := ln.b.Store.DatasetNamed(ctx, uid, name)
+	if err != nil {
+		return 0, false, err
+	}
+	made, err := ln.b.Store.Made(ctx, d.ID)
+	if err != nil || made.Grid != 0 || len(*files) > 0 {
+		return made.Grid, err == nil && made.Grid != 0, err
+	}
+	return 0, false, ln.b.Store.Files(ctx, d.ID, 0, SomeFiles, func(_ int64, f jjm.File) error {
+		*files = append(*files, f)
+		return nil
+	})
+}
+
 // madeBy returns a grid job if it is of the account and the file is in a dataset that
 // it fills.
 func (ln *Lineage) madeBy(ctx context.Context, uid int, id jjm.GridID, lfn string) (jjm.GridJob, error) {
 	job, err := ln.b.Store.Grid(ctx, id)
-	if err == nil && (job.Owner.UID != uid || job.Spec.OutputDataset == "") {
+	if jjm.KindOf(err) == jjm.Gone {
 		return jjm.GridJob{}, nil
 	}
-	var filled []store.Dataset
-	if err == nil {
-		filled, err = ln.filledBy(ctx, &job)
+	if err != nil || job.Owner.UID != uid || job.Spec.OutputDataset == "" {
+		return jjm.GridJob{}, err
 	}
-	has := false
-	for i := 0; i < len(filled) && err == nil && !has; i++ {
-		has, err = ln.b.Store.HasFile(ctx, filled[i].ID, lfn)
-	}
-	if jjm.KindOf(err) == jjm.Gone || err == nil && !has {
+	filled, err := ln.filledBy(ctx, &job)
+	if jjm.KindOf(err) == jjm.Gone {
 		return jjm.GridJob{}, nil
 	}
-	return job, err
+	if err != nil {
+		return jjm.GridJob{}, err
+	}
+	for _, d := range filled {
+		has, err := ln.b.Store.HasFile(ctx, d.ID, lfn)
+		if has || err != nil {
+			return job, err
+		}
+	}
+	return jjm.GridJob{}, nil
 }
 
 // filledBy returns the dataset that a grid job fills, and where that is a container

@@ -37,15 +37,17 @@ func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID,
 	if recovery == "" {
 		each = nil
 	}
-	v.Report, err = pr.prove(ctx, t, each)
-	if err == nil {
-		tellRecoveries(t, &v)
-	}
-	if err == nil && job.Merging != nil {
-		err = pr.proveMerge(ctx, &job, &v)
-	}
-	if err != nil || recovery == "" || r.Empty() {
+	if v.Report, err = pr.prove(ctx, t, each); err != nil {
 		return v, err
+	}
+	tellRecoveries(t, &v)
+	if job.Merging != nil {
+		if err := pr.proveMerge(ctx, &job, &v); err != nil {
+			return v, err
+		}
+	}
+	if recovery == "" || r.Empty() {
+		return v, nil
 	}
 	w, err := r.JobFile(wire.FilesOf(recovery), wire.RangesOf(recovery), t.file)
 	v.Recovery, v.RecoveryFiles, v.RecoveryRanges = string(w.Job), string(w.Files), string(w.Ranges)
@@ -180,15 +182,15 @@ func (pr *Prover) taskBy(ctx context.Context, job *jjm.GridJob, cut *handlers.Cu
 		return jjm.File{}, jjm.Errorf(jjm.Internal, "grid job %s reads no files: %s", job.ID, lfn)
 	}
 	if len(job.Spec.Datasets) > 0 {
-		err = t.readFiles(ctx, pr.b.Store, job, cut)
+		if err := t.readFiles(ctx, pr.b.Store, job, cut); err != nil {
+			return t, err
+		}
 		if cut.Params.IncludeParents {
 			t.file = func(lfn string) (jjm.File, error) { return pr.fileToRecover(ctx, job.ID, lfn) }
 		}
 	}
-	if err == nil {
-		t.retracted, err = pr.b.Store.Retracted(ctx, job.ID)
-		t.facts.Retracted = t.retracted
-	}
+	t.retracted, err = pr.b.Store.Retracted(ctx, job.ID)
+	t.facts.Retracted = t.retracted
 	return t, err
 }
 

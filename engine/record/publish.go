@@ -86,22 +86,26 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 	if !ok {
 		return
 	}
-	err := pu.FillHead(ctx, &head)
-	if err == nil {
-		err = pu.b.Deps.Records.Publish(ctx, head, pu.shards(id, shards))
+	if err := pu.write(ctx, head, shards); err != nil {
+		if ctx.Err() == nil {
+			pu.b.Complain(slog.LevelError, "record/"+id.String(), "record could not be written, trying again", "job", id, "error", err)
+		}
+		pu.s.Mark(func(m *state.Marks) { m.Stale(id, shards...) })
+		return
 	}
-	if err == nil && !pu.pointHandle(g) {
+	if !pu.pointHandle(g) {
 		pu.s.Mark(func(m *state.Marks) { m.Stale(id) })
 		return
 	}
-	if err == nil {
-		_ = pu.b.Crash("publish.after")
-		return
+	_ = pu.b.Crash("publish.after")
+}
+
+// write writes the head of a record, and shards of it.
+func (pu *Publisher) write(ctx context.Context, head xmldb.Head, shards []int) error {
+	if err := pu.FillHead(ctx, &head); err != nil {
+		return err
 	}
-	if ctx.Err() == nil {
-		pu.b.Complain(slog.LevelError, "record/"+id.String(), "record could not be written, trying again", "job", id, "error", err)
-	}
-	pu.s.Mark(func(m *state.Marks) { m.Stale(id, shards...) })
+	return pu.b.Deps.Records.Publish(ctx, head, pu.shards(head.Grid.ID, shards))
 }
 
 // FillHead adds to a record what the grid job reads, as it is stored, and the steps
