@@ -20,6 +20,7 @@ import (
 	"jjm"
 	"jjm/gate"
 	"jjm/gate/gatetest"
+	"jjm/internal/await"
 	"jjm/wire"
 )
 
@@ -94,11 +95,7 @@ func ask(t *testing.T, socket, line string) answer {
 // eventually polls until ok says so.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within 30 s: %s", what)
-		}
-	}
+	await.True(t, what, ok)
 }
 
 func TestGate_AnswersTheVerbsOfJobs(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"jjm"
+	"jjm/internal/await"
 )
 
 func detach(t *testing.T, script string, extra ...*os.File) (*Process, string) {
@@ -240,12 +240,7 @@ func TestAdopt_RefusesWhatIsNoJob(t *testing.T) {
 
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatal("it did not happen in 10 s")
+	await.True(t, "what the process does", ok)
 }
 
 func BenchmarkDetach(b *testing.B) {

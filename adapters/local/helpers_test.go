@@ -13,6 +13,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/local"
+	"jjm/internal/await"
 )
 
 func self() jjm.Owner {
@@ -162,12 +163,7 @@ func list(t testing.TB, a *local.Adapter, b adapters.Bulk) []jjm.Report {
 // waitFor waits until ok holds.
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("not within 20 s: %s", what)
+	await.True(t, what, ok)
 }
 
 // waitState waits for n jobs of a bulk in a state that ok accepts.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jjm/adapters/testbed"
+	"jjm/internal/await"
 	"jjm/internal/needs"
 )
 
@@ -187,15 +188,7 @@ func over(pid int) bool {
 
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s: %v", what, err)
-		}
-	}
+	await.Nil(t, what, try)
 }
 
 func TestScripts_PassShellcheck(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 	"jjm"
 	"jjm/glf"
+	"jjm/internal/await"
 	"jjm/sandbox"
 )
 
@@ -190,15 +191,10 @@ func (s *site) file(name string) string {
 	return string(b)
 }
 
-// eventually polls until ok, at most for half a minute.
+// eventually waits until ok.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("not within 30 s: %s", what)
+	await.True(t, what, ok)
 }
 
 // exists reports whether a path exists.

@@ -16,6 +16,7 @@ import (
 
 	"jjm"
 	"jjm/internal/acl"
+	"jjm/internal/await"
 	"jjm/internal/needs"
 	"jjm/run"
 	"jjm/sandbox"
@@ -27,11 +28,7 @@ var quick = Limits{Silence: 400 * time.Millisecond, Act: time.Second, Aside: 300
 // until polls.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(60 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
+	await.True(t, what, ok)
 }
 
 func TestHelper_StoppedHoldsUpNobodyElse(t *testing.T) {

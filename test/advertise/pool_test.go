@@ -15,6 +15,7 @@ import (
 
 	"jjm/adapters"
 	"jjm/adapters/testbed"
+	"jjm/internal/await"
 	"jjm/publish/advertise"
 )
 
@@ -149,11 +150,10 @@ func (p *pool) wants(name string, n int) {
 // eventually waits for something to become true, and shows a log if it does not.
 func eventually(t *testing.T, what string, log func() []byte, ok func() error) {
 	t.Helper()
-	err := ok()
-	for end := time.Now().Add(patience); err != nil; err = ok() {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s: %v; the log:\n%s", patience, what, err, log())
+	await.Nil(t, what, func() error {
+		if err := ok(); err != nil {
+			return fmt.Errorf("%w; the log:\n%s", err, log())
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return nil
+	})
 }

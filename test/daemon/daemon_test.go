@@ -5,6 +5,7 @@ package daemon_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"jjm/internal/await"
 	"jjm/test/programs"
 )
 
@@ -94,11 +96,12 @@ func (d *daemon) jjm(args ...string) error {
 // it does not.
 func (d *daemon) eventually(what string, ok func() bool) {
 	d.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			d.t.Fatalf("not within 30 s: %s; the log:\n%s", what, d.log)
+	await.Nil(d.t, what, func() error {
+		if ok() {
+			return nil
 		}
-	}
+		return fmt.Errorf("the log:\n%s", d.log)
+	})
 }
 
 func (d *daemon) logs(what string) {

@@ -14,6 +14,7 @@ import (
 	"jjm"
 	"jjm/adapters"
 	"jjm/adapters/testbed"
+	"jjm/internal/await"
 	"jjm/publish/advertise"
 )
 
@@ -132,13 +133,7 @@ func TestCondor_PublishesAndWithdrawsAtTheRealCollector(t *testing.T) {
 
 func eventually(t *testing.T, what string, ok func() error) {
 	t.Helper()
-	err := ok()
-	for end := time.Now().Add(20 * time.Second); err != nil; err = ok() {
-		if time.Now().After(end) {
-			t.Fatalf("not within 20 s: %s: %v", what, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	await.Nil(t, what, ok)
 }
 
 func TestCondor_SaysWhatACommandSaid(t *testing.T) {

@@ -1,0 +1,35 @@
+package await
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// spy is a test that notes its end instead of ending.
+type spy struct {
+	testing.TB
+	said string
+}
+
+func (s *spy) Helper() {}
+
+func (s *spy) Fatalf(format string, args ...any) { s.said = fmt.Sprintf(format, args...) }
+
+func TestAwait_GoesOnOnceItHolds(t *testing.T) {
+	looks := 0
+	True(t, "three looks", func() bool { looks++; return looks == 3 })
+	if looks != 3 {
+		t.Errorf("%d looks", looks)
+	}
+}
+
+func TestAwait_SaysWhatNeverCameAndWhy(t *testing.T) {
+	s := &spy{TB: t}
+	wait(s, time.Millisecond, "rain", func() error { return errors.New("a clear sky") })
+	if !strings.Contains(s.said, "rain: a clear sky") {
+		t.Errorf("it said %q", s.said)
+	}
+}
