@@ -4,7 +4,6 @@ package state
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"jjm"
 	"jjm/engine/base"
@@ -27,8 +26,7 @@ type State struct {
 	// Positions are those of clusters in Names.
 	Positions map[string]int
 
-	scarce   atomic.Pointer[string] // see Low
-	withheld atomic.Pointer[string] // see Withhold
+	room     room // on the disks
 	Accounts fair.Accounts
 	WorkUses WorkUses
 	PubKick  chan struct{}
