@@ -2,18 +2,11 @@ package answer
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"jjm"
-	"jjm/engine/outputs"
 	"jjm/engine/state"
-	"jjm/plan"
-	"jjm/sandbox"
-	"jjm/store"
 	"jjm/wire"
 	"jjm/xmldb/head"
 )
@@ -201,94 +194,6 @@ func (an *Answers) recordPath(id jjm.GridID) string {
 	return filepath.Join(an.b.Deps.RecordDir, id.String(), head.File)
 }
 
-// defaultList is how many grid jobs a list shows unless asked.
-const defaultList = 50
-
-// List returns grid jobs that the caller may see, newest first.
-func (an *Answers) List(ctx context.Context, caller wire.Caller, l wire.List) ([]wire.Status, error) {
-	f := store.Filter{Status: l.Status, Type: l.Type, Owner: l.Owner, All: l.All, Limit: l.Limit, Before: jjm.GridID(l.Before)}
-	if !caller.Admin {
-		f.Owner = caller.User
-	}
-	if f.Limit <= 0 {
-		f.Limit = defaultList
-	}
-	jobs, err := an.b.Store.Grids(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]wire.Status, 0, len(jobs))
-	for _, job := range jobs {
-		if !caller.May(job.Owner.UID) {
-			continue
-		}
-		v := an.s.View()
-		g := v.Grid(job.ID)
-		if g == nil {
-			g = state.NewGrid(job)
-		}
-		s := an.statusOf(v.Memory, g)
-		v.Close()
-		if err := an.showSteps(ctx, &job, &s); err != nil {
-			return nil, err
-		}
-		out = append(out, s)
-	}
-	return out, nil
-}
-
-// watchEvery is how often a watcher's grid jobs are compared.
-const watchEvery = 250 * time.Millisecond
-
-// Watch sends the state of the grid jobs at once and after every change until
-// all are final.
-func (an *Answers) Watch(ctx context.Context, caller wire.Caller, refs []jjm.Ref, send func([]wire.Status) error) error {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	var last []uint64
-	for {
-		versions := an.versions(refs)
-		if last == nil || !slices.Equal(versions, last) {
-			last = versions
-			states, err := an.Status(ctx, caller, refs)
-			if err == nil {
-				err = firstError(states)
-			}
-			if err != nil {
-				return err
-			}
-			if err := send(states); err != nil {
-				return err
-			}
-			if allFinal(states) {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
-}
-
-func allFinal(states []wire.Status) bool {
-	return !slices.ContainsFunc(states, func(s wire.Status) bool {
-		var st jjm.GridStatus
-		return st.UnmarshalText([]byte(s.Lookup.Status)) != nil || !st.Final()
-	})
-}
-
-func (an *Answers) versions(refs []jjm.Ref) []uint64 {
-	v := an.s.View()
-	defer v.Close()
-	out := make([]uint64, len(refs))
-	for i, ref := range refs {
-		out[i] = v.Version(ref.Grid)
-	}
-	return out
-}
-
 // Record queries the XML record; path "" gives the whole.
 func (an *Answers) Record(ctx context.Context, caller wire.Caller, id jjm.GridID, path string) ([]string, error) {
 	if _, err := an.s.Find(ctx, caller, id); err != nil {
@@ -296,51 +201,6 @@ func (an *Answers) Record(ctx context.Context, caller wire.Caller, id jjm.GridID
 	}
 	an.rooms.Records.PublishNow(ctx, id)
 	return an.b.Deps.Records.Query(id, path)
-}
-
-// Output opens the tar. With partial, an unfinished grid job gives a tar of
-// what there is so far.
-func (an *Answers) Output(ctx context.Context, caller wire.Caller, id jjm.GridID, partial bool) (io.ReadCloser, int64, wire.Output, error) {
-	job, err := an.s.Find(ctx, caller, id)
-	if err != nil {
-		return nil, 0, wire.Output{}, err
-	}
-	if job.Tar == "" {
-		if !partial {
-			return nil, 0, wire.Output{}, jjm.Errorf(jjm.Conflict,
-				"grid job %s is %s: its output tar is not complete (--partial gives what there is)", id, job.Status)
-		}
-		return an.partial(ctx, &job)
-	}
-	ar, err := an.areas.Of(job.Owner)
-	if err != nil {
-		return nil, 0, wire.Output{}, err
-	}
-	f, err := ar.OpenTar(sandbox.TarDir(id) + "/" + job.Tar)
-	if err != nil {
-		return nil, 0, wire.Output{}, jjm.Errorf(jjm.Gone, "output tar of grid job %s: %w", id, err)
-	}
-	return f, job.TarBytes, wire.Output{Name: job.Tar, SHA256: job.TarSHA256, Path: an.areas.TarPath(&job)}, nil
-}
-
-// partial makes a tar of what has ended so far; it is removed when read.
-func (an *Answers) partial(ctx context.Context, job *jjm.GridJob) (io.ReadCloser, int64, wire.Output, error) {
-	ar, err := an.areas.Of(job.Owner)
-	if err != nil {
-		return nil, 0, wire.Output{}, err
-	}
-	name := fmt.Sprintf("%s/partial.%d.%s", sandbox.TarDir(job.ID), an.partials.Add(1), outputs.TarName(job))
-	entries := an.rooms.Jobs.TarEntries(ctx, job, &plan.GridFacts{}, func() {})
-	info, err := ar.WriteTar(ctx, name, outputs.Stem(job), entries, an.b.Conf().MaxTarBytes)
-	if err != nil {
-		return nil, 0, wire.Output{}, err
-	}
-	f, err := ar.OpenTar(name)
-	if err != nil {
-		return nil, 0, wire.Output{}, err
-	}
-	_ = ar.RemoveTar(name) // its readers keep it by their handle
-	return f, info.Bytes, wire.Output{Name: outputs.TarName(job), SHA256: info.SHA256, Partial: true}, nil
 }
 
 // History reads the journal; with the zero reference that of orders, which is
@@ -365,46 +225,6 @@ func (an *Answers) Log(ctx context.Context, caller wire.Caller, id jjm.GridID) (
 		return nil, err
 	}
 	return an.rooms.Jobs.LogLines(ctx, id)
-}
-
-// JobTypes documents the job types.
-func (an *Answers) JobTypes() []wire.JobType {
-	var out []wire.JobType
-	for _, name := range an.b.Deps.Types.Types() {
-		d := an.b.Deps.Types[name].Describe()
-		t := wire.JobType{Type: name, Summary: d.Summary, Result: d.Result, Example: d.Example}
-		for _, p := range d.Params {
-			t.Params = append(t.Params, wire.JobParam{Name: p.Name, Type: p.Type, Unit: p.Unit,
-				Default: p.Default, Required: p.Required, Help: p.Help})
-		}
-		out = append(out, t)
-	}
-	return out
-}
-
-// Clusters returns the state of the batch systems.
-func (an *Answers) Clusters(context.Context) []wire.Cluster {
-	v := an.s.View()
-	defer v.Close()
-	now := jjm.At(an.b.Now())
-	out := make([]wire.Cluster, 0, len(an.s.Names))
-	for _, name := range an.s.Names {
-		w := an.rooms.Clusters.View(v.Memory, name)
-		w.Orders = v.InForce(now, func(o jjm.Order) bool { return o.Kind == jjm.OrderCluster && o.Name == name })
-		for _, g := range v.Grids() {
-			if g.Job.Status.Final() {
-				continue
-			}
-			w.Waiting += g.UnsentFor(name)
-			if t := g.On[name]; t != nil {
-				w.Waiting += t.Counts[jjm.Submitting] - t.Retrying
-				w.Queued += t.Counts[jjm.Submitted]
-				w.Running += t.Counts[jjm.Running]
-			}
-		}
-		out = append(out, w)
-	}
-	return out
 }
 
 // Resolve returns the grid job that a handle names, of the caller's own or to an

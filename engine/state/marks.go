@@ -196,11 +196,3 @@ func (g *Grid) Places() iter.Seq[int32] {
 
 // ReadyAt returns how many local jobs are ready at a place, at most.
 func (g *Grid) ReadyAt(place int32) int { return len(g.ready.Of(place)) }
-
-// NextDue is when the time of the next local job that waits has come, 0 for none.
-func (g *Grid) NextDue() jjm.Time {
-	if len(g.waiting) == 0 {
-		return 0
-	}
-	return g.waiting[0].at
-}

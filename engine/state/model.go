@@ -245,14 +245,6 @@ func keepWaits(old, l jjm.LocalJob) *jjm.Waiting {
 	return nil
 }
 
-// due moves the waiting local jobs whose time has come to ready.
-func (g *Grid) due(now jjm.Time) {
-	for len(g.waiting) > 0 && g.waiting[0].at <= now {
-		w := heap.Pop(&g.waiting).(waiting)
-		g.ready.Push(g.Locals[w.n].Place, w.n)
-	}
-}
-
 // eligible reports whether local job n is to be submitted now.
 func (g *Grid) eligible(n int32, now jjm.Time) bool {
 	l := &g.Locals[n]
@@ -272,28 +264,6 @@ func (g *Grid) trim(place int32, now jjm.Time) int {
 	}
 	g.ready.Set(place, q)
 	return len(q)
-}
-
-type waiting struct {
-	at jjm.Time
-	n  int32
-}
-
-// waitHeap orders waiting local jobs by time.
-type waitHeap []waiting
-
-func (h waitHeap) Len() int           { return len(h) }
-func (h waitHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h waitHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *waitHeap) Push(x any) { *h = append(*h, x.(waiting)) }
-
-// Pop implements heap.Interface.
-func (h *waitHeap) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
 }
 
 // Failure is why the grid job cannot go on (before anything was submitted), "" if it can.

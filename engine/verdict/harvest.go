@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 
 	"jjm"
-	"jjm/engine/areas"
 	"jjm/engine/base"
 	"jjm/engine/fair"
 	"jjm/engine/state"
@@ -101,114 +97,6 @@ func (ju *Judge) accountOf(tag jjm.Tag) (uid int, known bool) {
 		return 0, false
 	}
 	return b.Owner.UID, true
-}
-
-// agenda are what each account's next harvest is to look at, and how long its last
-// one took.
-type agenda struct {
-	mu    sync.Mutex
-	bulks map[int]map[jjm.Tag]bool // nil: all
-	took  map[int]time.Duration
-}
-
-// all has all bulks of an account looked at.
-func (t *agenda) all(uid int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.bulks == nil {
-		t.bulks, t.took = map[int]map[jjm.Tag]bool{}, map[int]time.Duration{}
-	}
-	t.bulks[uid] = nil
-}
-
-// bulk has one bulk of an account looked at.
-func (t *agenda) bulk(uid int, tag jjm.Tag) (took time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.bulks == nil {
-		t.bulks, t.took = map[int]map[jjm.Tag]bool{}, map[int]time.Duration{}
-	}
-	if tags, known := t.bulks[uid]; !known {
-		t.bulks[uid] = map[jjm.Tag]bool{tag: true}
-	} else if tags != nil {
-		tags[tag] = true
-	}
-	return t.took[uid]
-}
-
-// take returns what a harvest is to look at: nil for all bulks.
-func (t *agenda) take(uid int) map[jjm.Tag]bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	tags, known := t.bulks[uid]
-	delete(t.bulks, uid)
-	if !known {
-		return map[jjm.Tag]bool{}
-	}
-	return tags
-}
-
-// ended notes how long a harvest took.
-func (t *agenda) ended(uid int, took time.Duration, idle bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if idle {
-		delete(t.took, uid)
-	} else if t.took != nil {
-		t.took[uid] = took
-	}
-}
-
-func drain(errs <-chan error) {
-	for range errs { // an overflow is healed by the rescan
-	}
-}
-
-// tells returns the bulk that an event is about: a new name in its done folder that
-// is not a file still being written.
-func tells(ev fsnotify.Event) (jjm.Tag, bool) {
-	if !ev.Has(fsnotify.Create) || strings.HasPrefix(filepath.Base(ev.Name), ".") {
-		return "", false
-	}
-	return jjm.Tag(filepath.Base(filepath.Dir(filepath.Dir(ev.Name)))), true
-}
-
-// folders are the done folders that the kernel watches for us.
-type folders struct {
-	w    *fsnotify.Watcher
-	tags map[jjm.Tag]bool
-}
-
-// watchFolders follows the open bulks. The kernel forgets a folder that is
-// removed by itself.
-func (ju *Judge) watchFolders(f *folders) {
-	v := ju.s.View()
-	fresh := map[jjm.Tag]jjm.Owner{}
-	for tag, b := range v.Bulks() {
-		if !f.tags[tag] {
-			fresh[tag] = b.Owner
-		}
-	}
-	var gone []jjm.Tag
-	for tag := range f.tags {
-		if v.Bulk(tag) == nil {
-			gone = append(gone, tag)
-		}
-	}
-	v.Close()
-	for tag, owner := range fresh {
-		if ar, err := ju.areas.Of(owner); err == nil {
-			f.tags[tag] = true
-			_ = f.w.Add(doneDir(ar, tag)) // without it the rescan finds the results
-		}
-	}
-	for _, tag := range gone {
-		delete(f.tags, tag)
-	}
-}
-
-func doneDir(ar *areas.Area, tag jjm.Tag) string {
-	return ar.Root() + "/" + sandbox.BulkDir(tag) + "/done"
 }
 
 // harvestsAtOnce is how many accounts' harvests have a place, harvestPatience how

@@ -53,3 +53,28 @@ func New(s *state.State, as *areas.Areas, ends *endings.Endings, sw *sweep.Sweep
 func (ju *Judge) Loops() []func(context.Context) {
 	return []func(context.Context){ju.harvestLoop, ju.harvests.Run}
 }
+
+// WakeEndings has the attempts looked at that a change wishes ended.
+func (ju *Judge) WakeEndings(c *state.Change) {
+	for _, id := range c.Kills {
+		ju.ends.Kill(id)
+	}
+	if len(c.Kills) > 0 {
+		ju.ends.Wake()
+	}
+}
+
+// ResumeKills takes up the kills whose local jobs are not over yet, and the
+// attempts that were given up for a hold: no report need ever come of an attempt
+// that goes on.
+func (ju *Judge) ResumeKills() {
+	v := ju.s.View()
+	defer v.Close()
+	for _, g := range v.Grids() {
+		for i := range g.Locals {
+			if l := &g.Locals[i]; (l.Kill || l.Holding.GivenUp()) && v.Current(l.AttemptID()) != nil {
+				ju.ends.Kill(l.AttemptID())
+			}
+		}
+	}
+}

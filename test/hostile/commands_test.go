@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"jjm/adapters/testbed"
 	"jjm/test/site"
@@ -25,8 +26,22 @@ func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
 				if kind == "condor" { // its workers know accounts of their own
 					s.bob = site.Known(t, b.Owner.User)
 				}
-				loop := s.mallory.As("/bin/sh", "-c", `while :; do pkill -"$1" -U "$2" "$3"; sleep 0.02; done`,
-					"sh", signal, fmt.Sprint(s.mallory.UID), "^("+commands+")")
+				loop := s.mallory.As("/bin/sh", "-c", `sent=0
+					while :; do
+						n=$(pkill -c -"$1" -U "$2" "$3") && sent=$((sent + n)) && echo "$sent" >"$4/sent.new" && mv "$4/sent.new" "$4/sent"
+						sleep 0.02
+					done`, "sh", signal, fmt.Sprint(s.mallory.UID), "^("+commands+")", s.Home(s.mallory))
+				sent := 0
+				// signalled proves that the attack goes on: another of her commands got the signal.
+				signalled := func() error {
+					for end := time.Now().Add(2 * hang); s.counted("sent") <= sent; time.Sleep(20 * time.Millisecond) {
+						if time.Now().After(end) {
+							return fmt.Errorf("of her commands %d got %s, and no other one does", sent, signal)
+						}
+					}
+					sent = s.counted("sent")
+					return nil
+				}
 				s.withstands(attack{
 					name: kind + ": every command of hers gets " + signal,
 					begin: func() {
@@ -37,6 +52,9 @@ func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
 						s.Until("one of hers came to nothing", func() bool { return s.spoiled() })
 					},
 					inForce: func() error {
+						if err := signalled(); err != nil {
+							return err
+						}
 						if !s.spoiled() {
 							return errors.New("no command of hers came to nothing")
 						}
@@ -45,7 +63,11 @@ func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
 						}
 						return nil
 					},
-					end: func() { s.mallory.KillAll(); _ = loop.Wait() },
+					end: func() {
+						t.Logf("of her commands %d got %s", s.counted("sent"), signal)
+						s.mallory.KillAll()
+						_ = loop.Wait()
+					},
 				})
 			})
 		}

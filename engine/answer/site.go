@@ -1,0 +1,48 @@
+package answer
+
+import (
+	"context"
+
+	"jjm"
+	"jjm/wire"
+)
+
+// JobTypes documents the job types.
+func (an *Answers) JobTypes() []wire.JobType {
+	var out []wire.JobType
+	for _, name := range an.b.Deps.Types.Types() {
+		d := an.b.Deps.Types[name].Describe()
+		t := wire.JobType{Type: name, Summary: d.Summary, Result: d.Result, Example: d.Example}
+		for _, p := range d.Params {
+			t.Params = append(t.Params, wire.JobParam{Name: p.Name, Type: p.Type, Unit: p.Unit,
+				Default: p.Default, Required: p.Required, Help: p.Help})
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// Clusters returns the state of the batch systems.
+func (an *Answers) Clusters(context.Context) []wire.Cluster {
+	v := an.s.View()
+	defer v.Close()
+	now := jjm.At(an.b.Now())
+	out := make([]wire.Cluster, 0, len(an.s.Names))
+	for _, name := range an.s.Names {
+		w := an.rooms.Clusters.View(v.Memory, name)
+		w.Orders = v.InForce(now, func(o jjm.Order) bool { return o.Kind == jjm.OrderCluster && o.Name == name })
+		for _, g := range v.Grids() {
+			if g.Job.Status.Final() {
+				continue
+			}
+			w.Waiting += g.UnsentFor(name)
+			if t := g.On[name]; t != nil {
+				w.Waiting += t.Counts[jjm.Submitting] - t.Retrying
+				w.Queued += t.Counts[jjm.Submitted]
+				w.Running += t.Counts[jjm.Running]
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}

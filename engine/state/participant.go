@@ -1,0 +1,107 @@
+package state
+
+import (
+	"jjm"
+)
+
+// Participant takes part in every change: it looks at what was decided, adds what
+// follows from it and stores its own share. A participant sees what those before it
+// added.
+type Participant struct {
+	Name string
+	// Why it stands where it does in the order.
+	Why string
+	Do  func(*Change) error
+}
+
+// flush has every participant store its share inside the transaction.
+func (c *Change) flush() error {
+	for _, p := range c.S.Participants {
+		if err := p.Do(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutBulks stores the bulks that the change makes.
+func (c *Change) PutBulks() error {
+	for _, b := range c.Created {
+		if err := c.Tx.InsertBulk(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutEnds stores how attempts ended.
+func (c *Change) PutEnds() error {
+	if len(c.Ends) == 0 {
+		return nil
+	}
+	return c.Tx.EndAttempts(c.Ends)
+}
+
+// PutLocals stores the local jobs that the change touches.
+func (c *Change) PutLocals() error {
+	if len(c.Order) == 0 {
+		return nil
+	}
+	return c.Tx.SaveLocals(c.Order)
+}
+
+// PutNew stores the local jobs that the change makes.
+func (c *Change) PutNew() error {
+	if len(c.Inserted) == 0 {
+		return nil
+	}
+	return c.Tx.InsertLocals(c.Inserted)
+}
+
+// PutThen stores what rooms left to be done after the local jobs.
+func (c *Change) PutThen() error {
+	for _, do := range c.Then {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutRows stores the bulks and grid jobs that the change touches.
+func (c *Change) PutRows() error {
+	for _, b := range c.bulks {
+		if err := c.Tx.SaveBulk(b); err != nil {
+			return err
+		}
+	}
+	for _, g := range c.Grids {
+		if err := c.Tx.SaveGrid(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutJournal stores the lines of the journal.
+func (c *Change) PutJournal() error { return c.Tx.Journal(coalesce(c.Journal)...) }
+
+// coalesce joins entries about neighbouring local jobs that changed alike, so
+// that a bulk of a thousand is one line of history.
+func coalesce(es []jjm.JournalEntry) []jjm.JournalEntry {
+	var out []jjm.JournalEntry
+	for _, e := range es {
+		if n := len(out); n > 0 && joins(out[n-1], e) {
+			out[n-1].Last = e.Last
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func joins(a, b jjm.JournalEntry) bool {
+	follows := a.First >= 0 && a.Last+1 == b.First
+	a.First, a.Last = b.First, b.Last
+	return follows && a == b
+}
