@@ -9,8 +9,8 @@ import (
 	"jjm/adapters"
 )
 
-// Commands of Grid Engine read .sge_request and .sge_qstat of whoever runs them from
-// HOME (sge_request(5)): that is not the owner's.
+// Commands of Grid Engine have no HOME of their owner's. Version 8.1.9 finds
+// .sge_request and .sge_qstat without it, by the account's number.
 func TestNew_CommandsFindNoSettingsOfTheirOwner(t *testing.T) {
 	for set, want := range map[string]string{"": "/", "/var/empty": "/var/empty"} {
 		bin := t.TempDir()

@@ -146,7 +146,9 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	if err := cfg.check(name); err != nil {
 		return nil, err
 	}
-	if _, set := cfg.Env["HOME"]; !set { // where qsub and qstat would read .sge_request and the like
+	// .sge_request and the like are not looked for in HOME: 8.1.9 finds them by the
+	// account's number, and they spoil its own jobs only. Nothing else is either.
+	if _, set := cfg.Env["HOME"]; !set {
 		cfg.Env = maps.Clone(cfg.Env)
 		if cfg.Env == nil {
 			cfg.Env = map[string]string{}
