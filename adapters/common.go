@@ -2,6 +2,7 @@ package adapters
 
 import (
 	"fmt"
+	"time"
 
 	"jjm"
 )
@@ -131,4 +132,26 @@ func (c Common) CheckDirectives(cluster string, r jjm.Request, directive func(li
 		}
 	}
 	return nil
+}
+
+// Whole returns an environment with nothing missing: a clock, and warnings that go
+// nowhere where nobody wants them.
+func (e Env) Whole() Env {
+	if e.Now == nil {
+		e.Now = time.Now
+	}
+	if e.Warn == nil {
+		e.Warn = func(string, ...any) {}
+	}
+	return e
+}
+
+// Settings reads the section of a cluster into config, which has the defaults, and checks
+// it: what every constructor of an adapter begins with. The errors are decode's and
+// check's.
+func Settings[C any](cluster string, decode func(config any) error, config *C, check func(c C, cluster string) error) error {
+	if err := decode(config); err != nil {
+		return err
+	}
+	return check(*config, cluster)
 }

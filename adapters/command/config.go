@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"jjm"
 	"jjm/adapters"
@@ -102,15 +101,10 @@ func (c Config) check(name string) error {
 // New makes an adapter; it is the entry for a Registry.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	c := DefaultConfig()
-	if err := decode(&c); err != nil {
+	if err := adapters.Settings(name, decode, &c, Config.check); err != nil {
 		return nil, err
 	}
-	if err := c.check(name); err != nil {
-		return nil, err
-	}
-	if env.Now == nil {
-		env.Now = time.Now
-	}
+	env = env.Whole()
 	a := &Adapter{name: name, config: c, env: env, d: c.Description.description}
 	a.config.Env = merged(a.d.environment, c.Env)
 	a.caps = a.d.caps

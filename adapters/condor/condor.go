@@ -113,22 +113,14 @@ var (
 // New makes the adapter of a cluster. It asks HTCondor nothing.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	c := DefaultConfig()
-	if err := decode(&c); err != nil {
-		return nil, err
-	}
-	if err := c.check(name); err != nil {
+	if err := adapters.Settings(name, decode, &c, Config.check); err != nil {
 		return nil, err
 	}
 	if problem := oddConfigFile(c.Env[configEnv]); env.Owners && problem != "" {
 		return nil, jjm.Problems{{Where: "cluster " + name, Field: "env." + configEnv,
 			Text: fmt.Sprintf("%q: %s", c.Env[configEnv], problem)}}.Err()
 	}
-	if env.Now == nil {
-		env.Now = time.Now
-	}
-	if env.Warn == nil {
-		env.Warn = func(string, ...any) {}
-	}
+	env = env.Whole()
 	return &Adapter{name: name, config: c, env: env, changed: make(chan struct{}, 1),
 		proving: make(chan struct{}, 1), past: map[string]*past{}}, nil
 }

@@ -96,18 +96,10 @@ var (
 // command.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	c := DefaultConfig()
-	if err := decode(&c); err != nil {
+	if err := adapters.Settings(name, decode, &c, Config.check); err != nil {
 		return nil, err
 	}
-	if err := c.check(name); err != nil {
-		return nil, err
-	}
-	if env.Now == nil {
-		env.Now = time.Now
-	}
-	if env.Warn == nil {
-		env.Warn = func(string, ...any) {}
-	}
+	env = env.Whole()
 	zone, err := c.zone()
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)

@@ -140,10 +140,7 @@ var (
 // New makes an adapter of its section of the configuration. It runs nothing.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	cfg := defaults()
-	if err := decode(&cfg); err != nil {
-		return nil, err
-	}
-	if err := cfg.check(name); err != nil {
+	if err := adapters.Settings(name, decode, &cfg, Config.check); err != nil {
 		return nil, err
 	}
 	// .sge_request and the like are not looked for in HOME: 8.1.9 finds them by the
@@ -155,12 +152,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 		}
 		cfg.Env["HOME"] = "/"
 	}
-	if env.Now == nil {
-		env.Now = time.Now
-	}
-	if env.Warn == nil {
-		env.Warn = func(string, ...any) {}
-	}
+	env = env.Whole()
 	notes, err := openNotes(filepath.Join(env.State, "cancels"), cfg.Keep.D())
 	if err != nil {
 		return nil, fmt.Errorf("sge %s: %w", name, err)

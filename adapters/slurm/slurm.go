@@ -107,12 +107,7 @@ func Open(name string, env adapters.Env, c Config) (*Adapter, error) {
 	if err := c.check(name); err != nil {
 		return nil, err
 	}
-	if env.Now == nil {
-		env.Now = time.Now
-	}
-	if env.Warn == nil {
-		env.Warn = func(string, ...any) {}
-	}
+	env = env.Whole()
 	a := &Adapter{
 		name: name, env: env, config: c, timed: c.CLI,
 		spans: map[string]span{}, witnessed: map[key]witnessed{},
