@@ -16,11 +16,12 @@ import (
 // attackers are programs of a hostile account: this test program, executed again
 // as the account. Each has a folder of the account's, where it counts what it did.
 var attackers = map[string]func(folder string){
-	"attack-stop-all":     func(folder string) { stopAll(folder, func(string) bool { return true }) },
-	"attack-stop-starts":  func(folder string) { stopAll(folder, isStart) },
-	"attack-take-sockets": takeSockets,
-	"attack-lock-all":     lockAll,
-	"attack-flood-spool":  floodSpool,
+	"attack-stop-all":       func(folder string) { stopAll(folder, func(string) bool { return true }) },
+	"attack-stop-starts":    func(folder string) { stopAll(folder, isStart) },
+	"attack-take-sockets":   takeSockets,
+	"attack-lock-all":       lockAll,
+	"attack-flood-spool":    floodSpool,
+	"attack-forge-listings": forgeListings,
 }
 
 // play runs an attacker if the command line asks for one.
