@@ -16,13 +16,14 @@ import (
 // attackers are programs of a hostile account: this test program, executed again
 // as the account. Each has a folder of the account's, where it counts what it did.
 var attackers = map[string]func(folder string){
-	"attack-stop-all":     func(folder string) { stopAll(folder, func(string) bool { return true }) },
-	"attack-stop-starts":  func(folder string) { stopAll(folder, isStart) },
-	"attack-take-sockets": takeSockets,
-	"attack-lock-all":     lockAll,
-	"attack-flood-spool":  floodSpool,
-	"attack-fill-spool":   fillSpool,
-	"attack-swell-spool":  swellSpool,
+	"attack-stop-all":       func(folder string) { stopAll(folder, func(string) bool { return true }) },
+	"attack-stop-starts":    func(folder string) { stopAll(folder, isStart) },
+	"attack-take-sockets":   takeSockets,
+	"attack-lock-all":       lockAll,
+	"attack-flood-spool":    floodSpool,
+	"attack-fill-spool":     fillSpool,
+	"attack-swell-spool":    swellSpool,
+	"attack-forge-listings": forgeListings,
 }
 
 // play runs an attacker if the command line asks for one.

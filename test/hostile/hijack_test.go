@@ -1,0 +1,161 @@
+package hostile_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"jjm/adapters/testbed"
+	"jjm/internal/needs"
+	"jjm/test/site"
+)
+
+// droppedLine is what the log says of it.
+const droppedLine = "made as an account speaks of other accounts' jobs: that part is dropped"
+
+// namesFile tells the attacker who she is, and whose jobs to speak of.
+const namesFile = "names"
+
+// forgeListings takes over, as a debugger does, every command of the account's that
+// lists jobs, and has it say something else: what the batch system says of the other
+// account's jobs, as if they were hers and had failed.
+func forgeListings(folder string) {
+	text, _ := os.ReadFile(filepath.Join(folder, namesFile))
+	her, other, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	runtime.LockOSThread() // who traces is a thread
+	forged := 0
+	others(func(pid int) {
+		argv := strings.Split(strings.TrimSuffix(readProc(pid, "cmdline"), "\x00"), "\x00")
+		if !lists(pid, argv) || syscall.PtraceAttach(pid) != nil {
+			return
+		}
+		if takeOver(pid, untrue(argv, readProc(pid, "environ"), her, other)) == nil {
+			forged++
+			count(folder, "forged", forged)
+		}
+	})
+}
+
+func readProc(pid int, name string) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+	return string(text)
+}
+
+// lists tells a command that lists jobs from the script around it.
+func lists(pid int, argv []string) bool {
+	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	listing := slices.ContainsFunc(argv[:min(len(argv), 4)], func(a string) bool {
+		return slices.Contains([]string{"squeue", "condor_q", "condor_history"}, filepath.Base(a))
+	})
+	base := filepath.Base(exe)
+	return listing && (base == "squeue" || strings.HasPrefix(base, "ld-linux"))
+}
+
+// untrue asks the same of the other account, and makes failures of what it answers.
+func untrue(argv []string, environ, her, other string) string {
+	asked := slices.Clone(argv)
+	for i := range asked {
+		asked[i] = strings.ReplaceAll(asked[i], her, other)
+	}
+	cmd := exec.Command(asked[0], asked[1:]...)
+	cmd.Env = strings.Split(strings.TrimSuffix(environ, "\x00"), "\x00")
+	out, _ := cmd.Output()
+	var lines []string
+	for line := range strings.Lines(string(out)) {
+		lines = append(lines, worse(strings.ReplaceAll(line, other, her)))
+	}
+	return strings.Join(lines, "")
+}
+
+// worse makes a failure of a job in a listing. Columns of squeue have a width.
+func worse(line string) string {
+	if fields := strings.Split(line, "\t"); len(fields) > 11 && fields[0] == "jjm-job" {
+		fields[3], fields[10], fields[11] = "4", "false", "9" // completed, with an exit code
+		return strings.Join(fields, "\t")
+	}
+	for _, state := range []string{"RUNNING", "PENDING", "COMPLETED"} {
+		line = strings.ReplaceAll(line, state, fmt.Sprintf("%-*s", len(state), "FAILED"))
+	}
+	return line
+}
+
+// takeOver has a traced process write a text to its standard output and end with 0,
+// as if that were all that it ever did.
+func takeOver(pid int, text string) error {
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil || !status.Stopped() {
+		return errors.Join(err, errors.New("it does not stop"))
+	}
+	defer func() { _ = syscall.PtraceDetach(pid) }()
+	out, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", pid), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	var regs syscall.PtraceRegs
+	if err := syscall.PtraceGetRegs(pid, &regs); err != nil {
+		return err
+	}
+	setExit(&regs)
+	if _, err := syscall.PtracePokeText(pid, uintptr(regs.PC()), []byte{0x0f, 0x05}); err != nil { // syscall
+		return err
+	}
+	if err := syscall.PtraceSetRegs(pid, &regs); err != nil {
+		return err
+	}
+	_, err = out.WriteString(text)
+	return err
+}
+
+// Mallory's listings speak of bob's jobs: as hers, and as failed. His are done all the
+// same, each having run once; hers alone come to nothing.
+func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		needs.Gap(t, "a listing that its account forges", "run this on amd64")
+	}
+	if text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil && strings.TrimSpace(string(text)) != "0" {
+		needs.Gap(t, "a listing that its account forges", "sysctl kernel.yama.ptrace_scope=0")
+	}
+	for _, kind := range []string{"slurm", "condor"} {
+		t.Run(kind, func(t *testing.T) {
+			b := testbed.Start(t, kind)
+			s := besiege(t, site.Settings{RunAs: "owner", Clusters: site.OnBed(b, kind)})
+			if kind == "condor" { // its workers know accounts of their own
+				s.bob = site.Known(t, b.Owner.User)
+				s.knownInPool(b)
+			}
+			f := &planted{siege: s, bed: b}
+			s.Must(os.WriteFile(filepath.Join(s.Home(s.mallory), namesFile), []byte(s.mallory.Name+" "+s.bob.Name), 0o644))
+			var bobs, runs []string
+			var stop func()
+			forged := 0
+			s.withstands(attack{
+				name: kind + ": her listings say that his jobs have failed",
+				begin: func() {
+					for range 2 {
+						s.Submit(s.mallory, site.Script("sleep 600"))
+					}
+					bobs, runs = f.jobs(s.bob, full(10, 4))
+					stop = s.attacker("attack-forge-listings")
+				},
+				inForce: func() error {
+					s.Until("one more of her listings is forged", func() bool { return s.counted("forged") > forged })
+					forged = s.counted("forged")
+					return nil
+				},
+				end: func() { stop() },
+			})
+			f.once("bob's", bobs, runs)
+			if log, err := os.ReadFile(s.Dir + "/log"); err != nil || !strings.Contains(string(log), droppedLine) {
+				t.Errorf("the log does not say that something was dropped (%v)", err)
+			}
+		})
+	}
+}
