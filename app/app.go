@@ -161,9 +161,6 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 		Accounts: engine.Accounts{Caller: a.account, Find: asuser.Find, Account: account, Users: users, Readers: a.config.Gate.AdminUIDs()},
 		Now:      time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
 	})
-	if err == nil {
-		a.reserve.withhold()
-	}
 	return err
 }
 

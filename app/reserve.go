@@ -27,12 +27,9 @@ type reserve struct {
 	floor plan.Floor
 
 	held bool
-	// given is true from when it was given up to when it is taken back: what is free
-	// meanwhile is for what is under way, and no new work is taken.
-	given bool
-	shut  bool      // the letter box
-	last  time.Time // when something had to be done
-	said  string    // the last complaint
+	shut bool      // the letter box
+	last time.Time // when something had to be done
+	said string    // the last complaint
 }
 
 const (
@@ -53,9 +50,8 @@ func (a *App) openReserve() *reserve {
 		floor: plan.Floor{Bytes: uint64(a.config.Engine.MinFreeBytes), Files: uint64(a.config.Engine.MinFreeFiles)}}
 	info, err := os.Stat(r.file)
 	r.held = err == nil && info.Size() > 0
-	r.given = err == nil && !r.held
 	if err == nil && (r.want == 0 || r.apart()) { // since this start
-		r.held, r.given = os.Remove(r.file) != nil && r.held, false
+		r.held = os.Remove(r.file) != nil && r.held
 	}
 	r.look(time.Now())
 	return r
@@ -149,8 +145,6 @@ func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 	trouble = errors.Join(trouble, ignoreAbsent(err))
 	if r.held && low() {
 		r.app.log.Error("what was kept in reserve is given up, so that the store goes on: free some space", "file", r.file)
-		r.given = true // before there is room
-		r.withhold()
 		if err := os.Truncate(r.file, 0); err != nil {
 			return errors.Join(trouble, fmt.Errorf("give up the reserve: %w", err))
 		}
@@ -178,24 +172,11 @@ func (r *reserve) take(size int64) error {
 	defer f.Close()
 	switch err := unix.Fallocate(int(f.Fd()), 0, 0, size); {
 	case errors.Is(err, unix.EOPNOTSUPP): // nothing can be kept there
-		r.want, r.given = 0, false
-		r.withhold()
+		r.want = 0
 		return nil
 	case err != nil:
 		return errors.Join(fmt.Errorf("keep %d bytes in reserve (%s): %w", size, r.file, err), f.Truncate(0))
 	}
-	r.held, r.given = true, false
-	r.withhold()
+	r.held = true
 	return nil
-}
-
-// withhold tells the engine, once there is one, whether it takes new work.
-func (r *reserve) withhold() {
-	why := ""
-	if r.given {
-		why = "the disk is full: what was kept in reserve on that of " + r.app.config.State + " is in use"
-	}
-	if r.app.engine != nil {
-		r.app.engine.Withhold(why)
-	}
 }

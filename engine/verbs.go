@@ -63,10 +63,6 @@ func (e *Engine) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire
 // Low says why no new work is taken for want of space, "" if it is.
 func (e *Engine) Low() string { return e.state.Low() }
 
-// Withhold takes no new work as long as why is not "": what lies on the disks has no
-// room that the engine itself could see.
-func (e *Engine) Withhold(why string) { e.state.Withhold(why) }
-
 // Reset closes the circuit breaker of a cluster.
 func (e *Engine) Reset(ctx context.Context, caller wire.Caller, name string) error {
 	return e.clusters.Reset(ctx, caller, name)

@@ -102,10 +102,11 @@ func (b *Base) Conf() *Config { return b.cfg.Load() }
 
 // Crash is a named failpoint.
 func (b *Base) Crash(point string) error {
-	if b.Deps.Crash == nil {
+	hit := b.Deps.Crash
+	if hit == nil {
 		return nil
 	}
-	err := b.Deps.Crash(point)
+	err := hit(point)
 	if err == nil {
 		return nil
 	}

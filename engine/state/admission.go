@@ -3,7 +3,6 @@ package state
 import (
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"jjm"
 	"jjm/plan"
@@ -116,38 +115,20 @@ func (m Memory) Admits(spec *jjm.Spec, user string, clusters []string, now jjm.T
 	return nil
 }
 
-// room is why no new work is taken for want of space: as the engine measured it, and as
-// others see it; "" and nil are none.
-type room struct{ low, withheld atomic.Pointer[string] }
-
 // SetLow notes why no new work is taken for want of space, "" if it is, and gives what
 // was said before.
 func (s *State) SetLow(low string) (before string) {
-	if old := s.room.low.Load(); old != nil {
-		before = *old
-	}
-	s.room.low.Store(&low)
+	before = s.Low()
+	s.low.Store(&low)
 	return before
 }
 
 // Low says why no new work is taken for want of space, "" if it is.
 func (s *State) Low() string {
-	for _, why := range []*atomic.Pointer[string]{&s.room.low, &s.room.withheld} {
-		if text := why.Load(); text != nil && *text != "" {
-			return *text
-		}
+	if low := s.low.Load(); low != nil {
+		return *low
 	}
 	return ""
-}
-
-// Withhold takes no new work for want of space that others than the engine see, as
-// long as why is not "". What waited goes on once it is.
-func (s *State) Withhold(why string) {
-	before := s.Low()
-	s.room.withheld.Store(&why)
-	if before != "" && s.Low() == "" {
-		s.WakeSubmit()
-	}
 }
 
 // HasSpace refuses new grid jobs while a file system is full.

@@ -4,6 +4,7 @@ package state
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"jjm"
 	"jjm/engine/base"
@@ -26,7 +27,7 @@ type State struct {
 	// Positions are those of clusters in Names.
 	Positions map[string]int
 
-	room     room // on the disks
+	low      atomic.Pointer[string] // see Low
 	Accounts fair.Accounts
 	WorkUses WorkUses
 	PubKick  chan struct{}

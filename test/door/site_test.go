@@ -54,6 +54,7 @@ type site struct {
 // local is a configuration of the embedded batch system in which everything is
 // quick.
 const local = `log = "info"
+reserve_bytes = 0 # a disk that is full is full
 [engine]
 poll = "1s"
 harvest = "200ms"

@@ -54,6 +54,7 @@ func openSite(t testing.TB, dir string, owner jjm.Owner, clusters string) *site 
 		runAs = "owner"
 	}
 	write(t, s.path("jjm.toml"), `log = "debug"
+reserve_bytes = 0 # a disk that is full is full
 run_as = "`+runAs+`"
 [engine]
 poll = "2s"

@@ -347,6 +347,19 @@ func driveBanned(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return id, nil
 }
 
+// driveRemarked says something of the grid job, as a gatekeeper does, while its
+// sleepers keep it from ending.
+func driveRemarked(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, err := s.submit(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := insist(ctx, s, wire.VerbRemark(), wire.RemarkRequest{One: wire.Of(id.String()), Remark: "seen"}); err != nil {
+		return id, err
+	}
+	return driveMix(ctx, s, d)
+}
+
 // driveReleased lets the held local jobs go on, as often as need be.
 func driveReleased(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	id, err := s.submit(ctx, d)

@@ -58,7 +58,7 @@ type finder struct {
 
 func (f *finder) file(path string) error {
 	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(set, path, nil, 0)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (f *finder) file(path string) error {
 			return true
 		}
 		bad := func() {
-			err = fmt.Errorf("%s: the name of this failpoint is not a plain string", set.Position(call.Pos()))
+			err = fmt.Errorf("%s: the name of this failpoint is no string, and no constant of this file", set.Position(call.Pos()))
 		}
 		switch {
 		case sel.Sel.Name == "Crash" && engine && len(call.Args) == 1, sel.Sel.Name == "point" && local && len(call.Args) == 1:
@@ -95,8 +95,15 @@ func (f *finder) file(path string) error {
 	return err
 }
 
-// text puts a string literal into a set.
+// text puts a string literal, or a constant of the same file that is one, into a set.
 func text(e ast.Expr, into map[string]bool) bool {
+	if name, ok := e.(*ast.Ident); ok && name.Obj != nil {
+		spec, ok := name.Obj.Decl.(*ast.ValueSpec)
+		if !ok || name.Obj.Kind != ast.Con || len(spec.Names) != len(spec.Values) {
+			return false
+		}
+		e = spec.Values[slices.IndexFunc(spec.Names, func(n *ast.Ident) bool { return n.Name == name.Name })]
+	}
 	lit, ok := e.(*ast.BasicLit)
 	if !ok || lit.Kind != token.STRING {
 		return false

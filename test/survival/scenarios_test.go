@@ -63,6 +63,9 @@ func scenarios() map[string]scenario {
 	changes("ban", func(glf bool) scenario {
 		return scenario{design: design{jobs: 12, glf: glf}, drive: driveBanned}
 	})
+	changes("remark", func(glf bool) scenario {
+		return scenario{design: mixed(glf).design, drive: driveRemarked}
+	})
 	changes("release-held", func(glf bool) scenario {
 		return scenario{design: design{jobs: 12, glf: glf, mix: "held"}, drive: driveReleased}
 	})

@@ -138,6 +138,7 @@ func (s *site) configure(set settings) error {
 		clusters = section("local", fmt.Sprintf("slots = %d\ngrace = \"3s\"\nkeep = %q\n", max(set.slots, 1), keep))
 	}
 	text := fmt.Sprintf(`log = "debug"
+reserve_bytes = 0 # a disk that is full is full
 [engine]
 poll = %q
 harvest = "200ms"
