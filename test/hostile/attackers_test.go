@@ -24,6 +24,8 @@ var attackers = map[string]func(folder string){
 	"attack-fill-spool":     fillSpool,
 	"attack-swell-spool":    swellSpool,
 	"attack-forge-listings": forgeListings,
+	"attack-kill-commands":  func(folder string) { signalCommands(folder, syscall.SIGKILL) },
+	"attack-stop-commands":  func(folder string) { signalCommands(folder, syscall.SIGSTOP) },
 }
 
 // play runs an attacker if the command line asks for one.
