@@ -367,7 +367,8 @@ func hexValue(s string) (string, bool) {
 		return "", false
 	}
 	var v asn1.RawValue
-	if rest, err := asn1.Unmarshal(raw, &v); err != nil || len(rest) > 0 || v.IsCompound || v.Class != asn1.ClassUniversal {
+	if rest, err := asn1.Unmarshal(raw, &v); err != nil || len(rest) > 0 || v.IsCompound ||
+		v.Class != asn1.ClassUniversal {
 		return "", false
 	}
 	switch v.Tag {
@@ -459,7 +460,9 @@ func (d DN) Covers(other DN) bool {
 		}
 		mine, theirs = nil, nil
 	}
-	return len(d) > 0 && at == len(d) && !slices.ContainsFunc(other, func(r rdn) bool { return len(r) != 1 || r[0].kind != "cn" })
+	return len(d) > 0 && at == len(d) && !slices.ContainsFunc(other, func(r rdn) bool {
+		return len(r) != 1 || r[0].kind != "cn"
+	})
 }
 
 // SameDN reports whether two texts name the same. What is no DN, such as the subject

@@ -14,12 +14,16 @@ import (
 func TestSecret_IsNeverShown(t *testing.T) {
 	c := Credential{Kind: ProxyKind, Secret: "geheim"}
 	var logged bytes.Buffer
-	slog.New(slog.NewTextHandler(&logged, nil)).Info("x", "secret", c.Secret, "credential", c, "list", []Credential{c}, "error", fmt.Errorf("%v: %w", c, errors.New("x")))
+	slog.New(slog.NewTextHandler(&logged, nil)).Info("x", "secret", c.Secret, "credential", c, "list", []Credential{c},
+		"error", fmt.Errorf("%v: %w", c, errors.New("x")))
 	texts := []string{logged.String()}
 	for _, form := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		texts = append(texts, fmt.Sprintf(form, c.Secret), fmt.Sprintf(form, c), fmt.Sprintf(form, []Credential{c}), fmt.Sprintf(form, &c))
+		texts = append(texts, fmt.Sprintf(form, c.Secret), fmt.Sprintf(form, c), fmt.Sprintf(form, []Credential{c}),
+			fmt.Sprintf(form, &c))
 	}
-	for _, text := range append(texts, CheckCredentials([]Credential{c, c, {Kind: "x", Secret: "geheim"}, {Kind: TokenKind, Secret: Secret(strings.Repeat("geheim", 1<<20))}}).Error()) {
+	for _, text := range append(texts,
+		CheckCredentials([]Credential{c, c, {Kind: "x", Secret: "geheim"},
+			{Kind: TokenKind, Secret: Secret(strings.Repeat("geheim", 1<<20))}}).Error()) {
 		if strings.Contains(text, "geheim") || strings.Contains(text, fmt.Sprintf("%x", "geheim")) {
 			t.Errorf("%.200s", text)
 		}
@@ -52,24 +56,31 @@ func TestCheckCredentials(t *testing.T) {
 func TestCanonicalDN_IsOneForAllNotations(t *testing.T) {
 	for want, notations := range map[string][]string{
 		"/dc=org/dc=site/cn=mallory": {
-			"/DC=org/DC=site/CN=Mallory", "CN=Mallory,DC=site,DC=org", "DC = org, DC = site, CN = Mallory", "cn=mallory; dc=site; dc=org",
-			" /dc=ORG/dc=site/CN= Mallory ", `CN=\4Dallory,DC=site,DC=org`, "CN=#0C074D616C6C6F7279,DC=site,DC=org", `/DC=org/DC=site/CN=\x4Dallory`,
+			"/DC=org/DC=site/CN=Mallory", "CN=Mallory,DC=site,DC=org", "DC = org, DC = site, CN = Mallory",
+			"cn=mallory; dc=site; dc=org",
+			" /dc=ORG/dc=site/CN= Mallory ", `CN=\4Dallory,DC=site,DC=org`, "CN=#0C074D616C6C6F7279,DC=site,DC=org",
+			`/DC=org/DC=site/CN=\x4Dallory`,
 			"2.5.4.3=Mallory,0.9.2342.19200300.100.1.25=site,DC=org", "OID.2.5.4.3=Mallory,domainComponent=site,DC=org",
 		},
 		"/o=grid/cn=mallory/email=m@x.org": {
 			"/O=Grid/CN=Mallory/Email=m@x.org", "/O=Grid/CN=Mallory/E=m@x.org", "/O=Grid/CN=Mallory/emailAddress=m@x.org",
 			"emailAddress=m@x.org,CN=Mallory,O=Grid", "1.2.840.113549.1.9.1=#16076D40782E6F7267,CN=Mallory,O=Grid",
 		},
-		"/o=grid/uid=m1":               {"/O=Grid/UID=m1", "/O=Grid/USERID=m1", "/O=grid/userId=m1", "UID=m1,O=Grid"},
-		`/o=grid/cn=host\/ce.site.org`: {"/O=Grid/CN=host/ce.site.org", `/O=Grid/CN=host\/ce.site.org`, "CN=host/ce.site.org,O=Grid"},
+		"/o=grid/uid=m1": {"/O=Grid/UID=m1", "/O=Grid/USERID=m1", "/O=grid/userId=m1", "UID=m1,O=Grid"},
+		`/o=grid/cn=host\/ce.site.org`: {"/O=Grid/CN=host/ce.site.org", `/O=Grid/CN=host\/ce.site.org`,
+			"CN=host/ce.site.org,O=Grid"},
 		// RFC 4514, section 4; RFC 2253, section 5.
-		"/dc=net/dc=example/uid=jsmith":                {"UID=jsmith,DC=example,DC=net"},
-		"/dc=net/dc=example/cn=j. smith+ou=sales":      {"OU=Sales+CN=J.  Smith,DC=example,DC=net", "/DC=net/DC=example/OU=Sales+CN=J. Smith"},
-		`/dc=net/dc=example/cn=james "jim" smith, iii`: {`CN=James \"Jim\" Smith\, III,DC=example,DC=net`, `/DC=net/DC=example/CN=James "Jim" Smith, III`},
-		`/dc=net/dc=example/cn=before after`:           {`CN=Before\0dAfter,DC=example,DC=net`, `/DC=net/DC=example/CN=Before\x0DAfter`},
-		"/dc=com/dc=example/1.3.6.1.4.1.1466.0=hi":     {"1.3.6.1.4.1.1466.0=#04024869,DC=example,DC=com"},
+		"/dc=net/dc=example/uid=jsmith": {"UID=jsmith,DC=example,DC=net"},
+		"/dc=net/dc=example/cn=j. smith+ou=sales": {"OU=Sales+CN=J.  Smith,DC=example,DC=net",
+			"/DC=net/DC=example/OU=Sales+CN=J. Smith"},
+		`/dc=net/dc=example/cn=james "jim" smith, iii`: {`CN=James \"Jim\" Smith\, III,DC=example,DC=net`,
+			`/DC=net/DC=example/CN=James "Jim" Smith, III`},
+		`/dc=net/dc=example/cn=before after`: {`CN=Before\0dAfter,DC=example,DC=net`,
+			`/DC=net/DC=example/CN=Before\x0DAfter`},
+		"/dc=com/dc=example/1.3.6.1.4.1.1466.0=hi": {"1.3.6.1.4.1.1466.0=#04024869,DC=example,DC=com"},
 		"/cn=lučić": {`CN=Lu\C4\8Di\C4\87`, `/CN=Lu\xC4\x8Di\xC4\x87`, "CN=LUČIĆ"},
-		"/c=gb/o=sue, grabbit and runn/cn=l. eagle":       {`CN=L. Eagle,O="Sue, Grabbit and Runn",C=GB`, `CN=L. Eagle,O=Sue\, Grabbit and Runn,C=GB`},
+		"/c=gb/o=sue, grabbit and runn/cn=l. eagle": {`CN=L. Eagle,O="Sue, Grabbit and Runn",C=GB`,
+			`CN=L. Eagle,O=Sue\, Grabbit and Runn,C=GB`},
 		"/cn=steve kille/o=isode limited/c=gb/cn=1234567": {"/CN=Steve Kille/O=Isode Limited/C=GB/CN=1234567"},
 		"a1b2 c3": {"A1B2  c3"}, // the subject of a token
 	} {
@@ -112,7 +123,8 @@ func TestDN_CoversProxiesInEachNotation(t *testing.T) {
 }
 
 func FuzzCanonicalDN(f *testing.F) {
-	for _, text := range []string{"/DC=org/CN=Mallory", `CN=a\,b+UID=\23c,O="x;y"`, "CN=#04024869", `/CN=\x41\/b/Email=x`, "A=İı\xff"} {
+	for _, text := range []string{"/DC=org/CN=Mallory", `CN=a\,b+UID=\23c,O="x;y"`, "CN=#04024869", `/CN=\x41\/b/Email=x`,
+		"A=İı\xff"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

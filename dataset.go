@@ -40,7 +40,8 @@ func CheckDatasetName(s string) string {
 		return "is missing: name the dataset"
 	}
 	if len(s) > maxDatasetName || !datasetName.MatchString(s) {
-		return fmt.Sprintf("%.60q: want 1 to 255 of the characters A-Z a-z 0-9 . _ : / + = @ # - and a letter, digit, _ or / in front", s)
+		return fmt.Sprintf(
+			"%.60q: want 1 to 255 of the characters A-Z a-z 0-9 . _ : / + = @ # - and a letter, digit, _ or / in front", s)
 	}
 	return ""
 }
@@ -253,7 +254,9 @@ func (f *File) Problems() Problems {
 		bad("first_event", "%d events from %d on: want numbers up to %d", f.Events, f.FirstEvent, int64(maxFileCount))
 	}
 	word := func(field, s string) {
-		if len(s) > maxFileWord || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || unicode.IsControl(r) }) {
+		if len(s) > maxFileWord || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool {
+			return r <= ' ' || unicode.IsControl(r)
+		}) {
 			bad(field, "%.60q: want at most %d bytes without blanks and control characters", s, maxFileWord)
 		}
 	}

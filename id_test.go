@@ -35,7 +35,8 @@ func TestCutHandle_PartsAReference(t *testing.T) {
 			t.Errorf("%q: %q %q %v", rest, got, r, ok)
 		}
 	}
-	for _, s := range []string{"", "17", "17.3", "g", string(h)[1:], string(h) + "a", "G" + string(h)[1:], "g" + string(h)[1:24] + "1"} {
+	for _, s := range []string{"", "17", "17.3", "g", string(h)[1:], string(h) + "a", "G" + string(h)[1:],
+		"g" + string(h)[1:24] + "1"} {
 		if got, _, ok := jjm.CutHandle(s); ok {
 			t.Errorf("%q read as %q", s, got)
 		}
@@ -45,10 +46,12 @@ func TestCutHandle_PartsAReference(t *testing.T) {
 func TestUsage_TheBatchSystemOutranksWhatAnOwnerCouldForge(t *testing.T) {
 	var u jjm.Usage
 	u.Add(nil, 0, 0)
-	u.Add(&jjm.Evidence{Result: &jjm.Result{WallMS: 10, UserMS: 6, SysMS: 2, RSSKB: 5, Started: 100, Ended: 110}}, 100, 110)
+	u.Add(&jjm.Evidence{Result: &jjm.Result{WallMS: 10, UserMS: 6, SysMS: 2, RSSKB: 5, Started: 100, Ended: 110}}, 100,
+		110)
 	u.Add(&jjm.Evidence{Batch: jjm.Report{Started: 50, Ended: 90, CPUms: 16, RSSKB: 9},
 		Result: &jjm.Result{WallMS: 1000, UserMS: 300, SysMS: 100, RSSKB: 1000, Started: 60, Ended: 80}}, 50, 90)
-	u.Add(&jjm.Evidence{Batch: jjm.Report{Started: 60}, Result: &jjm.Result{WallMS: 1 << 52, Started: 1, Ended: 1 << 52}}, 60, 100)
+	u.Add(&jjm.Evidence{Batch: jjm.Report{Started: 60}, Result: &jjm.Result{WallMS: 1 << 52, Started: 1, Ended: 1 << 52}},
+		60, 100)
 	want := jjm.Usage{WallMS: 90, UserMS: 18, SysMS: 6, MaxRSSKB: 9, Started: 50, Ended: 110}
 	if u != want {
 		t.Errorf("got %+v, want %+v", u, want)

@@ -12,7 +12,8 @@ func TestJoinLumis_SameSectionsFewestRanges(t *testing.T) {
 	for _, c := range []struct{ in, want []jjm.LumiRange }{
 		{nil, nil},
 		{[]jjm.LumiRange{r(1, 2, 1)}, nil},
-		{[]jjm.LumiRange{r(2, 1, 1), r(1, 4, 6), r(1, 1, 3), r(1, 8, 9)}, []jjm.LumiRange{r(1, 1, 6), r(1, 8, 9), r(2, 1, 1)}},
+		{[]jjm.LumiRange{r(2, 1, 1), r(1, 4, 6), r(1, 1, 3), r(1, 8, 9)},
+			[]jjm.LumiRange{r(1, 1, 6), r(1, 8, 9), r(2, 1, 1)}},
 		{[]jjm.LumiRange{r(1, 1, 9), r(1, 2, 3), r(1, 9, 12)}, []jjm.LumiRange{r(1, 1, 12)}},
 		{[]jjm.LumiRange{r(1, 1, ^uint32(0)), r(1, 5, 5)}, []jjm.LumiRange{r(1, 1, ^uint32(0))}},
 	} {
@@ -26,7 +27,8 @@ func TestLumiText_JoinsWhatFollows(t *testing.T) {
 	lumi := func(file int32, run, first, last uint32) jjm.FileLumis {
 		return jjm.FileLumis{File: file, LumiRange: jjm.LumiRange{Run: run, First: first, Last: last}}
 	}
-	in := jjm.PartInput{Lumis: []jjm.FileLumis{lumi(0, 1, 1, 3), lumi(1, 1, 4, 5), lumi(1, 1, 7, 7), lumi(1, 2, 8, 8), lumi(2, 2, 1<<32-1, 1<<32-1), lumi(2, 2, 0, 0)}}
+	in := jjm.PartInput{Lumis: []jjm.FileLumis{lumi(0, 1, 1, 3), lumi(1, 1, 4, 5), lumi(1, 1, 7, 7), lumi(1, 2, 8, 8),
+		lumi(2, 2, 1<<32-1, 1<<32-1), lumi(2, 2, 0, 0)}}
 	if got, want := in.LumiText(), "1:1-5,1:7-7,2:8-8,2:4294967295-4294967295,2:0-0"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

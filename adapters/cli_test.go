@@ -32,7 +32,8 @@ func TestCLI_RunsFromItsFolderInACleanEnvironment(t *testing.T) {
 	calls := 0
 	ctx := adapters.WithTurns(t.Context(), func(context.Context) error { calls++; return nil })
 	out, err := c.Run(ctx, []byte("in"), "sbatch", "a b")
-	if err != nil || out.Exit != 3 || string(out.Stdout) != "|C|/etc/x|a b|in\n" || string(out.Stderr) != "err\n" || calls != 1 {
+	if err != nil || out.Exit != 3 || string(out.Stdout) != "|C|/etc/x|a b|in\n" || string(out.Stderr) != "err\n" ||
+		calls != 1 {
 		t.Errorf("%+v %q, %v, %d calls", out, out.Stdout, err, calls)
 	}
 }
@@ -71,8 +72,10 @@ func TestJobScript_KeepsEveryByteOfTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := adapters.Bulk{Tag: "jabc", N: 3, Dir: dir, Log: filepath.Join(dir, "log"),
-		Argv: []string{"/bin/sh", "-c", `printf '%s|' "$JJM_INDEX" "$JJM_BATCH_ID" "$PWD" "$@"`, "x", "a\nb", "", "$(exit 9)", "'\\"}}
-	script := program(t, t.TempDir(), "job", strings.TrimPrefix(adapters.JobScript(b, `"$TASK"`, `"42_$TASK"`), "#!/bin/sh\n"))
+		Argv: []string{"/bin/sh", "-c", `printf '%s|' "$JJM_INDEX" "$JJM_BATCH_ID" "$PWD" "$@"`, "x", "a\nb", "", "$(exit 9)",
+			"'\\"}}
+	script := program(t, t.TempDir(), "job",
+		strings.TrimPrefix(adapters.JobScript(b, `"$TASK"`, `"42_$TASK"`), "#!/bin/sh\n"))
 	out, err := adapters.CLI{Env: map[string]string{"TASK": "7"}}.Run(t.Context(), nil, script)
 	if err != nil || out.Exit != 0 {
 		t.Fatalf("%+v, %v", out, err)
@@ -131,11 +134,13 @@ func TestHook_AsksRefusesAndFails(t *testing.T) {
 	ask := func(text string) ([]string, error) {
 		return adapters.Hook(program(t, dir, "hook", text)).Ask(t.Context(), "big", b)
 	}
-	got, err := ask(`read line; case $line in *'"cluster":"big"'*'"n":2'*) echo " --qos=x "; echo; echo --reservation=y;; esac`)
+	got, err := ask(
+		`read line; case $line in *'"cluster":"big"'*'"n":2'*) echo " --qos=x "; echo; echo --reservation=y;; esac`)
 	if err != nil || !slices.Equal(got, []string{"--qos=x", "--reservation=y"}) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err = ask("echo no more today >&2; exit 1"); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "no more today") {
+	if _, err = ask("echo no more today >&2; exit 1"); jjm.KindOf(err) != jjm.Invalid ||
+		!strings.Contains(err.Error(), "no more today") {
 		t.Errorf("refusal: %v", err)
 	}
 	if _, err = adapters.Hook(filepath.Join(dir, "none")).Ask(t.Context(), "big", b); jjm.KindOf(err) != jjm.Busy {

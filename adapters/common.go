@@ -149,7 +149,8 @@ func (e Env) Whole() Env {
 // Settings reads the section of a cluster into config, which has the defaults, and checks
 // it: what every constructor of an adapter begins with. The errors are decode's and
 // check's.
-func Settings[C any](cluster string, decode func(config any) error, config *C, check func(c C, cluster string) error) error {
+func Settings[C any](cluster string, decode func(config any) error, config *C,
+	check func(c C, cluster string) error) error {
 	if err := decode(config); err != nil {
 		return err
 	}

@@ -39,7 +39,8 @@ shared_fs = false
 max_bulk = 5
 own = "o"`)
 	want := kind{Own: "o", Common: adapters.Common{
-		CLI: adapters.CLI{Bin: "/opt/bin", Env: map[string]string{"A": "b"}}, Queue: "q", Account: "a", Project: "p", QOS: "s",
+		CLI: adapters.CLI{Bin: "/opt/bin", Env: map[string]string{"A": "b"}}, Queue: "q", Account: "a", Project: "p",
+		QOS:        "s",
 		Directives: []string{"-x"}, AllowDirectives: true, Hook: "/hook", MaxBulk: 5,
 	}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -48,7 +49,8 @@ own = "o"`)
 	if got, err := decode(t, ""); err != nil || !got.SharedFS {
 		t.Errorf("%+v, error %v", got, err)
 	}
-	for text, near := range map[string]string{"quueue = 1": `"queue"`, "max_bulks = 1": `"max_bulk"`, "owns = 1": `"own"`, "bim = 1": `"bin"`} {
+	for text, near := range map[string]string{"quueue = 1": `"queue"`, "max_bulks = 1": `"max_bulk"`, "owns = 1": `"own"`,
+		"bim = 1": `"bin"`} {
 		if _, err := decode(t, text); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "did you mean "+near) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -71,7 +73,8 @@ func TestCommon_MistakesNameTheirKey(t *testing.T) {
 		},
 		Without: map[string]string{"qos": "there is none: use project"},
 	}
-	good := adapters.Common{Queue: "q", Directives: []string{"-y"}, Hook: "/hook", SharedFS: true, MaxBulk: 7, CLI: adapters.CLI{Bin: "/bin"}}
+	good := adapters.Common{Queue: "q", Directives: []string{"-y"}, Hook: "/hook", SharedFS: true, MaxBulk: 7,
+		CLI: adapters.CLI{Bin: "/bin"}}
 	if ps := good.Check("east", rules); len(ps) > 0 {
 		t.Error(ps)
 	}

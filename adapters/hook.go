@@ -57,7 +57,8 @@ func (h Hook) Ask(ctx context.Context, cluster string, b Bulk) ([]string, error)
 	case err != nil:
 		return nil, jjm.Errorf(jjm.Busy, "the site's hook gives no answer: %w", err)
 	case out.Exit != 0:
-		return nil, jjm.Errorf(jjm.Invalid, "the site's hook %s refuses the bulk: exit %d: %s", string(h), out.Exit, Brief(out.Stderr))
+		return nil, jjm.Errorf(jjm.Invalid, "the site's hook %s refuses the bulk: exit %d: %s", string(h), out.Exit,
+			Brief(out.Stderr))
 	}
 	return Lines(string(out.Stdout)), nil
 }

@@ -81,7 +81,8 @@ func TestAttempt_GoldenRowsAgreeWithTheTableUnlessADecisionSpeaks(t *testing.T) 
 			}
 			return ""
 		}
-		action := map[string]jjm.Action{analyse.Failed: jjm.Fail, analyse.Retry: jjm.Retry, analyse.Hold: jjm.Hold}[want.Status]
+		action := map[string]jjm.Action{analyse.Failed: jjm.Fail, analyse.Retry: jjm.Retry,
+			analyse.Hold: jjm.Hold}[want.Status]
 		type essence struct {
 			Level, Class string
 			Action       jjm.Action
@@ -116,12 +117,13 @@ func TestTable_EveryBatchWordAgainstEveryLog(t *testing.T) {
 		"no start":    {late, true, analyse.LevelBatch, analyse.Early, analyse.Retry, false},
 		"start only":  {start, true, analyse.LevelWorker, analyse.Early, analyse.Retry, false},
 		"no terminal": {start + late, true, analyse.LevelApplication, analyse.LateUnhandled, analyse.Retry, false},
-		"two":         {start + "2008-03-13T13:16:39Z HOLD x\n" + said("RETRY x")[len(start):], true, analyse.LevelApplication, analyse.LateUnhandled, analyse.Retry, false},
-		"no data":     {said("SUCCEEDED"), true, analyse.LevelApplication, analyse.LateUnhandled, analyse.Retry, false},
-		"succeeded":   {said("SUCCEEDED a b"), true, analyse.LevelUser, "", analyse.Succeeded, false},
-		"failed":      {said("FAILED no data base"), true, analyse.LevelUser, "", analyse.Failed, false},
-		"retry":       {said("RETRY step 2"), true, analyse.LevelUser, analyse.LateHandled, analyse.Retry, true},
-		"hold":        {said("HOLD step 2"), true, analyse.LevelUser, analyse.LateHandled, analyse.Hold, true},
+		"two": {start + "2008-03-13T13:16:39Z HOLD x\n" + said("RETRY x")[len(start):], true,
+			analyse.LevelApplication, analyse.LateUnhandled, analyse.Retry, false},
+		"no data":   {said("SUCCEEDED"), true, analyse.LevelApplication, analyse.LateUnhandled, analyse.Retry, false},
+		"succeeded": {said("SUCCEEDED a b"), true, analyse.LevelUser, "", analyse.Succeeded, false},
+		"failed":    {said("FAILED no data base"), true, analyse.LevelUser, "", analyse.Failed, false},
+		"retry":     {said("RETRY step 2"), true, analyse.LevelUser, analyse.LateHandled, analyse.Retry, true},
+		"hold":      {said("HOLD step 2"), true, analyse.LevelUser, analyse.LateHandled, analyse.Hold, true},
 	}
 	for b := jjm.BatchUnknown; b <= jjm.BatchCancelled; b++ {
 		for name, l := range logs {

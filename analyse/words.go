@@ -202,7 +202,8 @@ func (c *attempt) defect(level string) string {
 }
 
 func (c *attempt) unverified() string {
-	return "application says SUCCEEDED" + c.ran() + ", but its wrapper left no result, so the outputs were not collected; " +
+	return "application says SUCCEEDED" + c.ran() +
+		", but its wrapper left no result, so the outputs were not collected; " +
 		"the batch system says " + c.batchSays() + c.reason()
 }
 

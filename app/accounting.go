@@ -27,7 +27,8 @@ func (c AccountingConfig) Check() jjm.Problems {
 		ps = append(ps, jjm.Problem{Field: "accounting.blah", Text: fmt.Sprintf("%q: want an absolute path", c.Blah)})
 	}
 	if c.Blah != "" && c.CE == "" {
-		ps = append(ps, jjm.Problem{Field: "accounting.ce", Text: "is missing: name the computing element, such as ce.example.org:9619/ce.example.org"})
+		ps = append(ps, jjm.Problem{Field: "accounting.ce",
+			Text: "is missing: name the computing element, such as ce.example.org:9619/ce.example.org"})
 	}
 	return ps
 }
@@ -96,8 +97,9 @@ func entries(ended []store.Ended) []accounting.Entry {
 	out := make([]accounting.Entry, len(ended))
 	for i, e := range ended {
 		batch := e.Evidence.Batch
-		out[i] = accounting.Entry{Seq: e.Seq, Attempt: e.Attempt, Owner: e.User, Origin: e.Origin, Queue: e.Queue, Cluster: e.Cluster,
-			Batch: batch.ID, Submitted: batch.Submitted, Ended: batch.Ended}
+		out[i] = accounting.Entry{Seq: e.Seq, Attempt: e.Attempt, Owner: e.User, Origin: e.Origin, Queue: e.Queue,
+			Cluster: e.Cluster,
+			Batch:   batch.ID, Submitted: batch.Submitted, Ended: batch.Ended}
 		if batch.Ended == 0 {
 			out[i].Ended = e.Known
 		}

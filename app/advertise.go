@@ -88,8 +88,9 @@ func clusterFacts(w wire.Cluster, section map[string]any) advertise.Cluster {
 	c := advertise.Cluster{
 		Name: w.Name, Kind: w.Kind, Guarantee: w.Guarantee, Waiting: w.Waiting, LastSeen: w.LastSeen,
 		Limits: advertise.Limits{
-			MaxCores: w.Limits.MaxCores, MaxMemoryMB: w.Limits.MaxMemoryMB, MaxWallTime: int64(w.Limits.MaxWalltime.D().Seconds()),
-			MaxQueued: w.Limits.MaxQueued, MaxPending: w.Limits.MaxPending, MaxRunning: w.Limits.MaxRunning,
+			MaxCores: w.Limits.MaxCores, MaxMemoryMB: w.Limits.MaxMemoryMB,
+			MaxWallTime: int64(w.Limits.MaxWalltime.D().Seconds()),
+			MaxQueued:   w.Limits.MaxQueued, MaxPending: w.Limits.MaxPending, MaxRunning: w.Limits.MaxRunning,
 			MaxPendingPerUser: w.Limits.MaxPendingPerUser, MaxRunningPerUser: w.Limits.MaxRunningPerUser,
 		},
 	}

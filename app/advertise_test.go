@@ -11,7 +11,8 @@ import (
 )
 
 func TestClusterFacts_ToldIsOnlyWhatIsKnown(t *testing.T) {
-	well := wire.Cluster{Name: "farm", Kind: "slurm", Healthy: true, Slots: 16, Queued: 2, Running: 0, Waiting: 5, LastSeen: 9}
+	well := wire.Cluster{Name: "farm", Kind: "slurm", Healthy: true, Slots: 16, Queued: 2, Running: 0, Waiting: 5,
+		LastSeen: 9}
 	known := advertise.Cluster{Name: "farm", Kind: "slurm", Health: advertise.Answering, Waiting: 5, LastSeen: 9,
 		Slots: advertise.Known(16), Queued: advertise.Known(2), Running: advertise.Known(0)}
 	unknown := advertise.Cluster{Name: "farm", Kind: "slurm", Waiting: 5}
@@ -20,9 +21,11 @@ func TestClusterFacts_ToldIsOnlyWhatIsKnown(t *testing.T) {
 		want   func(*advertise.Cluster)
 		from   advertise.Cluster
 	}{
-		"well":            {func(*wire.Cluster) {}, func(*advertise.Cluster) {}, known},
-		"slots not known": {func(w *wire.Cluster) { w.Slots = 0 }, func(c *advertise.Cluster) { c.Slots = advertise.Count{} }, known},
-		"never asked":     {func(w *wire.Cluster) { w.Slots, w.LastSeen = 0, 0 }, func(*advertise.Cluster) {}, unknown},
+		"well": {func(*wire.Cluster) {}, func(*advertise.Cluster) {}, known},
+		"slots not known": {func(w *wire.Cluster) {
+			w.Slots = 0
+		}, func(c *advertise.Cluster) { c.Slots = advertise.Count{} }, known},
+		"never asked": {func(w *wire.Cluster) { w.Slots, w.LastSeen = 0, 0 }, func(*advertise.Cluster) {}, unknown},
 		"no listing": {func(w *wire.Cluster) { w.Healthy, w.Cause = false, "timed out" },
 			func(c *advertise.Cluster) { c.Health, c.Reason, c.LastSeen = advertise.Silent, "timed out", 9 }, unknown},
 		"breaker": {func(w *wire.Cluster) { w.Breaker = &wire.Breaker{State: "open", Cause: "down"} },
@@ -31,9 +34,11 @@ func TestClusterFacts_ToldIsOnlyWhatIsKnown(t *testing.T) {
 			w.Orders = []jjm.Order{{Verb: jjm.OrderDrain, Reason: "a"}, {Verb: jjm.OrderPause, Reason: "b"}}
 		}, func(c *advertise.Cluster) { c.Drained, c.Paused, c.Reason = true, true, "b" }, known},
 		"limits": {func(w *wire.Cluster) {
-			w.Limits = wire.Limits{MaxCores: 1, MaxMemoryMB: 2, MaxWalltime: jjm.Duration(3e9), MaxQueued: 4, MaxPending: 5, MaxRunning: 6, MaxPendingPerUser: 7, MaxRunningPerUser: 8}
+			w.Limits = wire.Limits{MaxCores: 1, MaxMemoryMB: 2, MaxWalltime: jjm.Duration(3e9), MaxQueued: 4, MaxPending: 5,
+				MaxRunning: 6, MaxPendingPerUser: 7, MaxRunningPerUser: 8}
 		}, func(c *advertise.Cluster) {
-			c.Limits = advertise.Limits{MaxCores: 1, MaxMemoryMB: 2, MaxWallTime: 3, MaxQueued: 4, MaxPending: 5, MaxRunning: 6, MaxPendingPerUser: 7, MaxRunningPerUser: 8}
+			c.Limits = advertise.Limits{MaxCores: 1, MaxMemoryMB: 2, MaxWallTime: 3, MaxQueued: 4, MaxPending: 5, MaxRunning: 6,
+				MaxPendingPerUser: 7, MaxRunningPerUser: 8}
 		}, known},
 	} {
 		w, want := well, c.from

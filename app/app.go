@@ -105,14 +105,16 @@ func (a *App) open(ctx context.Context) error {
 	a.reserve = a.openReserve()
 	a.onClose("letter box", func() error { return a.reserve.open() })
 	if err := os.MkdirAll(a.config.Work, 0o755); err != nil {
-		return jjm.Errorf(jjm.Invalid, "work folder: %w: make it, writable for this account, or set work to another folder", err)
+		return jjm.Errorf(jjm.Invalid, "work folder: %w: make it, writable for this account, or set work to another folder",
+			err)
 	}
 	if a.store, err = store.Open(filepath.Join(state, "store.db"), store.Options{Now: time.Now}); err != nil {
 		return err
 	}
 	a.onClose("store", a.store.Close)
 	warn := func(msg string, args ...any) { a.log.Warn(msg, args...) }
-	if a.records, err = xmldb.Open(filepath.Join(state, "records"), xmldb.Options{Warn: warn, Readers: a.config.Gate.AdminUIDs()}); err != nil {
+	if a.records, err = xmldb.Open(filepath.Join(state, "records"),
+		xmldb.Options{Warn: warn, Readers: a.config.Gate.AdminUIDs()}); err != nil {
 		return err
 	}
 	a.onClose("records", a.records.Close)
@@ -158,8 +160,9 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 		Store: a.store, Records: a.records, Types: handlersall.Registry(), Clusters: clusters,
 		Folders: engine.Folders{Work: a.config.Work, RecordDir: filepath.Join(a.config.State, "records"), DropDir: drop,
 			SpoolDir: a.spoolDir(), Wrapper: wrapper},
-		Accounts: engine.Accounts{Caller: a.account, Find: asuser.Find, Account: account, Users: users, Readers: a.config.Gate.AdminUIDs()},
-		Now:      time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
+		Accounts: engine.Accounts{Caller: a.account, Find: asuser.Find, Account: account, Users: users,
+			Readers: a.config.Gate.AdminUIDs()},
+		Now: time.Now, Log: a.log, Crash: a.failpoint(), Notify: true,
 	})
 	return err
 }
@@ -209,7 +212,8 @@ func (a *App) wrapper() (string, error) {
 			return path, nil
 		}
 	}
-	return "", jjm.Errorf(jjm.Invalid, "jjm-wrapper is not beside %s: install it there, or set wrapper in the configuration", a.opts.Executable)
+	return "", jjm.Errorf(jjm.Invalid,
+		"jjm-wrapper is not beside %s: install it there, or set wrapper in the configuration", a.opts.Executable)
 }
 
 // clusters makes the adapters that the configuration names.
@@ -246,7 +250,8 @@ func (a *App) clusterEnv(name string) (adapters.Env, error) {
 		err = errors.Join(os.Chmod(filepath.Dir(dir), a.config.clusterMode()), os.Chmod(dir, a.config.clusterMode()))
 	}
 	if err != nil {
-		return adapters.Env{}, jjm.Errorf(jjm.Invalid, "state of cluster %s: %w: make the folder writable for this account", name, err)
+		return adapters.Env{}, jjm.Errorf(jjm.Invalid, "state of cluster %s: %w: make the folder writable for this account",
+			name, err)
 	}
 	log := a.log.With("cluster", name)
 	return adapters.Env{State: dir, Owners: a.config.RunAs == runAsOwner, Now: time.Now,

@@ -17,7 +17,8 @@ func (t *ClusterTest) become(ctx context.Context, name string) error {
 	config := &t.app.config
 	if name == "" || name == t.Owner.User {
 		if config.RunAs == runAsOwner && t.Owner.UID == 0 {
-			return jjm.Errorf(jjm.Invalid, "run_as = %q: no job ever runs as root: name an account whose jobs to test, with --as USER", runAsOwner)
+			return jjm.Errorf(jjm.Invalid,
+				"run_as = %q: no job ever runs as root: name an account whose jobs to test, with --as USER", runAsOwner)
 		}
 		return nil
 	}

@@ -183,7 +183,8 @@ func (c *Config) checkClusters() jjm.Problems {
 			problems = append(problems, jjm.Problem{Field: field("name"),
 				Text: fmt.Sprintf("%q stands for every cluster in a job file: choose another name", name)})
 		case seen[name]:
-			problems = append(problems, jjm.Problem{Field: field("name"), Text: fmt.Sprintf("%q is the name of another cluster", name)})
+			problems = append(problems, jjm.Problem{Field: field("name"),
+				Text: fmt.Sprintf("%q is the name of another cluster", name)})
 		}
 		seen[name] = true
 		kind, _ := section["kind"].(string)

@@ -87,7 +87,8 @@ func TestLoad_ClustersReadTheirStorages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []plan.Reader{{Name: "a", Storages: []string{"here", "tape"}}, {Name: "b"}}; !reflect.DeepEqual(c.Readers(), want) {
+	if want := []plan.Reader{{Name: "a", Storages: []string{"here", "tape"}}, {Name: "b"}}; !reflect.DeepEqual(c.Readers(),
+		want) {
 		t.Errorf("%+v, want %+v", c.Readers(), want)
 	}
 }
@@ -208,7 +209,8 @@ do = "fail"
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := c.Engine.Hold; len(h) != 1 || h[0].Times != 3 || h[0].After.D() != 5*time.Minute || c.Engine.HoldMaxAge.D() != 6*time.Hour {
+	if h := c.Engine.Hold; len(h) != 1 || h[0].Times != 3 || h[0].After.D() != 5*time.Minute ||
+		c.Engine.HoldMaxAge.D() != 6*time.Hour {
 		t.Errorf("the site's: %+v", h)
 	}
 	common := c.clusterDefaults(c.Cluster[0])
@@ -223,7 +225,8 @@ do = "fail"
 		{`"(?i)quota"`, `"(quota"`, `cluster[0].hold[0].text: error parsing regexp`},
 		{`hold_max_age = "6h"`, `hold_max_age = "0s"`, `engine.hold_max_age: want a duration above 0`},
 	} {
-		if _, err := load(strings.Replace(rules, bad.old, bad.new, 1)); err == nil || !strings.Contains(err.Error(), bad.want) {
+		if _, err := load(strings.Replace(rules, bad.old, bad.new, 1)); err == nil ||
+			!strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%s: %v\nwant %s", bad.new, err, bad.want)
 		}
 	}

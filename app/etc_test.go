@@ -41,8 +41,10 @@ func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
 		t.Fatalf("with every default set: %v", err)
 	}
 	common := c.clusterDefaults(c.Cluster[0])
-	if ps := decodeCluster(0, c.Cluster[0], &common, &local.Config{}); len(ps) > 0 || !reflect.DeepEqual(common, plain.clusterDefaults(plain.Cluster[0])) {
-		t.Errorf("[[cluster]] of the file: %v\n%+v\nof the program:\n%+v", ps, common, plain.clusterDefaults(plain.Cluster[0]))
+	if ps := decodeCluster(0, c.Cluster[0], &common, &local.Config{}); len(ps) > 0 ||
+		!reflect.DeepEqual(common, plain.clusterDefaults(plain.Cluster[0])) {
+		t.Errorf("[[cluster]] of the file: %v\n%+v\nof the program:\n%+v", ps, common,
+			plain.clusterDefaults(plain.Cluster[0]))
 	}
 	if c.Reserve != plain.Reserve || c.Reserve == 0 {
 		t.Errorf("reserve_bytes of the file: %d, of the program: %d", c.Reserve, plain.Reserve)
@@ -70,7 +72,8 @@ func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, engine.ClusterConfig{}, idealize.Config{}, plan.HoldRule{}, gate.Config{}, local.Config{}, collector.Config{}, collector.Gatekeeper{}} {
+	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, engine.ClusterConfig{},
+		idealize.Config{}, plan.HoldRule{}, gate.Config{}, local.Config{}, collector.Config{}, collector.Gatekeeper{}} {
 		typ := reflect.TypeOf(part)
 		for i := range typ.NumField() {
 			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("toml"), ",")

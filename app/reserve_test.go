@@ -18,7 +18,8 @@ import (
 func keeper(t *testing.T) *reserve {
 	t.Helper()
 	disk := needs.Tmpfs(t, t.TempDir(), "size=32m")
-	a := &App{config: Config{State: disk, Reserve: 64 << 20, Engine: engine.Defaults()}, log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	a := &App{config: Config{State: disk, Reserve: 64 << 20, Engine: engine.Defaults()},
+		log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	if err := a.makeSpool(); err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,8 @@ func holder(f *os.File) int {
 }
 
 func taken(pid int, dir string) error {
-	return jjm.Errorf(jjm.Conflict, "another daemon (process %d) uses %s: stop it first, or choose another state folder", pid, dir)
+	return jjm.Errorf(jjm.Conflict, "another daemon (process %d) uses %s: stop it first, or choose another state folder",
+		pid, dir)
 }
 
 // hasOpen reports whether a process of root or of this account has a file open, or

@@ -21,7 +21,8 @@ func TestOpenState_OneDaemonPerFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = openState(dir)
-	if jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "process") || !strings.Contains(err.Error(), dir) {
+	if jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "process") ||
+		!strings.Contains(err.Error(), dir) {
 		t.Errorf("the second one: %v: want a conflict that names the holder and the folder", err)
 	}
 	if err := release(); err != nil {
@@ -40,7 +41,8 @@ func TestRefuseNetwork_NamesTheFileSystemAndTheRemedy(t *testing.T) {
 	for magic, name := range map[int64]string{unix.NFS_SUPER_MAGIC: "NFS", unix.SMB2_SUPER_MAGIC: "SMB2",
 		unix.AFS_SUPER_MAGIC: "AFS", unix.CEPH_SUPER_MAGIC: "CephFS", unix.V9FS_MAGIC: "9P"} {
 		err := refuseNetwork("/state", magic)
-		if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "set state to") {
+		if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), name) ||
+			!strings.Contains(err.Error(), "set state to") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -65,7 +67,8 @@ func TestOpenState_ReadOnlyFolderIsNamed(t *testing.T) {
 func TestOpenState_AnOlderDaemonIsNotStartedBeside(t *testing.T) {
 	dir := t.TempDir()
 	// The lock is held by a process of its own, as that daemon would be.
-	older := exec.Command("sh", "-c", `exec 7>"$1/lock" && flock 7 && echo $$ >&7 && echo held && exec sleep 600`, "sh", dir)
+	older := exec.Command("sh", "-c", `exec 7>"$1/lock" && flock 7 && echo $$ >&7 && echo held && exec sleep 600`, "sh",
+		dir)
 	out, err := older.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

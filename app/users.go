@@ -55,7 +55,10 @@ func (c *Config) checkRunAs() jjm.Problems {
 	case c.RunAs == runAsService, c.RunAs == runAsOwner && os.Geteuid() == 0:
 		return nil
 	case c.RunAs == runAsOwner:
-		return jjm.Problems{{Field: "run_as", Text: fmt.Sprintf("%q: only a daemon that runs as root can do things as the owners: start it as root, or set run_as = %q", c.RunAs, runAsService)}}
+		return jjm.Problems{{Field: "run_as",
+			Text: fmt.Sprintf(
+				"%q: only a daemon that runs as root can do things as the owners: start it as root, or set run_as = %q", c.RunAs,
+				runAsService)}}
 	}
 	return jjm.Problems{{Field: "run_as", Text: fmt.Sprintf("%.40q: want %q or %q", c.RunAs, runAsService, runAsOwner)}}
 }

@@ -33,7 +33,8 @@ func SplitWatch(watch string) (folder, pattern string, err error) {
 	case strings.ContainsAny(folder, `*?[\`):
 		return "", "", jjm.Errorf(jjm.Invalid, "%.60q: only the last element may have wildcards: watch one folder", watch)
 	case bad != nil:
-		return "", "", jjm.Errorf(jjm.Invalid, "%.60q is no pattern: * and ? stand for characters, [a-z] for one of a range, \\ takes the next as it is", pattern)
+		return "", "", jjm.Errorf(jjm.Invalid,
+			"%.60q is no pattern: * and ? stand for characters, [a-z] for one of a range, \\ takes the next as it is", pattern)
 	}
 	return path.Clean(folder), pattern, nil
 }

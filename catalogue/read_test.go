@@ -70,7 +70,8 @@ func TestRead_MistakesHaveTheirPlaces(t *testing.T) {
 		{"f.jsonl", `[]`, `f.jsonl:1`},
 		{"f.jsonl", "{\"lfn\":\"\xff\"}", `not UTF-8`},
 		{"f.jsonl", `{"lfn":"a","added":5}`, `added: is set by jjm`},
-		{"f.jsonl", `{"lfn":"a","lumis":[{"run":1,"first":1,"last":4},{"run":1,"first":4,"last":4}]}`, `lumis[1]: run 1, sections 4 to 4: some of them are in lumis[0] too`},
+		{"f.jsonl", `{"lfn":"a","lumis":[{"run":1,"first":1,"last":4},{"run":1,"first":4,"last":4}]}`,
+			`lumis[1]: run 1, sections 4 to 4: some of them are in lumis[0] too`},
 		{"f.jsonl", strings.Repeat("x", catalogue.MaxLine+1), `f.jsonl:1: the line is longer than`},
 		{"f.csv", "", `f.csv:1: it is empty`},
 		{"f.csv", "size\n1", `f.csv:1: no column lfn`},
@@ -109,7 +110,9 @@ func TestRead_AnErrorOfTheCallerOrTheSourceEndsIt(t *testing.T) {
 		if !errors.Is(err, mine) || calls != 1 {
 			t.Errorf("%s: %v after %d calls", name, err, calls)
 		}
-		_, err = catalogue.Read(name, io.MultiReader(strings.NewReader(text), broken{mine}), func(jjm.File) error { return nil })
+		_, err = catalogue.Read(name, io.MultiReader(strings.NewReader(text), broken{mine}), func(jjm.File) error {
+			return nil
+		})
 		if !errors.Is(err, mine) || jjm.KindOf(err) != jjm.Busy {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -214,7 +217,10 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%d files are told, %d were given", n, len(files))
 		}
 		var again []jjm.File
-		if _, err := catalogue.Read("again", &lines, func(f jjm.File) error { again = append(again, f); return nil }); err != nil {
+		if _, err := catalogue.Read("again", &lines, func(f jjm.File) error {
+			again = append(again, f)
+			return nil
+		}); err != nil {
 			t.Fatalf("what Line wrote is not read: %v", err)
 		}
 		a, _ := json.Marshal(files)

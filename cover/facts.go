@@ -196,7 +196,8 @@ type Report struct {
 // Whole says that nothing is missing, doubled, contradicted or still to come. A
 // grid job whose report is not whole must not be called done.
 func (r *Report) Whole() bool {
-	return r.Missing == 0 && r.Pending == 0 && r.Overlap == 0 && r.Doubled == 0 && r.Short == 0 && r.Over == 0 && r.Disagree == 0
+	return r.Missing == 0 && r.Pending == 0 && r.Overlap == 0 && r.Doubled == 0 && r.Short == 0 && r.Over == 0 &&
+		r.Disagree == 0
 }
 
 // conclude returns the verdict.
@@ -215,11 +216,14 @@ func (r *Report) conclude() {
 	case r.Short > 0:
 		say(Gap, "%s less processed than the local jobs own", word(r.Short))
 	case r.Disagree > 0:
-		say(Undecidable, "%s with the ledger", map[bool]string{true: "1 local job does not agree", false: fmt.Sprintf("%d local jobs do not agree", r.Disagree)}[r.Disagree == 1])
+		say(Undecidable, "%s with the ledger",
+			map[bool]string{true: "1 local job does not agree",
+				false: fmt.Sprintf("%d local jobs do not agree", r.Disagree)}[r.Disagree == 1])
 	case r.Pending > 0:
 		say(Undecidable, "%s not done yet", word(r.Pending))
 	case r.Silent > 0:
-		say(Undecidable, "%s assumed to be processed: %d of %d local jobs report no count", word(r.Assumed), r.Silent, r.Completed)
+		say(Undecidable, "%s assumed to be processed: %d of %d local jobs report no count", word(r.Assumed), r.Silent,
+			r.Completed)
 	default:
 		say(Proven, "%s processed exactly once", word(r.Expected))
 	}

@@ -45,7 +45,8 @@ const units = 12
 // drawWorld makes a step whose rows are drawn without care for the work.
 func drawWorld(t *rapid.T) *world {
 	w := &world{}
-	w.facts.Unit = rapid.SampledFrom([]string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile, jjm.UnitRange, jjm.UnitLumi}).Draw(t, "unit")
+	w.facts.Unit = rapid.SampledFrom([]string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile, jjm.UnitRange,
+		jjm.UnitLumi}).Draw(t, "unit")
 	w.facts.Closed, w.facts.Over = rapid.Bool().Draw(t, "closed"), rapid.Bool().Draw(t, "over")
 	w.facts.Once = rapid.Bool().Draw(t, "once")
 	if rapid.Bool().Draw(t, "leaves out") {
@@ -54,7 +55,8 @@ func drawWorld(t *rapid.T) *world {
 	w.drawWork(t)
 	w.facts.Made = rapid.IntRange(0, 5).Draw(t, "made")
 	for n := range w.facts.Made {
-		j := cover.Job{N: int32(n), State: rapid.SampledFrom([]jjm.State{jjm.Completed, jjm.Failed, jjm.Running, jjm.Killed}).Draw(t, "state")}
+		j := cover.Job{N: int32(n), State: rapid.SampledFrom([]jjm.State{jjm.Completed, jjm.Failed, jjm.Running,
+			jjm.Killed}).Draw(t, "state")}
 		if rapid.Bool().Draw(t, "says") {
 			j.Processed = &jjm.Processed{}
 		}
@@ -234,7 +236,8 @@ func TestVerify_CountsAsOneByOne(t *testing.T) {
 			return []int64{r.Expected, r.Proven, r.Assumed, r.Missing, r.Pending, r.LeftOut, r.Overlap, r.Doubled}
 		}
 		if diff := cmp.Diff(numbers(want), numbers(got)); diff != "" {
-			t.Fatalf("expected, proven, assumed, missing, pending, left out, overlap, doubled (-one by one +verify):\n%s%+v", diff, got)
+			t.Fatalf("expected, proven, assumed, missing, pending, left out, overlap, doubled (-one by one +verify):\n%s%+v",
+				diff, got)
 		}
 		if missing != got.Missing {
 			t.Fatalf("the findings tell of %d missing units, the report of %d", missing, got.Missing)

@@ -209,7 +209,8 @@ func (r *Recovery) splitting(before *jjm.Splitting) *jjm.Splitting {
 func kept(before *jjm.Splitting) map[string]any {
 	params := map[string]any{}
 	if before != nil {
-		for _, key := range []string{"siteWhitelist", "siteBlacklist", "trustSitelists", "include_parents", "production", "performance"} {
+		for _, key := range []string{"siteWhitelist", "siteBlacklist", "trustSitelists", "include_parents", "production",
+			"performance"} {
 			if v, set := before.Params[key]; set {
 				params[key] = v
 			}
@@ -220,7 +221,8 @@ func kept(before *jjm.Splitting) map[string]any {
 
 // datasets puts a dataset with the missing files in the place of the master, and
 // reads the secondary ones by name: they are there.
-func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (jjm.File, error)) (lines []byte, err error) {
+func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (jjm.File, error)) (lines []byte,
+	err error) {
 	master := jjm.DatasetInput{}
 	for i := range r.files {
 		f, err := file(r.files[i].lfn)

@@ -16,7 +16,8 @@ import (
 
 // file returns what is known of a file of these tests.
 func file(lfn string) (jjm.File, error) {
-	return jjm.File{LFN: lfn, Size: 1000, Added: 17, Locations: []string{"here"}, Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 9}}}, nil
+	return jjm.File{LFN: lfn, Size: 1000, Added: 17, Locations: []string{"here"},
+		Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 9}}}, nil
 }
 
 func recovered(t *testing.T, text []byte) (spec jjm.Spec) {
@@ -60,7 +61,8 @@ func TestRecovery_ChoosesExactlyWhatIsMissing(t *testing.T) {
 
 func TestRecovery_IsIndependentOfItsFolderAndNeverTheSameSeed(t *testing.T) {
 	spec := jjm.Spec{Type: "script", Key: "k", KeyReuse: true, FirstSerial: 11,
-		Inputs: []jjm.Input{{Path: "a/b"}, {Path: "/abs"}}, Params: map[string]any{"args_file": "../rows", "command": []any{"x"}}}
+		Inputs: []jjm.Input{{Path: "a/b"}, {Path: "/abs"}},
+		Params: map[string]any{"args_file": "../rows", "command": []any{"x"}}}
 	r := cover.NewRecovery(spec, jjm.UnitRow, 17, 40, 0, "/home/a")
 	for _, n := range []int64{3, 4, 9} {
 		if err := r.Add(cover.Finding{Kind: cover.Missing, First: n, Last: n}); err != nil {
@@ -75,8 +77,10 @@ func TestRecovery_IsIndependentOfItsFolderAndNeverTheSameSeed(t *testing.T) {
 		t.Fatalf("%v %+v", err, got)
 	}
 	text := got.Job
-	want := jjm.Spec{Type: "script", Key: "recovery-of-17", Recovers: 17, FirstSerial: 51, Only: []jjm.Span{{First: 3, Count: 2}, {First: 9, Count: 1}},
-		Inputs: []jjm.Input{{Path: "/home/a/a/b"}, {Path: "/abs"}}, Params: map[string]any{"args_file": "/home/a/../rows", "command": []any{"x"}}}
+	want := jjm.Spec{Type: "script", Key: "recovery-of-17", Recovers: 17, FirstSerial: 51,
+		Only:   []jjm.Span{{First: 3, Count: 2}, {First: 9, Count: 1}},
+		Inputs: []jjm.Input{{Path: "/home/a/a/b"}, {Path: "/abs"}},
+		Params: map[string]any{"args_file": "/home/a/../rows", "command": []any{"x"}}}
 	if diff := cmp.Diff(want, recovered(t, text)); diff != "" {
 		t.Error(diff)
 	}
@@ -86,9 +90,12 @@ func TestRecovery_IsIndependentOfItsFolderAndNeverTheSameSeed(t *testing.T) {
 }
 
 func TestRecovery_OfADataset(t *testing.T) {
-	spec := jjm.Spec{Type: "reprocess", OutputDataset: "reco", Datasets: []jjm.DatasetInput{{Name: "pileup", Secondary: true, Attributes: "repeat", From: "x"}, {Name: "raw", Watch: "/data", Open: true}}}
+	spec := jjm.Spec{Type: "reprocess", OutputDataset: "reco",
+		Datasets: []jjm.DatasetInput{{Name: "pileup", Secondary: true, Attributes: "repeat", From: "x"},
+			{Name: "raw", Watch: "/data", Open: true}}}
 	r := cover.NewRecovery(spec, jjm.UnitLumi, 17, 4, 2, "")
-	for _, f := range []cover.Finding{{LFN: "a", Run: 1, First: 2, Last: 3}, {LFN: "a", Run: 1, First: 7, Last: 7}, {LFN: "b", Run: 1, First: 1, Last: 9}} {
+	for _, f := range []cover.Finding{{LFN: "a", Run: 1, First: 2, Last: 3}, {LFN: "a", Run: 1, First: 7, Last: 7},
+		{LFN: "b", Run: 1, First: 1, Last: 9}} {
 		f.Kind = cover.Missing
 		if err := r.Add(f); err != nil {
 			t.Fatal(err)
@@ -102,7 +109,8 @@ func TestRecovery_OfADataset(t *testing.T) {
 	b, _ := file("b")
 	a.Added, b.Added = 0, 0
 	a.Lumis = []jjm.LumiRange{{Run: 1, First: 2, Last: 3}, {Run: 1, First: 7, Last: 7}}
-	want := []jjm.DatasetInput{{Name: "pileup", Secondary: true, Attributes: "repeat"}, {Name: "raw#recovery-of-17-3", Files: []jjm.File{a, b}}}
+	want := []jjm.DatasetInput{{Name: "pileup", Secondary: true, Attributes: "repeat"},
+		{Name: "raw#recovery-of-17-3", Files: []jjm.File{a, b}}}
 	spec = recovered(t, got.Job)
 	if diff := cmp.Diff(want, spec.Datasets); diff != "" {
 		t.Error(diff)
@@ -113,9 +121,13 @@ func TestRecovery_OfADataset(t *testing.T) {
 }
 
 func TestRecovery_RangesOfEventsArePieces(t *testing.T) {
-	spec := jjm.Spec{Type: "reprocess", Split: &jjm.Splitting{By: "EventBased", Params: map[string]any{"events_per_job": 10.0, "include_parents": true, "siteBlacklist": []any{"x"}}}, Datasets: []jjm.DatasetInput{{Name: "raw"}}}
+	spec := jjm.Spec{Type: "reprocess",
+		Split: &jjm.Splitting{By: "EventBased",
+			Params: map[string]any{"events_per_job": 10.0, "include_parents": true, "siteBlacklist": []any{"x"}}},
+		Datasets: []jjm.DatasetInput{{Name: "raw"}}}
 	r := cover.NewRecovery(spec, jjm.UnitRange, 17, 4, 0, "")
-	for _, f := range []cover.Finding{{LFN: "a", First: 50, Last: 59}, {LFN: "a", First: 80, Last: 99}, {LFN: "b", Last: cover.Unbounded}} {
+	for _, f := range []cover.Finding{{LFN: "a", First: 50, Last: 59}, {LFN: "a", First: 80, Last: 99},
+		{LFN: "b", Last: cover.Unbounded}} {
 		f.Kind = cover.Missing
 		if err := r.Add(f); err != nil {
 			t.Fatal(err)
@@ -126,16 +138,18 @@ func TestRecovery_RangesOfEventsArePieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := recovered(t, written.Job)
-	want := &jjm.Splitting{By: "Pieces", Params: map[string]any{"include_parents": true, "siteBlacklist": []any{"x"}, "pieces": []any{
-		map[string]any{"lfn": "a", "first": 50.0, "count": 10.0}, map[string]any{"lfn": "a", "first": 80.0, "count": 20.0},
-		map[string]any{"lfn": "b", "first": 0.0, "count": -1.0}}}}
+	want := &jjm.Splitting{By: "Pieces",
+		Params: map[string]any{"include_parents": true, "siteBlacklist": []any{"x"}, "pieces": []any{
+			map[string]any{"lfn": "a", "first": 50.0, "count": 10.0}, map[string]any{"lfn": "a", "first": 80.0, "count": 20.0},
+			map[string]any{"lfn": "b", "first": 0.0, "count": -1.0}}}}
 	if diff := cmp.Diff(want, got.Split); diff != "" || len(got.Datasets[0].Files) != 2 {
 		t.Error(diff, got.Datasets)
 	}
 }
 
 func TestRecovery_ManyFilesStandInAListBeside(t *testing.T) {
-	r := cover.NewRecovery(jjm.Spec{Type: "reprocess", Datasets: []jjm.DatasetInput{{Name: "raw"}}}, jjm.UnitFile, 17, 4, 0, "")
+	r := cover.NewRecovery(jjm.Spec{Type: "reprocess", Datasets: []jjm.DatasetInput{{Name: "raw"}}}, jjm.UnitFile, 17, 4,
+		0, "")
 	for i := range 3000 {
 		if err := r.Add(cover.Finding{Kind: cover.Missing, LFN: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
@@ -171,7 +185,8 @@ func TestRecovery_ManyRangesStandInAListBeside(t *testing.T) {
 		if err != nil || string(got.Ranges) != want.String() {
 			t.Fatal(err, len(got.Ranges), want.Len())
 		}
-		if spec := recovered(t, got.Job); spec.OnlyFrom != "r.json.ranges" || spec.Only != nil || unit == jjm.UnitRange && len(spec.Split.Params) > 0 {
+		if spec := recovered(t, got.Job); spec.OnlyFrom != "r.json.ranges" || spec.Only != nil || unit == jjm.UnitRange &&
+			len(spec.Split.Params) > 0 {
 			t.Errorf("%s: %+v", unit, spec)
 		}
 	}
@@ -182,7 +197,8 @@ func TestRecovery_ManyRangesStandInAListBeside(t *testing.T) {
 func TestRecovery_DoesAnewWhatWasDoneInPart(t *testing.T) {
 	w := &world{facts: cover.Facts{Unit: jjm.UnitEvent, Spans: []jjm.Span{{Count: 40}}, Made: 4, Closed: true, Over: true}}
 	for n, processed := range []int64{10, 7, 12, 9} {
-		w.jobs = append(w.jobs, cover.Job{N: int32(n), State: jjm.Completed, Count: 10, Events: 10, Processed: &jjm.Processed{Count: processed}, Merged: n == 3})
+		w.jobs = append(w.jobs, cover.Job{N: int32(n), State: jjm.Completed, Count: 10, Events: 10,
+			Processed: &jjm.Processed{Count: processed}, Merged: n == 3})
 		w.rows = append(w.rows, cover.Row{First: int64(n) * 10, Last: int64(n)*10 + 9, Local: int32(n)})
 	}
 	r := cover.NewRecovery(jjm.Spec{}, jjm.UnitEvent, 17, 4, 0, "")
@@ -194,10 +210,12 @@ func TestRecovery_DoesAnewWhatWasDoneInPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]jjm.Span{{First: 10, Count: 10}}, recovered(t, got.Job).Only); diff != "" || !slices.Equal(got.Anew, []int32{1}) {
+	if diff := cmp.Diff([]jjm.Span{{First: 10, Count: 10}}, recovered(t, got.Job).Only); diff != "" ||
+		!slices.Equal(got.Anew, []int32{1}) {
 		t.Error(diff, got.Anew)
 	}
-	if merged := report.Findings[2]; !slices.Equal(merged.Locals, []int32{3}) || !strings.Contains(merged.Why, "in a merged file") {
+	if merged := report.Findings[2]; !slices.Equal(merged.Locals, []int32{3}) ||
+		!strings.Contains(merged.Why, "in a merged file") {
 		t.Errorf("%+v", report.Findings)
 	}
 }

@@ -33,7 +33,8 @@ func (s *sweep) begin(file int64, wants []want) {
 func (s *sweep) row(r Row) error {
 	if n := r.Local; n >= 0 && int(n) < len(s.v.jobs) {
 		s.v.jobs[n].owned += units(r.First, r.Last)
-	} else if err := s.v.disagree(n, "the ledger names it, and there are local jobs 0 to %d only", len(s.v.jobs)-1); err != nil {
+	} else if err := s.v.disagree(n, "the ledger names it, and there are local jobs 0 to %d only",
+		len(s.v.jobs)-1); err != nil {
 		return err
 	}
 	if err := s.toRun(r.Run); err != nil {
@@ -162,7 +163,8 @@ func (s *sweep) judge(w *want, first, last int64) error {
 	switch {
 	case len(s.done) == 1 && s.jobOf(s.done[0]).short:
 		rep.Proven += n
-		return s.v.find(s.finding(Short, w, first, last, s.done, where(s.v.facts.Unit, w, first, last)+": not all of it was processed"))
+		return s.v.find(s.finding(Short, w, first, last, s.done,
+			where(s.v.facts.Unit, w, first, last)+": not all of it was processed"))
 	case len(s.done) > 0 && said:
 		rep.Proven += n
 	case len(s.done) > 0:
@@ -211,11 +213,13 @@ func (s *sweep) twice(w *want, first, last int64, kind Kind, total *int64, local
 	}
 	*total += int64(len(locals)-1) * units(first, last)
 	verb := map[Kind]string{Overlap: "owned", Doubled: "processed"}[kind]
-	return s.v.find(s.finding(kind, w, first, last, locals, fmt.Sprintf("%s: %s by %d local jobs", where(s.v.facts.Unit, w, first, last), verb, len(locals))))
+	return s.v.find(s.finding(kind, w, first, last, locals,
+		fmt.Sprintf("%s: %s by %d local jobs", where(s.v.facts.Unit, w, first, last), verb, len(locals))))
 }
 
 func (s *sweep) finding(kind Kind, w *want, first, last int64, locals []int32, why string) Finding {
-	return Finding{Kind: kind, File: w.file, LFN: w.lfn, Run: w.run, First: first, Last: last, Locals: slices.Clone(locals), Why: why}
+	return Finding{Kind: kind, File: w.file, LFN: w.lfn, Run: w.run, First: first, Last: last,
+		Locals: slices.Clone(locals), Why: why}
 }
 
 // missing reports units that nobody will do.

@@ -11,7 +11,8 @@ import (
 // nil, is told every finding; its error ends it and comes back as it is, as does
 // one of the streams. Files are nil for steps of events or rows. A stream out of
 // order, or a row that cannot be, is an error of kind Internal.
-func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], rows iter.Seq2[Row, error], each func(Finding) error) (Report, error) {
+func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], rows iter.Seq2[Row, error],
+	each func(Finding) error) (Report, error) {
 	v := &verifier{facts: f, each: each, jobs: make([]job, f.Made)}
 	v.report.Unit = f.Unit
 	v.report.Recovered = make([]int64, len(f.Recoveries))
@@ -140,7 +141,8 @@ func comparable(unit string, j *Job) (int64, bool) {
 	if j.Processed == nil {
 		return 0, false
 	}
-	words := map[string]string{jjm.UnitEvent: "events", jjm.UnitRange: "events", jjm.UnitFile: "files", jjm.UnitLumi: "sections", jjm.UnitRow: "rows"}
+	words := map[string]string{jjm.UnitEvent: "events", jjm.UnitRange: "events", jjm.UnitFile: "files",
+		jjm.UnitLumi: "sections", jjm.UnitRow: "rows"}
 	own := j.Processed.Unit == "" || j.Processed.Unit == words[unit]
 	switch {
 	case own && unit != jjm.UnitRange:

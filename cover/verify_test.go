@@ -33,9 +33,14 @@ func TestVerify_Verdicts(t *testing.T) {
 	}{
 		{"as it must be", func(*world) {}, cover.Proven, 0, true, "10 events processed exactly once"},
 		{"one says nothing", func(w *world) { w.jobs[1].Processed = nil }, cover.Undecidable, 3, true, "5 events assumed"},
-		{"one counts something else", func(w *world) { w.jobs[1].Processed.Unit = "files" }, cover.Undecidable, 3, true, "assumed"},
+		{"one counts something else", func(w *world) {
+			w.jobs[1].Processed.Unit = "files"
+		}, cover.Undecidable, 3, true, "assumed"},
 		{"one failed", func(w *world) { w.jobs[1].State = jjm.Failed }, cover.Gap, 1, false, "5 events missing"},
-		{"one runs", func(w *world) { w.jobs[1].State = jjm.Running; w.facts.Over = false }, cover.Undecidable, 3, false, "5 events not done yet"},
+		{"one runs", func(w *world) {
+			w.jobs[1].State = jjm.Running
+			w.facts.Over = false
+		}, cover.Undecidable, 3, false, "5 events not done yet"},
 		{"not cut yet", func(w *world) {
 			w.facts.Made, w.jobs, w.rows = 1, w.jobs[:1], w.rows[:1]
 			w.facts.Closed, w.facts.Over = false, false
@@ -44,23 +49,41 @@ func TestVerify_Verdicts(t *testing.T) {
 			w.facts.Made, w.jobs, w.rows = 1, w.jobs[:1], w.rows[:1]
 		}, cover.Gap, 1, false, "missing"},
 		{"one says too little", func(w *world) { w.jobs[1].Processed.Count = 4 }, cover.Gap, 1, false, "1 event less"},
-		{"one says too much", func(w *world) { w.jobs[1].Processed.Count = 7 }, cover.Overlapping, 2, false, "2 events processed beyond"},
-		{"owned twice", func(w *world) { w.rows[1].First = 5; w.jobs[1].Count = 6; w.jobs[1].Processed.Count = 6 }, cover.Overlapping, 2, false, "1 event owned twice"},
+		{"one says too much", func(w *world) {
+			w.jobs[1].Processed.Count = 7
+		}, cover.Overlapping, 2, false, "2 events processed beyond"},
+		{"owned twice", func(w *world) {
+			w.rows[1].First = 5
+			w.jobs[1].Count = 6
+			w.jobs[1].Processed.Count = 6
+		}, cover.Overlapping, 2, false, "1 event owned twice"},
 		{"processed twice after a give-back", func(w *world) {
 			w.rows[0] = cover.Row{First: 1, Last: 6, Released: true}
 			w.jobs[0].Count, w.jobs[0].Processed.Count = 6, 6
 		}, cover.Overlapping, 2, false, "1 event processed twice"},
-		{"overlap outranks gap", func(w *world) { w.rows[1].First = 5; w.rows[1].Last = 9 }, cover.Overlapping, 2, false, "owned twice"},
+		{"overlap outranks gap", func(w *world) {
+			w.rows[1].First = 5
+			w.rows[1].Last = 9
+		}, cover.Overlapping, 2, false, "owned twice"},
 		{"owned beyond the work", func(w *world) {
 			w.rows[1].Last = 11
 			w.jobs[1].Count, w.jobs[1].Processed.Count = 6, 6
 		}, cover.Undecidable, 3, false, "1 local job does not agree"},
-		{"part and ledger differ", func(w *world) { w.jobs[1].Count = 4; w.jobs[1].Processed.Count = 4 }, cover.Undecidable, 3, false, "not agree"},
+		{"part and ledger differ", func(w *world) {
+			w.jobs[1].Count = 4
+			w.jobs[1].Processed.Count = 4
+		}, cover.Undecidable, 3, false, "not agree"},
 		{"a local job is gone", func(w *world) { w.jobs = w.jobs[:1] }, cover.Gap, 1, false, "5 events missing"},
-		{"one too many", func(w *world) { w.jobs = append(w.jobs, cover.Job{N: 2}) }, cover.Undecidable, 3, false, "not agree"},
+		{"one too many", func(w *world) {
+			w.jobs = append(w.jobs, cover.Job{N: 2})
+		}, cover.Undecidable, 3, false, "not agree"},
 		{"one twice", func(w *world) { w.jobs = append(w.jobs, w.jobs[0]) }, cover.Undecidable, 3, false, "not agree"},
-		{"a row of nobody", func(w *world) { w.rows = append(w.rows, cover.Row{First: 10, Last: 10, Local: 7}) }, cover.Overlapping, 2, false, "owned twice"},
-		{"nothing to do", func(w *world) { w.facts.Spans, w.facts.Made, w.jobs, w.rows = nil, 0, nil, nil }, cover.Proven, 0, true, "0 events"},
+		{"a row of nobody", func(w *world) {
+			w.rows = append(w.rows, cover.Row{First: 10, Last: 10, Local: 7})
+		}, cover.Overlapping, 2, false, "owned twice"},
+		{"nothing to do", func(w *world) {
+			w.facts.Spans, w.facts.Made, w.jobs, w.rows = nil, 0, nil, nil
+		}, cover.Proven, 0, true, "0 events"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := plain()
@@ -70,7 +93,8 @@ func TestVerify_Verdicts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.Verdict != c.verdict || r.Verdict.Exit() != c.exit || r.Whole() != c.whole || !strings.Contains(r.Why, c.why) {
-				t.Errorf("got %s, exit %d, whole %v, %q\nwant %s, %d, %v, %q\n%+v", r.Verdict, r.Verdict.Exit(), r.Whole(), r.Why, c.verdict, c.exit, c.whole, c.why, r)
+				t.Errorf("got %s, exit %d, whole %v, %q\nwant %s, %d, %v, %q\n%+v", r.Verdict, r.Verdict.Exit(), r.Whole(), r.Why,
+					c.verdict, c.exit, c.whole, c.why, r)
 			}
 		})
 	}
@@ -84,7 +108,8 @@ func recoveredPlain() *world {
 	w.facts.Made, w.facts.Recoveries = 4, []int32{2}
 	w.jobs = append(w.jobs, cover.Job{N: 2, State: jjm.Completed, Count: 2, Processed: &jjm.Processed{Count: 2}},
 		cover.Job{N: 3, State: jjm.Completed, Count: 3, Processed: &jjm.Processed{Count: 3}})
-	w.rows = []cover.Row{{First: 1, Last: 5}, {First: 6, Last: 10, Local: 1}, {First: 6, Last: 7, Local: 2}, {First: 8, Last: 10, Local: 3}}
+	w.rows = []cover.Row{{First: 1, Last: 5}, {First: 6, Last: 10, Local: 1}, {First: 6, Last: 7, Local: 2},
+		{First: 8, Last: 10, Local: 3}}
 	return w
 }
 
@@ -97,12 +122,18 @@ func TestVerify_WithARecovery(t *testing.T) {
 		why       string
 	}{
 		{"as it must be", func(*world) {}, cover.Proven, 5, "10 events processed exactly once"},
-		{"part of it runs", func(w *world) { w.jobs[3].State, w.jobs[3].Processed = jjm.Running, nil }, cover.Undecidable, 2, "3 events not done yet"},
-		{"part of it failed", func(w *world) { w.jobs[3].State, w.jobs[3].Processed = jjm.Failed, nil }, cover.Gap, 2, "3 events missing"},
+		{"part of it runs", func(w *world) {
+			w.jobs[3].State, w.jobs[3].Processed = jjm.Running, nil
+		}, cover.Undecidable, 2, "3 events not done yet"},
+		{"part of it failed", func(w *world) {
+			w.jobs[3].State, w.jobs[3].Processed = jjm.Failed, nil
+		}, cover.Gap, 2, "3 events missing"},
 		{"it does what was done", func(w *world) {
 			w.jobs[1].State, w.jobs[1].Processed = jjm.Completed, &jjm.Processed{Count: 5}
 		}, cover.Overlapping, 0, "5 events owned twice"},
-		{"it does what still runs", func(w *world) { w.jobs[1].State, w.facts.Over = jjm.Running, false }, cover.Overlapping, 5, "5 events owned twice"},
+		{"it does what still runs", func(w *world) {
+			w.jobs[1].State, w.facts.Over = jjm.Running, false
+		}, cover.Overlapping, 5, "5 events owned twice"},
 		{"it does what is no part of it", func(w *world) {
 			w.rows[3].Last, w.jobs[3].Count, w.jobs[3].Processed.Count = 11, 4, 4
 		}, cover.Undecidable, 5, "1 local job does not agree"},
@@ -191,7 +222,8 @@ func verifyMany(t testing.TB, n int64) {
 			if i%3 == 0 && !yield(cover.Row{File: i, Last: 99, Local: int32(i), Released: true}, nil) {
 				return
 			}
-			if !yield(cover.Row{File: i, Last: 49, Local: int32(i)}, nil) || !yield(cover.Row{File: i, First: 50, Last: 99, Local: int32(i)}, nil) {
+			if !yield(cover.Row{File: i, Last: 49, Local: int32(i)}, nil) ||
+				!yield(cover.Row{File: i, First: 50, Last: 99, Local: int32(i)}, nil) {
 				return
 			}
 		}
@@ -207,7 +239,8 @@ func verifyMany(t testing.TB, n int64) {
 			}
 		}
 	}
-	r, err := cover.Verify(cover.Facts{Unit: jjm.UnitRange, Made: int(n), Closed: true}, jobs, files, iter.Seq2[cover.Row, error](rows), nil)
+	r, err := cover.Verify(cover.Facts{Unit: jjm.UnitRange, Made: int(n), Closed: true}, jobs, files,
+		iter.Seq2[cover.Row, error](rows), nil)
 	if err != nil || r.Proven != 100*n {
 		t.Fatalf("%+v, %v", r, err)
 	}

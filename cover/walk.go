@@ -92,7 +92,8 @@ func (v *verifier) walk(files iter.Seq2[File, error], rows iter.Seq2[Row, error]
 func checkRow(last, r *Row) error {
 	order := cmp.Or(cmp.Compare(last.File, r.File), cmp.Compare(last.Run, r.Run), cmp.Compare(last.First, r.First))
 	if order > 0 || r.File < 0 || r.First < 0 || r.Last < r.First {
-		return jjm.Errorf(jjm.Internal, "cover: file %d, run %d, units %d to %d of local job %d after file %d, run %d, unit %d: want ascending rows of at least one unit",
+		return jjm.Errorf(jjm.Internal,
+			"cover: file %d, run %d, units %d to %d of local job %d after file %d, run %d, unit %d: want ascending rows of at least one unit",
 			r.File, r.Run, r.First, r.Last, r.Local, last.File, last.Run, last.First)
 	}
 	return nil
@@ -194,7 +195,8 @@ func (v *verifier) open(f *File) []want {
 
 // oneFile gathers the sections of all files, each where it is first, and all
 // rows, as if of one file: whoever processes a section has done it for all of them.
-func oneFile(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) (iter.Seq2[File, error], iter.Seq2[Row, error], error) {
+func oneFile(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) (iter.Seq2[File, error], iter.Seq2[Row, error],
+	error) {
 	var all []want
 	for f, err := range files {
 		if err != nil {
@@ -215,7 +217,9 @@ func oneFile(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) (iter.Seq
 		r.File = 0
 		owned = append(owned, r)
 	}
-	slices.SortStableFunc(owned, func(a, b Row) int { return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.First, b.First)) })
+	slices.SortStableFunc(owned, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.First, b.First))
+	})
 	f := File{merged: disjoint(all)}
 	return func(yield func(File, error) bool) { yield(f, nil) },
 		func(yield func(Row, error) bool) {

@@ -67,7 +67,8 @@ func TestAllowance_OfLocalJobsRefusesTheNextGridJob(t *testing.T) {
 		refused := func() {
 			t.Helper()
 			_, err := w.trySubmit(alice, "next", mc(1))
-			if jjm.KindOf(err) != jjm.Denied || !strings.Contains(err.Error(), "6 live local jobs, and engine.max_local_jobs_per_user allows 5") {
+			if jjm.KindOf(err) != jjm.Denied ||
+				!strings.Contains(err.Error(), "6 live local jobs, and engine.max_local_jobs_per_user allows 5") {
 				t.Fatalf("have %v: want a refusal", err)
 			}
 		}

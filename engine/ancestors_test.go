@@ -67,7 +67,8 @@ func TestAncestors_TheNearestMergedOnesAreReadAlong(t *testing.T) {
 		}
 		second := w.submit(alice, fileJob("", "name = \"gen1\"\n"+withParents))
 		w.final(time.Hour, second)
-		if diff := cmp.Diff(map[string][]string{output(ids[1], 0): raw[:4], output(ids[1], 1): raw[4:]}, w.parentsRead(second)); diff != "" {
+		if diff := cmp.Diff(map[string][]string{output(ids[1], 0): raw[:4], output(ids[1], 1): raw[4:]},
+			w.parentsRead(second)); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -83,7 +84,8 @@ func TestAncestors_MergedOutputsAndListedFilesAreMerged(t *testing.T) {
 		w.final(time.Hour, derived)
 		id := w.submit(alice, fileJob("", "name = \"derived\"\n"+withParents))
 		w.final(time.Hour, id)
-		if diff := cmp.Diff(map[string][]string{output(derived, 0): {output(merged, 4), output(merged, 5)}}, w.parentsRead(id)); diff != "" {
+		if diff := cmp.Diff(map[string][]string{output(derived, 0): {output(merged, 4), output(merged, 5)}},
+			w.parentsRead(id)); diff != "" {
 			t.Error(diff)
 		}
 		of := w.submit(alice, fileJob("", "name = \"merged\"\n"+withParents))
@@ -93,7 +95,8 @@ func TestAncestors_MergedOutputsAndListedFilesAreMerged(t *testing.T) {
 				t.Errorf("%s, which was merged of four files, reads %v along", lfn, parents)
 			}
 		}
-		listed := w.submit(alice, fileJob("", "name = \"listed\"\nfiles = [{lfn = \"x\", parents = [\"p\", \"q\"]}, {lfn = \"y\"}]\n"+withParents))
+		listed := w.submit(alice, fileJob("",
+			"name = \"listed\"\nfiles = [{lfn = \"x\", parents = [\"p\", \"q\"]}, {lfn = \"y\"}]\n"+withParents))
 		w.final(time.Hour, listed)
 		if diff := cmp.Diff(map[string][]string{"x": {"p", "q"}, "y": nil}, w.parentsRead(listed)); diff != "" {
 			t.Error(diff)
@@ -120,7 +123,9 @@ func TestAncestors_OfWhatWasMadeOfNothingAndOfTooMuch(t *testing.T) {
 		_, last := w.chain(18, "name = \"raw\"\n"+inline(2))
 		long := w.submit(alice, fileJob("", "name = \""+last+"\"\n"+withParents))
 		w.final(time.Hour, long)
-		if l := w.lookup(long); l.Status != "broken" || !strings.Contains(l.Message, "split.params.include_parents: the merged ancestors of the files lie more than 16 grid jobs back") {
+		if l := w.lookup(long); l.Status != "broken" ||
+			!strings.Contains(
+				l.Message, "split.params.include_parents: the merged ancestors of the files lie more than 16 grid jobs back") {
 			t.Errorf("%+v", l)
 		}
 	})
@@ -139,7 +144,8 @@ func TestAncestors_OfARecoveryAfterARestartAndOfADryRun(t *testing.T) {
 	inWorld(t, options{play: play, config: func(c *engineConfig) { c.MaxAttempts = 1 }}, func(t *testing.T, w *world) {
 		ids, last := w.chain(2, "name = \"raw\"\n"+inline(8))
 		text := fileJob("", "name = \""+last+"\"\n"+withParents)
-		dry, err := w.engine.Submit(context.Background(), alice, wire.Submit{Name: "j.toml", Text: text, BaseDir: w.dir, DryRun: true})
+		dry, err := w.engine.Submit(context.Background(), alice,
+			wire.Submit{Name: "j.toml", Text: text, BaseDir: w.dir, DryRun: true})
 		w.must(err)
 		id := w.submit(alice, text)
 		w.reopen()
@@ -153,7 +159,8 @@ func TestAncestors_OfARecoveryAfterARestartAndOfADryRun(t *testing.T) {
 		s, err := w.trySubmit(alice, "", w.proof(id, "r.json").Recovery)
 		w.must(err)
 		w.final(time.Hour, s.ID)
-		if diff := cmp.Diff(map[string][]string{output(ids[1], 1): {lfn(4), lfn(5), lfn(6), lfn(7)}}, w.parentsRead(s.ID)); diff != "" {
+		if diff := cmp.Diff(map[string][]string{output(ids[1], 1): {lfn(4), lfn(5), lfn(6), lfn(7)}},
+			w.parentsRead(s.ID)); diff != "" {
 			t.Error(diff)
 		}
 	})

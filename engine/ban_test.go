@@ -51,7 +51,9 @@ func TestBan_RefusesKillsAndOutlivesTheDaemon(t *testing.T) {
 		refused := func() {
 			t.Helper()
 			_, err := w.trySubmit(bob, "new", mc(1))
-			if jjm.KindOf(err) != jjm.Denied || !strings.Contains(err.Error(), "user bob (uid 70001) is banned by admin (uid ") || !strings.Contains(err.Error(), "mines coins") {
+			if jjm.KindOf(err) != jjm.Denied ||
+				!strings.Contains(err.Error(), "user bob (uid 70001) is banned by admin (uid ") ||
+				!strings.Contains(err.Error(), "mines coins") {
 				t.Errorf("a new grid job: %v", err)
 			}
 			_, err = w.engine.Submit(t.Context(), bob, wire.Submit{Name: "j.toml", Text: mc(1), BaseDir: w.dir, DryRun: true})
@@ -71,7 +73,8 @@ func TestBan_RefusesKillsAndOutlivesTheDaemon(t *testing.T) {
 		history, err := w.engine.History(t.Context(), admin, jjm.Ref{Grid: s.ID}, 0)
 		w.must(err)
 		if !slices.ContainsFunc(history, func(en jjm.JournalEntry) bool {
-			return en.To == "aborting" && strings.Contains(en.Cause, "mines coins") && en.Actor == jjm.ActorOf("admin", admin.UID)
+			return en.To == "aborting" && strings.Contains(en.Cause, "mines coins") &&
+				en.Actor == jjm.ActorOf("admin", admin.UID)
 		}) {
 			t.Errorf("history of the killed: %+v", history)
 		}
@@ -83,7 +86,8 @@ func TestBan_RefusesKillsAndOutlivesTheDaemon(t *testing.T) {
 		w.submit(bob, mc(1))
 		journal, err := w.store.History(t.Context(), jjm.Ref{}, 0)
 		if err != nil || len(journal) != 2 || journal[0].To != "banned" || journal[1].To != "admitted" ||
-			journal[0].Actor != jjm.ActorOf("admin", admin.UID) || journal[0].Cause != "user bob (uid 70001): mines coins" || journal[1].Cause != "user bob (uid 70001): he is sorry" {
+			journal[0].Actor != jjm.ActorOf("admin", admin.UID) || journal[0].Cause != "user bob (uid 70001): mines coins" ||
+			journal[1].Cause != "user bob (uid 70001): he is sorry" {
 			t.Errorf("journal: %+v, %v", journal, err)
 		}
 	})
@@ -136,7 +140,8 @@ func TestBan_IsForAdministratorsAndNotOfThemselves(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if got, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "nobody", Lift: true}); err != nil || got.Bans != nil {
+		if got, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "nobody", Lift: true}); err != nil ||
+			got.Bans != nil {
 			t.Errorf("no ban to lift: %+v, %v", got, err)
 		}
 		got, err := w.engine.Ban(t.Context(), admin, nil)
@@ -161,13 +166,15 @@ func TestBan_HoldsByTheNumberOfTheAccount(t *testing.T) {
 				}
 			}
 		}
-		if _, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "nosuch", Reason: "x"}); jjm.KindOf(err) != jjm.Invalid {
+		if _, err := w.engine.Ban(t.Context(), admin,
+			&wire.Ban{Name: "nosuch", Reason: "x"}); jjm.KindOf(err) != jjm.Invalid {
 			t.Errorf("an unknown account: %v", err)
 		}
 		_, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "Robert", Reason: "x"})
 		w.must(err)
 		refused("banned by the second name")
-		if got, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "70001", Lift: true}); err != nil || len(got.Bans) != 1 {
+		if got, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "70001", Lift: true}); err != nil ||
+			len(got.Bans) != 1 {
 			t.Errorf("lifted by number: %+v, %v", got, err)
 		}
 		w.must(w.store.Update(t.Context(), func(tx *store.Tx) error {
@@ -187,7 +194,8 @@ func TestBan_OfADNHoldsInEveryNotation(t *testing.T) {
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		_, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "/DC=org/CN=Mallory/Email=m@x.org", Reason: "x"})
 		w.must(err)
-		for _, subject := range []string{"emailAddress=M@x.org,CN=Mallory,DC=org", "/dc=org/cn=mallory/E=m@x.org/CN=limited proxy",
+		for _, subject := range []string{"emailAddress=M@x.org,CN=Mallory,DC=org",
+			"/dc=org/cn=mallory/E=m@x.org/CN=limited proxy",
 			`E=#16076D40782E6F7267,CN=\4dallory, DC=org`} {
 			req := wire.Submit{Name: "j.toml", Text: mc(1), BaseDir: w.dir, Origin: &jjm.Origin{Subject: subject}}
 			if _, err := w.engine.Submit(t.Context(), bob, req); jjm.KindOf(err) != jjm.Denied {

@@ -87,20 +87,21 @@ func TestBulks_FormAcrossGridJobsOfOneOwnerAndShapeOnly(t *testing.T) {
 func TestBulks_OfWaitingGridJobsAreJoined(t *testing.T) {
 	t.Parallel()
 	limit := func(c *engineConfig) { c.MaxPending = 2 }
-	inWorld(t, options{sim: adaptertest.SimConfig{Wait: time.Minute, Life: time.Hour}, config: limit}, func(t *testing.T, w *world) {
-		book := &bulkBook{}
-		w.adapter.onSubmit.set(book.note)
-		first := w.submit(alice, mc(2)) // takes the room for a minute
-		w.pass(time.Second)
-		a, b := w.submit(alice, mc(1)), w.submit(alice, mc(1))
-		w.pass(30 * time.Minute)
-		want := []map[jjm.GridID]int{{first: 2}, {a: 1, b: 1}}
-		if got := w.grids(book); !slices.EqualFunc(got, want, maps.Equal[map[jjm.GridID]int, map[jjm.GridID]int]) {
-			t.Errorf("bulks %v, want %v", got, want)
-		}
-		w.final(3*time.Hour, first, a, b)
-		w.verifyQuiet()
-	})
+	inWorld(t, options{sim: adaptertest.SimConfig{Wait: time.Minute, Life: time.Hour}, config: limit},
+		func(t *testing.T, w *world) {
+			book := &bulkBook{}
+			w.adapter.onSubmit.set(book.note)
+			first := w.submit(alice, mc(2)) // takes the room for a minute
+			w.pass(time.Second)
+			a, b := w.submit(alice, mc(1)), w.submit(alice, mc(1))
+			w.pass(30 * time.Minute)
+			want := []map[jjm.GridID]int{{first: 2}, {a: 1, b: 1}}
+			if got := w.grids(book); !slices.EqualFunc(got, want, maps.Equal[map[jjm.GridID]int, map[jjm.GridID]int]) {
+				t.Errorf("bulks %v, want %v", got, want)
+			}
+			w.final(3*time.Hour, first, a, b)
+			w.verifyQuiet()
+		})
 }
 
 func TestBulks_KeepTheLimits(t *testing.T) {

@@ -21,7 +21,8 @@ const anothers = "sim77_0"
 // forgeClaim has the job's account say that another batch job holds its claim.
 func (w *world) forgeClaim(l jjm.LocalJob) {
 	w.t.Helper()
-	text, err := json.Marshal(jjm.Claim{Holder: jjm.HolderWrapper, Batch: anothers, Host: "elsewhere", Nonce: "n", PID: 1, Time: 1})
+	text, err := json.Marshal(jjm.Claim{Holder: jjm.HolderWrapper, Batch: anothers, Host: "elsewhere", Nonce: "n", PID: 1,
+		Time: 1})
 	w.must(err)
 	dir := filepath.Join(w.area(owner(alice)).Root(), sandbox.BulkDir(l.Tag), "claims")
 	w.must(os.WriteFile(filepath.Join(dir, fmt.Sprint(l.Pos)), text, 0o600))
@@ -56,11 +57,13 @@ func TestForgedClaim_TheBatchSystemsReportOfTheJobCounts(t *testing.T) {
 				w.final(3*time.Hour, id)
 				l := w.locals(id)[0]
 				if l.BatchID != before.BatchID || l.Host != before.Host || l.Started != before.Started {
-					t.Errorf("%s on %q since %s: want %s on %q since %s", l.BatchID, l.Host, l.Started, before.BatchID, before.Host, before.Started)
+					t.Errorf("%s on %q since %s: want %s on %q since %s", l.BatchID, l.Host, l.Started, before.BatchID, before.Host,
+						before.Started)
 				}
 				u := w.lookup(id).Usage
 				tenth := int64(10 * time.Minute / time.Millisecond)
-				if u == nil || u.Batch != before.BatchID || u.WallMS != tenth || u.UserMS+u.SysMS != tenth || u.Host != before.Host || u.MaxRSSKB != 100<<10 {
+				if u == nil || u.Batch != before.BatchID || u.WallMS != tenth || u.UserMS+u.SysMS != tenth ||
+					u.Host != before.Host || u.MaxRSSKB != 100<<10 {
 					t.Errorf("it used %+v: want %s on %s and %d ms", u, before.BatchID, before.Host, tenth)
 				}
 				attempts, err := w.store.Attempts(t.Context(), l.ID)

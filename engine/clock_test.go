@@ -44,7 +44,8 @@ func TestClock_AJumpLosesNothingAndNothingHangs(t *testing.T) {
 			}},
 		"doubtful": {fault: adaptertest.LoseReply, sim: adaptertest.SimConfig{Life: 20 * time.Minute, Settle: time.Minute},
 			until: func(w *world, id jjm.GridID) { w.pass(10 * time.Second) }},
-		"doubtful, the request lost": {fault: adaptertest.LoseRequest, sim: adaptertest.SimConfig{Life: 20 * time.Minute, Settle: time.Minute},
+		"doubtful, the request lost": {fault: adaptertest.LoseRequest,
+			sim:   adaptertest.SimConfig{Life: 20 * time.Minute, Settle: time.Minute},
 			until: func(w *world, id jjm.GridID) { w.pass(10 * time.Second) }},
 		"its result is awaited": {play: silent, tries: 1,
 			until: func(w *world, id jjm.GridID) {
@@ -63,7 +64,8 @@ func TestClock_AJumpLosesNothingAndNothingHangs(t *testing.T) {
 				w.pass(time.Second)
 			}},
 	} {
-		for jump, by := range map[string]time.Duration{"back by a day": -24 * time.Hour, "forward by a week": 7 * 24 * time.Hour} {
+		for jump, by := range map[string]time.Duration{"back by a day": -24 * time.Hour,
+			"forward by a week": 7 * 24 * time.Hour} {
 			t.Run(when+", "+jump, func(t *testing.T) {
 				t.Parallel()
 				inWorld(t, options{sim: s.sim, play: s.play}, func(t *testing.T, w *world) {
@@ -98,26 +100,27 @@ func TestClock_AJumpLosesNothingAndNothingHangs(t *testing.T) {
 // ticks: the folder looks as if nothing had changed.
 func TestClock_OfTheFileServerBehindHidesNoResult(t *testing.T) {
 	t.Parallel()
-	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute, Jitter: 5 * time.Minute}}, func(t *testing.T, w *world) {
-		id := w.submit(alice, mc(8))
-		w.running(id, 8)
-		dir := w.doneFolder(w.locals(id)[0])
-		tick := time.Now().Add(-time.Hour)
-		ctx, stop := context.WithCancel(t.Context())
-		go func() {
-			for ctx.Err() == nil {
-				os.Chtimes(dir, tick, tick)
-				wait(ctx, 100*time.Millisecond)
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute, Jitter: 5 * time.Minute}},
+		func(t *testing.T, w *world) {
+			id := w.submit(alice, mc(8))
+			w.running(id, 8)
+			dir := w.doneFolder(w.locals(id)[0])
+			tick := time.Now().Add(-time.Hour)
+			ctx, stop := context.WithCancel(t.Context())
+			go func() {
+				for ctx.Err() == nil {
+					os.Chtimes(dir, tick, tick)
+					wait(ctx, 100*time.Millisecond)
+				}
+			}()
+			w.final(time.Hour, id)
+			stop()
+			w.verify(id, done(8))
+			for _, l := range w.locals(id) {
+				if l.Attempt != 0 {
+					t.Errorf("local job %s needed attempt %d: its result was not seen", l.ID, l.Attempt)
+				}
 			}
-		}()
-		w.final(time.Hour, id)
-		stop()
-		w.verify(id, done(8))
-		for _, l := range w.locals(id) {
-			if l.Attempt != 0 {
-				t.Errorf("local job %s needed attempt %d: its result was not seen", l.ID, l.Attempt)
-			}
-		}
-		w.verifyQuiet()
-	})
+			w.verifyQuiet()
+		})
 }

@@ -38,7 +38,8 @@ func TestClusters_TellTheirLimits(t *testing.T) {
 	t.Parallel()
 	config := engine.ClusterConfig{MaxRunning: 5, MaxRunningPerUser: 3, MaxPendingPerUser: 2}
 	inWorld(t, limited(config), func(t *testing.T, w *world) {
-		want := wire.Limits{MaxPending: engine.Defaults().MaxPending, MaxRunning: 5, MaxRunningPerUser: 3, MaxPendingPerUser: 2}
+		want := wire.Limits{MaxPending: engine.Defaults().MaxPending, MaxRunning: 5, MaxRunningPerUser: 3,
+			MaxPendingPerUser: 2}
 		got := w.engine.Clusters(t.Context())[0].Limits
 		got.MaxCores, got.MaxMemoryMB, got.MaxWalltime, got.MaxQueued = 0, 0, jjm.Duration(0), 0 // the simulation's
 		if got != want {

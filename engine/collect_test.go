@@ -84,7 +84,8 @@ func TestOutput_PartialSaysWhatIsNotOver(t *testing.T) {
 		if got := files["plain/plain."+l.ID.String()+".stdout"]; got != "so far" {
 			t.Errorf("standard output of the running job: %q", got)
 		}
-		if m := files["plain/manifest.json"]; strings.Contains(m, "never started") || !strings.Contains(m, "not over: submitted") {
+		if m := files["plain/manifest.json"]; strings.Contains(m, "never started") ||
+			!strings.Contains(m, "not over: submitted") {
 			t.Errorf("manifest: %s", m)
 		}
 	})

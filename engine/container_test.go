@@ -18,7 +18,8 @@ func (w *world) put(name, container string, from, to int) error {
 	for i := from; i < to; i++ {
 		files = append(files, jjm.File{LFN: lfn(i), Events: 100, Size: 1000})
 	}
-	_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: name, Container: container, Files: files})
+	_, err := w.engine.Dataset(context.Background(), alice,
+		wire.Dataset{Do: wire.DatasetAdd, Name: name, Container: container, Files: files})
 	return err
 }
 
@@ -36,21 +37,25 @@ func TestContainer_IsReadAsItsDatasets(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		read := func(name string) string { return fileJob("", "name = \""+name+"\"\ncontainer = \"run1\"\n") }
-		if _, err := w.trySubmit(alice, "", read("all")); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "no dataset in a container run1") {
+		if _, err := w.trySubmit(alice, "", read("all")); jjm.KindOf(err) != jjm.Invalid ||
+			!strings.Contains(err.Error(), "no dataset in a container run1") {
 			t.Errorf("a container that is not there: %v", err)
 		}
 		w.must(w.put("a", "run1", 0, 4))
 		w.must(w.put("b", "run1", 3, 6)) // one file is in both
 		w.must(w.put("else", "", 7, 9))
-		for _, wrong := range []struct{ name, container, want string }{{"a", "run2", "in container run1"}, {"else", "run1", "is in no container"}, {"run9", "run9", "cannot have the name"}} {
+		for _, wrong := range []struct{ name, container, want string }{{"a", "run2", "in container run1"},
+			{"else", "run1", "is in no container"}, {"run9", "run9", "cannot have the name"}} {
 			if err := w.put(wrong.name, wrong.container, 20, 21); err == nil || !strings.Contains(err.Error(), wrong.want) {
 				t.Errorf("%v: %v", wrong, err)
 			}
 		}
-		if _, err := w.trySubmit(alice, "", read("a")); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "is in the container itself") {
+		if _, err := w.trySubmit(alice, "", read("a")); jjm.KindOf(err) != jjm.Invalid ||
+			!strings.Contains(err.Error(), "is in the container itself") {
 			t.Errorf("a container read into its own: %v", err)
 		}
-		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetMark, Name: "a", LFNs: []string{lfn(1)}, State: "lost", Reason: "gone"})
+		_, err := w.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetMark, Name: "a", LFNs: []string{lfn(1)}, State: "lost", Reason: "gone"})
 		w.must(err)
 		id := w.submit(alice, read("all"))
 		w.until(time.Hour, "what is there is done", func() bool { return w.input(id).Finished == 5 })
@@ -58,7 +63,8 @@ func TestContainer_IsReadAsItsDatasets(t *testing.T) {
 		w.closeDataset(alice, "a")
 		w.must(w.put("c", "run1", 10, 12))
 		w.until(time.Hour, "what joined is done", func() bool { return w.input(id).Finished == 7 })
-		_, err = w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetMark, Name: "a", LFNs: []string{lfn(1)}, State: "ready", Reason: "back"})
+		_, err = w.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetMark, Name: "a", LFNs: []string{lfn(1)}, State: "ready", Reason: "back"})
 		w.must(err)
 		w.until(time.Hour, "what is back is done", func() bool { return w.input(id).Finished == 8 })
 		w.closeDataset(alice, "b")
@@ -66,7 +72,9 @@ func TestContainer_IsReadAsItsDatasets(t *testing.T) {
 		w.final(2*time.Hour, id)
 		w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: -1})
 		show := w.dataset("all")
-		if show.Files != 8 || show.Closed == 0 || !slices.Equal(show.Origins, []wire.DatasetOrigin{{Name: "a", Files: 4}, {Name: "b", Files: 3}, {Name: "c", Files: 2}}) {
+		if show.Files != 8 || show.Closed == 0 ||
+			!slices.Equal(show.Origins, []wire.DatasetOrigin{{Name: "a", Files: 4}, {Name: "b", Files: 3},
+				{Name: "c", Files: 2}}) {
 			t.Errorf("%+v", show)
 		}
 		history, err := w.engine.History(context.Background(), alice, jjm.Ref{Grid: id}, 0)
@@ -86,8 +94,11 @@ func TestContainer_AMarkReachesWhoReadsIt(t *testing.T) {
 		w.must(w.put("a", "run1", 0, 4))
 		w.closeDataset(alice, "a")
 		id := w.submit(alice, fileJob("", "name = \"all\"\ncontainer = \"run1\"\n"))
-		w.until(time.Hour, "one runs", func() bool { return w.lookup(id).Counts.Running == 1 && w.lookup(id).Counts.New == 1 })
-		got, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetMark, Name: "a", LFNs: []string{lfn(2)}, State: "lost", Reason: "gone"})
+		w.until(time.Hour, "one runs", func() bool {
+			return w.lookup(id).Counts.Running == 1 && w.lookup(id).Counts.New == 1
+		})
+		got, err := w.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetMark, Name: "a", LFNs: []string{lfn(2)}, State: "lost", Reason: "gone"})
 		w.must(err)
 		if len(got.Marked) != 1 || !slices.Equal(got.Marked[0].Back, []string{"1.1"}) {
 			t.Errorf("%+v", got.Marked)
@@ -105,7 +116,8 @@ func TestContainer_OfOutputsFromSeveralClusters(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 2}, more: []adaptertest.SimConfig{{Name: "second", Slots: 2}}}
 	inWorld(t, o, func(t *testing.T, w *world) {
-		maker := w.submit(alice, fileJob("output_dataset = \"reco\"\nclusters = [\"sim\", \"second\"]\n", "name = \"raw\"\n"+inline(16)))
+		maker := w.submit(alice, fileJob("output_dataset = \"reco\"\nclusters = [\"sim\", \"second\"]\n",
+			"name = \"raw\"\n"+inline(16)))
 		w.until(time.Hour, "its dataset is there", func() bool { return w.lookup(maker).Counts.Total > 0 })
 		for _, wrong := range []string{"name = \"reco\"\n", "name = \"x\"\ncontainer = \"none\"\n"} {
 			if _, err := w.trySubmit(alice, "", fileJob("", wrong)); jjm.KindOf(err) != jjm.Invalid {
@@ -115,7 +127,9 @@ func TestContainer_OfOutputsFromSeveralClusters(t *testing.T) {
 		if err := w.put("reco", "", 0, 1); jjm.KindOf(err) != jjm.Conflict {
 			t.Errorf("files for a container: %v", err)
 		}
-		if _, err := w.trySubmit(alice, "", fileJob("output_dataset = \"reco\"\n", "name = \"raw\"\n")); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "reco already") {
+		if _, err := w.trySubmit(alice, "",
+			fileJob("output_dataset = \"reco\"\n", "name = \"raw\"\n")); jjm.KindOf(err) != jjm.Invalid ||
+			!strings.Contains(err.Error(), "reco already") {
 			t.Errorf("a container twice: %v", err)
 		}
 		reader := w.submit(alice, fileJob("", "name = \"all_reco\"\ncontainer = \"reco\"\n"))
@@ -124,7 +138,8 @@ func TestContainer_OfOutputsFromSeveralClusters(t *testing.T) {
 		w.verify(maker, done(8))
 		w.verify(reader, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: -1})
 		here, there := w.dataset("reco.sim"), w.dataset("reco.second")
-		if here.Files == 0 || there.Files == 0 || here.Files+there.Files != 8 || here.Container != "reco" || here.Closed == 0 {
+		if here.Files == 0 || there.Files == 0 || here.Files+there.Files != 8 || here.Container != "reco" ||
+			here.Closed == 0 {
 			t.Errorf("%+v %+v", here, there)
 		}
 		if in := w.input(reader); in.Finished != 8 {

@@ -70,7 +70,8 @@ type stage struct {
 
 func submitAs(key, text string) func(*stage) error {
 	return func(s *stage) error {
-		got, err := s.engine.Submit(context.Background(), alice, wire.Submit{Name: "j.toml", Text: text, BaseDir: s.dir, Key: key})
+		got, err := s.engine.Submit(context.Background(), alice,
+			wire.Submit{Name: "j.toml", Text: text, BaseDir: s.dir, Key: key})
 		if err == nil {
 			s.ids[key] = got.ID
 		}
@@ -140,7 +141,8 @@ func addFiles(name string, from, to int) func(*stage) error {
 
 func markFile(name, lfn string) func(*stage) error {
 	return func(s *stage) error {
-		_, err := s.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: []string{lfn}, State: "lost", Reason: "the disk is gone"})
+		_, err := s.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: []string{lfn}, State: "lost", Reason: "the disk is gone"})
 		return err
 	}
 }
@@ -196,12 +198,14 @@ func scenarios() map[string]scenario {
 				{80 * time.Second, killOf("b", "")},
 			},
 			wants: map[string]want{
-				"a": ends(jjm.Finished, 9, map[int32]jjm.State{0: jjm.Completed, 2: jjm.Killed, 3: jjm.Killed, 4: jjm.Killed, 5: jjm.Completed, 8: jjm.Killed}),
+				"a": ends(jjm.Finished, 9, map[int32]jjm.State{0: jjm.Completed, 2: jjm.Killed, 3: jjm.Killed, 4: jjm.Killed,
+					5: jjm.Completed, 8: jjm.Killed}),
 				"b": ends(jjm.Aborted, 4, endsOf(4, jjm.Killed)),
 			},
 		},
 		"no shared file system": {
-			sim: adaptertest.SimConfig{NoSharedFS: true, TwoPhase: true, MaxBulk: 3, Settle: 10 * time.Second, Slots: 4}, play: troubled,
+			sim:    adaptertest.SimConfig{NoSharedFS: true, TwoPhase: true, MaxBulk: 3, Settle: 10 * time.Second, Slots: 4},
+			play:   troubled,
 			faults: []adaptertest.Fault{adaptertest.LoseReply, adaptertest.SayBusy, adaptertest.LoseRequest},
 			actions: []action{
 				{0, submitAs("a", mc(8))},
@@ -261,7 +265,8 @@ func scenarios() map[string]scenario {
 			wants: map[string]want{"a": ends(jjm.Done, -1, nil), "b": ends(jjm.Done, -1, nil)},
 			also: func(s *stage) {
 				for _, key := range []string{"a", "b"} {
-					if got, want := s.input(s.ids[key]), (jjm.InputCounts{Files: 9, ToBeUsed: 9, Used: 9, Finished: 9, Events: 900, EventsUsed: 900}); got != want {
+					if got, want := s.input(s.ids[key]),
+						(jjm.InputCounts{Files: 9, ToBeUsed: 9, Used: 9, Finished: 9, Events: 900, EventsUsed: 900}); got != want {
 						s.t.Errorf("%s: %+v, want %+v", key, got, want)
 					}
 					for name, local := range s.owners(s.ids[key]) {
@@ -339,7 +344,8 @@ func scenarios() map[string]scenario {
 				{70 * time.Second, orderTo("pause", 10*time.Minute)},
 				{2 * time.Minute, submitAs("b", fileJob("clusters = \"any\"\n", "name = \"more\"\n"+at(4, "ab", "b", "a")))},
 			},
-			wants: map[string]want{"a": ends(jjm.Finished, -1, map[int32]jjm.State{4: jjm.Failed, 5: jjm.Failed}), "b": {status: jjm.Done, gram: jjm.GRAMDone, jobs: -1}},
+			wants: map[string]want{"a": ends(jjm.Finished, -1, map[int32]jjm.State{4: jjm.Failed, 5: jjm.Failed}),
+				"b": {status: jjm.Done, gram: jjm.GRAMDone, jobs: -1}},
 			also: func(s *stage) {
 				s.verifyPlaces(s.ids["a"], s.ids["b"])
 				if v := s.proof(s.ids["a"], ""); v.Missing != 4 {
@@ -349,7 +355,8 @@ func scenarios() map[string]scenario {
 			only: []string{"prepare", "generate", "submit", "acknowledge", "verdict", "refuse"},
 		},
 		"a refused bulk": {
-			sim: adaptertest.SimConfig{MaxBulk: 2}, faults: []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},
+			sim:     adaptertest.SimConfig{MaxBulk: 2},
+			faults:  []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},
 			actions: []action{{0, submitAs("a", mc(8))}},
 			wants:   map[string]want{"a": ends(jjm.Finished, 8, nil)},
 		},

@@ -34,17 +34,20 @@ func TestCredentials_TellWhoseTheyAre(t *testing.T) {
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		ann := `{"sub":"ann","iss":"https://issuer","wlcg.groups":["/dzero"],"jti":"1"}`
 		submit := func(key string, o *jjm.Origin) *jjm.Origin {
-			s, err := w.engine.Submit(t.Context(), alice, wire.Submit{Name: "j.toml", Text: plain(1, `credentials = ["token"]`), BaseDir: "/",
-				Key: key, Origin: o, Credentials: bearer(ann)})
+			s, err := w.engine.Submit(t.Context(), alice,
+				wire.Submit{Name: "j.toml", Text: plain(1, `credentials = ["token"]`), BaseDir: "/",
+					Key: key, Origin: o, Credentials: bearer(ann)})
 			w.must(err)
 			st, err := w.engine.Status(t.Context(), alice, []jjm.Ref{{Grid: s.ID}})
 			w.must(err)
 			return st[0].Origin
 		}
-		if o := submit("a", &jjm.Origin{Gatekeeper: "ce"}); o == nil || o.Subject != "ann" || o.Issuer != "https://issuer" || o.VO != "/dzero" {
+		if o := submit("a", &jjm.Origin{Gatekeeper: "ce"}); o == nil || o.Subject != "ann" || o.Issuer != "https://issuer" ||
+			o.VO != "/dzero" {
 			t.Errorf("nothing told: %+v", o)
 		}
-		if o := submit("b", &jjm.Origin{Gatekeeper: "ce", Subject: "/CN=Ann", VO: "/cdf"}); o.Subject != "/CN=Ann" || o.Issuer != "" || o.VO != "/cdf" {
+		if o := submit("b", &jjm.Origin{Gatekeeper: "ce", Subject: "/CN=Ann", VO: "/cdf"}); o.Subject != "/CN=Ann" ||
+			o.Issuer != "" || o.VO != "/cdf" {
 			t.Errorf("all told: %+v", o)
 		}
 		if o := submit("c", nil); o != nil {
@@ -55,10 +58,12 @@ func TestCredentials_TellWhoseTheyAre(t *testing.T) {
 		if _, err := w.engine.Renew(t.Context(), root, 1, bob); jjm.KindOf(err) != jjm.Denied {
 			t.Errorf("another's, by an administrator: %v", err)
 		}
-		if _, err := w.engine.Renew(t.Context(), root, 1, bearer(`{"jti":"4"}`)); jjm.KindOf(err) != jjm.Denied || !strings.Contains(err.Error(), "names no subject") {
+		if _, err := w.engine.Renew(t.Context(), root, 1, bearer(`{"jti":"4"}`)); jjm.KindOf(err) != jjm.Denied ||
+			!strings.Contains(err.Error(), "names no subject") {
 			t.Errorf("a credential of nobody's: %v", err)
 		}
-		if r, err := w.engine.Renew(t.Context(), root, 1, bearer(`{"sub":"ann","jti":"3"}`)); err != nil || len(r.Kinds) != 1 {
+		if r, err := w.engine.Renew(t.Context(), root, 1, bearer(`{"sub":"ann","jti":"3"}`)); err != nil ||
+			len(r.Kinds) != 1 {
 			t.Errorf("one of the same name: %+v, %v", r, err)
 		}
 		if r, err := w.engine.Renew(t.Context(), alice, 1, bob); err != nil || len(r.Kinds) != 1 {
@@ -78,7 +83,8 @@ func certificate(t *testing.T, end time.Time) jjm.Credential {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return jjm.Credential{Kind: jjm.ProxyKind, Secret: jjm.Secret(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
+	return jjm.Credential{Kind: jjm.ProxyKind,
+		Secret: jjm.Secret(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
 }
 
 // Where files are carried a batch system that renews proxies gets those that it
@@ -97,15 +103,17 @@ func TestCredentials_WhereFilesAreCarried(t *testing.T) {
 			given := map[string]jjm.Credential{"good": good, "ends": certificate(t, time.Now().Add(time.Minute)), "token": token}
 			ids := map[string]jjm.GridID{"none": w.submit(alice, plain(1))}
 			for key, c := range given {
-				s, err := w.engine.Submit(t.Context(), alice, wire.Submit{Name: "j.toml", Text: plain(2, fmt.Sprintf("credentials = [%q]", c.Kind)), BaseDir: "/",
-					Key: key, Credentials: []jjm.Credential{c}})
+				s, err := w.engine.Submit(t.Context(), alice,
+					wire.Submit{Name: "j.toml", Text: plain(2, fmt.Sprintf("credentials = [%q]", c.Kind)), BaseDir: "/",
+						Key: key, Credentials: []jjm.Credential{c}})
 				w.must(err)
 				ids[key] = s.ID
 			}
 			for key, id := range ids {
 				w.running(id, map[bool]int{true: 1, false: 2}[key == "none"])
 			}
-			file := w.area(jjm.Owner{User: alice.User}).Root() + "/" + sandbox.CredentialPath(jjm.HandleOf(alice.UID, "good"), jjm.ProxyKind)
+			file := w.area(jjm.Owner{User: alice.User}).Root() + "/" +
+				sandbox.CredentialPath(jjm.HandleOf(alice.UID, "good"), jjm.ProxyKind)
 			want := map[string]int{"": 7}
 			if renews {
 				want = map[string]int{"": 5, file: 2}
@@ -113,7 +121,8 @@ func TestCredentials_WhereFilesAreCarried(t *testing.T) {
 			if !maps.Equal(got, want) {
 				t.Errorf("renewed: %v; handed over: %v, want %v", renews, got, want)
 			}
-			newer := map[string]jjm.Credential{"good": certificate(t, time.Now().Add(2*time.Hour)), "token": bearer(`{"sub":"ann","jti":"2"}`)[0]}
+			newer := map[string]jjm.Credential{"good": certificate(t, time.Now().Add(2*time.Hour)),
+				"token": bearer(`{"sub":"ann","jti":"2"}`)[0]}
 			for key, c := range newer {
 				kept := !renews || key == "token"
 				st, err := w.engine.Status(t.Context(), alice, []jjm.Ref{{Grid: ids[key]}})

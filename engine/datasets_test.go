@@ -122,7 +122,8 @@ func TestDatasets_InlineFilesAreProcessedOnceAndTheGridJobIsDone(t *testing.T) {
 				t.Errorf("%s is owned by %v, want %v", lfn(i), got, want)
 			}
 		}
-		if got, want := w.input(id), (jjm.InputCounts{Files: 7, ToBeUsed: 7, Used: 7, Finished: 7, Events: 700, EventsUsed: 700}); got != want {
+		if got, want := w.input(id), (jjm.InputCounts{Files: 7, ToBeUsed: 7, Used: 7, Finished: 7, Events: 700,
+			EventsUsed: 700}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		w.verifyAfterReopening(id)
@@ -145,7 +146,8 @@ func TestDatasets_FailedLocalJobsGiveTheirFilesBack(t *testing.T) {
 		inWorld(t, options{play: fails(5)}, func(t *testing.T, w *world) {
 			id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(8)))
 			w.final(20*time.Minute, id)
-			w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: 6, states: map[int32]jjm.State{1: jjm.Failed, 4: jjm.Failed, 5: jjm.Completed}})
+			w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: 6,
+				states: map[int32]jjm.State{1: jjm.Failed, 4: jjm.Failed, 5: jjm.Completed}})
 			if got := w.owners(id)["f0002"]; !slices.Equal(got, []int32{5}) {
 				t.Errorf("f0002 is owned by %v, want its third local job", got)
 			}
@@ -189,7 +191,8 @@ func TestDatasets_PartsThatCannotRunAreCreateFailed(t *testing.T) {
 		how := "\n[split]\nby = \"EventAwareLumiBased\"\nparams = {events_per_job = 50, job_time_limit = 1000, performance = {timePerEvent = 12}}\n"
 		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+files+how))
 		w.final(20*time.Minute, id)
-		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 2, states: map[int32]jjm.State{0: jjm.Failed, 1: jjm.Completed}})
+		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 2,
+			states: map[int32]jjm.State{0: jjm.Failed, 1: jjm.Completed}})
 		l := w.locals(id)[0]
 		if l.Phase != jjm.CreateFailed || !strings.Contains(l.Message, "99305") || l.Tag != "" {
 			t.Errorf("%+v", l)
@@ -215,7 +218,8 @@ func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
 		for i := range 6 { // two are there already
 			files = append(files, jjm.File{LFN: lfn(i + 2), Events: 100})
 		}
-		got, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files})
+		got, err := w.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files})
 		w.must(err)
 		if got.Added != 4 || len(got.Shown) != 1 || got.Shown[0].Files != 8 {
 			t.Errorf("%+v", got)
@@ -233,17 +237,23 @@ func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 	raw := "name = \"raw\"\n"
 	for text, field := range map[string]string{
 		fileJob("", raw): "datasets[0].name",
-		fileJob("", raw+inline(1)+"\n[split]\nby = \"WMBSMergeBySize\"\n"):                                                   "split.by",
-		fileJob("", raw+"from = \"bad.jsonl\"\n"):                                                                            "datasets[0].from",
-		fileJob("", raw+"from = \"none.jsonl\"\n"):                                                                           "datasets[0].from",
-		fileJob("", raw+inline(1)+"[[datasets]]\nname = \"b\"\n"):                                                            "datasets[1]",
-		fileJob("", "secondary = true\n"+raw+inline(1)):                                                                      "datasets",
-		"type = \"script\"\n[[datasets]]\n" + raw + inline(1) + "[params]\ncommand = [\"true\"]\n":                           "datasets",
-		"type = \"script\"\n[split]\nby = \"FileBased\"\n[params]\ncommand = [\"true\"]\n":                                   "split",
-		fileJob("", raw+inline(5)+"\n[split]\nby = \"EventBased\"\nparams = {events_per_job = 1}\n"):                         "split",
-		fileJob("", raw+inline(1)+"\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, siteWhitelist = [\"here\"]}"): "split.params.siteWhitelist[0]",
-		fileJob("", raw+inline(1)+"\n[split]\nby = \"NoSuch\"\n"):                                                            "split",
-		fileJob("", raw+"files = [{lfn = \"a\"}]\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 0}"):                "split",
+		fileJob("", raw+inline(
+			1)+"\n[split]\nby = \"WMBSMergeBySize\"\n"): "split.by",
+		fileJob("", raw+"from = \"bad.jsonl\"\n"):  "datasets[0].from",
+		fileJob("", raw+"from = \"none.jsonl\"\n"): "datasets[0].from",
+		fileJob("", raw+inline(
+			1)+"[[datasets]]\nname = \"b\"\n"): "datasets[1]",
+		fileJob("", "secondary = true\n"+raw+
+			inline(1)): "datasets",
+		"type = \"script\"\n[[datasets]]\n" + raw + inline(1) +
+			"[params]\ncommand = [\"true\"]\n": "datasets",
+		"type = \"script\"\n[split]\nby = \"FileBased\"\n[params]\ncommand = [\"true\"]\n": "split",
+		fileJob("", raw+inline(
+			5)+"\n[split]\nby = \"EventBased\"\nparams = {events_per_job = 1}\n"): "split",
+		fileJob("", raw+inline(
+			1)+"\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, siteWhitelist = [\"here\"]}"): "split.params.siteWhitelist[0]",
+		fileJob("", raw+inline(1)+"\n[split]\nby = \"NoSuch\"\n"):                                             "split",
+		fileJob("", raw+"files = [{lfn = \"a\"}]\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 0}"): "split",
 	} {
 		inWorld(t, options{config: func(c *engineConfig) { c.MaxLocalJobs = 100 }}, func(t *testing.T, w *world) {
 			w.must(os.WriteFile(filepath.Join(w.dir, "bad.jsonl"), []byte("{\"lfm\": \"a\"}\n"), 0o644))
@@ -269,7 +279,8 @@ func TestDatasets_NobodyClosesWhatAnotherOpened(t *testing.T) {
 			t.Errorf("the dataset was closed: %+v", l)
 		}
 		var ps jjm.Problems
-		if _, err := w.trySubmit(alice, "", closing); !errors.As(err, &ps) || ps[0].Field != "datasets[0].open" || !strings.Contains(ps[0].Text, "grid job "+open.String()) {
+		if _, err := w.trySubmit(alice, "", closing); !errors.As(err, &ps) || ps[0].Field != "datasets[0].open" ||
+			!strings.Contains(ps[0].Text, "grid job "+open.String()) {
 			t.Errorf("%v", err)
 		}
 		if _, err := w.trySubmit(bob, "", closing); err != nil {
@@ -278,12 +289,15 @@ func TestDatasets_NobodyClosesWhatAnotherOpened(t *testing.T) {
 		w.closeDataset(alice, "raw")
 		w.final(time.Hour, open)
 		w.final(time.Hour, w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(2)))) // the same files again
-		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "mine", Files: []jjm.File{{LFN: "a"}}})
+		_, err := w.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetAdd, Name: "mine", Files: []jjm.File{{LFN: "a"}}})
 		w.must(err)
-		if _, err := w.trySubmit(alice, "", fileJob("", "name = \"mine\"\n"+inline(1))); err == nil || !strings.Contains(err.Error(), "alice left dataset mine open") {
+		if _, err := w.trySubmit(alice, "", fileJob("", "name = \"mine\"\n"+inline(1))); err == nil ||
+			!strings.Contains(err.Error(), "alice left dataset mine open") {
 			t.Errorf("a dataset that a person opened: %v", err)
 		}
-		w.final(time.Hour, w.submit(alice, fileJob("", "name = \"twice\"\n"+inline(3))), w.submit(alice, fileJob("", "name = \"twice\"\n"+inline(3))))
+		w.final(time.Hour, w.submit(alice, fileJob("", "name = \"twice\"\n"+inline(3))),
+			w.submit(alice, fileJob("", "name = \"twice\"\n"+inline(3))))
 	})
 }
 
@@ -300,7 +314,8 @@ func TestDatasets_ASiblingFollowsTheOthers(t *testing.T) {
 	inWorld(t, options{play: play, config: func(c *engineConfig) { c.MaxAttempts = 1 }}, func(t *testing.T, w *world) {
 		first := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(6)))
 		w.until(time.Hour, "cut", func() bool { return w.lookup(first).Counts.Total == 3 })
-		second := w.submit(alice, fileJob("", "name = \"raw\"\n\n[split]\nby = \"SiblingProcessingBased\"\nparams = {files_per_job = 2}\n"))
+		second := w.submit(alice, fileJob("",
+			"name = \"raw\"\n\n[split]\nby = \"SiblingProcessingBased\"\nparams = {files_per_job = 2}\n"))
 		w.until(time.Hour, "the first two parts are followed", func() bool { return w.lookup(second).Counts.Completed == 2 })
 		w.pass(10 * time.Minute)
 		if l := w.lookup(second); l.Status != "running" || l.Counts.Total != 2 {
@@ -340,7 +355,8 @@ func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
 			t.Errorf("an unknown one is closed: %v", err)
 		}
 		w.closeDataset(alice, "raw")
-		if _, err := do(alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{{LFN: "b"}}}); jjm.KindOf(err) != jjm.Conflict {
+		if _, err := do(alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw",
+			Files: []jjm.File{{LFN: "b"}}}); jjm.KindOf(err) != jjm.Conflict {
 			t.Errorf("added to a closed one: %v", err)
 		}
 		for who, want := range map[string]int{"bob": 1, "admin": 2} {
@@ -356,7 +372,8 @@ func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
 		if err != nil || len(got.Shown) != 1 || got.Shown[0].Closed == 0 || got.Shown[0].Events != 3 {
 			t.Errorf("%+v %v", got, err)
 		}
-		if got, err := w.engine.Record(context.Background(), alice, id, "/gridjob/inputs/dataset/@finished"); err != nil || !slices.Equal(got, []string{"1"}) {
+		if got, err := w.engine.Record(context.Background(), alice, id, "/gridjob/inputs/dataset/@finished"); err != nil ||
+			!slices.Equal(got, []string{"1"}) {
 			t.Errorf("the record says %q; %v", got, err)
 		}
 		if in := w.status(id).Inputs; len(in) != 1 || in[0].Dataset != "raw" || in[0].Counts.Finished != 1 || in[0].Open {

@@ -22,16 +22,24 @@ func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 		lies   int
 		miss   int
 	}{
-		"both acknowledged late":    {adaptertest.SimConfig{}, []adaptertest.Fault{adaptertest.LoseReply, adaptertest.LoseReply}, nil, 0, 1},
-		"the second acknowledged":   {adaptertest.SimConfig{}, []adaptertest.Fault{adaptertest.LoseReply}, nil, 0, 1},
-		"three times over":          {adaptertest.SimConfig{}, []adaptertest.Fault{adaptertest.LoseReply, adaptertest.LoseReply}, nil, 0, 2},
-		"both wait a long time":     {adaptertest.SimConfig{Wait: 20 * time.Minute}, []adaptertest.Fault{adaptertest.LoseReply}, nil, 0, 1},
-		"few slots":                 {adaptertest.SimConfig{Slots: 2}, []adaptertest.Fault{adaptertest.LoseReply}, nil, 0, 1},
-		"the first shows late":      {adaptertest.SimConfig{Slots: 3}, []adaptertest.Fault{adaptertest.LoseReply}, first, 40, 1},
-		"the first never shows":     {adaptertest.SimConfig{Slots: 3}, []adaptertest.Fault{adaptertest.LoseReply}, first, 1 << 30, 1},
-		"the second shows late":     {adaptertest.SimConfig{Slots: 3}, []adaptertest.Fault{adaptertest.LoseReply}, second, 40, 1},
-		"two-phase":                 {adaptertest.SimConfig{TwoPhase: true}, []adaptertest.Fault{adaptertest.LoseReply}, nil, 0, 1},
-		"two-phase, waits, few run": {adaptertest.SimConfig{TwoPhase: true, Wait: time.Minute, Slots: 2}, []adaptertest.Fault{adaptertest.LoseReply, adaptertest.LoseReply}, nil, 0, 1},
+		"both acknowledged late": {adaptertest.SimConfig{},
+			[]adaptertest.Fault{adaptertest.LoseReply, adaptertest.LoseReply}, nil, 0, 1},
+		"the second acknowledged": {adaptertest.SimConfig{}, []adaptertest.Fault{adaptertest.LoseReply}, nil, 0, 1},
+		"three times over": {adaptertest.SimConfig{},
+			[]adaptertest.Fault{adaptertest.LoseReply, adaptertest.LoseReply}, nil, 0, 2},
+		"both wait a long time": {adaptertest.SimConfig{Wait: 20 * time.Minute},
+			[]adaptertest.Fault{adaptertest.LoseReply}, nil, 0, 1},
+		"few slots": {adaptertest.SimConfig{Slots: 2}, []adaptertest.Fault{adaptertest.LoseReply}, nil, 0, 1},
+		"the first shows late": {adaptertest.SimConfig{Slots: 3}, []adaptertest.Fault{adaptertest.LoseReply}, first, 40,
+			1},
+		"the first never shows": {adaptertest.SimConfig{Slots: 3}, []adaptertest.Fault{adaptertest.LoseReply}, first,
+			1 << 30, 1},
+		"the second shows late": {adaptertest.SimConfig{Slots: 3}, []adaptertest.Fault{adaptertest.LoseReply}, second, 40,
+			1},
+		"two-phase": {adaptertest.SimConfig{TwoPhase: true}, []adaptertest.Fault{adaptertest.LoseReply}, nil,
+			0, 1},
+		"two-phase, waits, few run": {adaptertest.SimConfig{TwoPhase: true, Wait: time.Minute, Slots: 2},
+			[]adaptertest.Fault{adaptertest.LoseReply, adaptertest.LoseReply}, nil, 0, 1},
 	} {
 		for _, job := range []string{mc(6), plain(6)} {
 			t.Run(name+" "+job[8:13], func(t *testing.T) {
@@ -160,7 +168,8 @@ func TestDoubledSubmission_TheHolderIsNeverCancelled(t *testing.T) {
 		sim := adaptertest.SimConfig{Wait: 10 * time.Second, Life: 10 * time.Minute}
 		c := &crasher{point: "acknowledge.after-commit", nth: 1, downtime: time.Duration(15+2*i) * time.Second}
 		inWorld(t, options{sim: sim, crash: c}, func(t *testing.T, w *world) {
-			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1, actions: []action{{0, submitAs("a", mc(4))}}}
+			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1,
+				actions: []action{{0, submitAs("a", mc(4))}}}
 			s := sc.begin(w)
 			s.run(sc)
 			w.verify(s.ids["a"], done(4))
@@ -182,9 +191,11 @@ func TestDoubledSubmission_TheEndOfTheDoubleDoesNotOutrankTheResult(t *testing.T
 	for range 10 { // the cancel and the stop race
 		c := &crasher{point: "repoint.before-commit", nth: 1, downtime: 10 * time.Minute}
 		inWorld(t, options{sim: sim, crash: c}, func(t *testing.T, w *world) {
-			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1, actions: []action{{0, submitAs("a", mc(4))}}}
+			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1,
+				actions: []action{{0, submitAs("a", mc(4))}}}
 			s := sc.begin(w)
-			w.sim.Lie(4, func(job adaptertest.SimJob) bool { return job.Bulk == "sim1" }) // so that the attempts point to the second one
+			// so that the attempts point to the second one
+			w.sim.Lie(4, func(job adaptertest.SimJob) bool { return job.Bulk == "sim1" })
 			s.run(sc)
 			if !c.fired {
 				t.Error("no attempt was pointed to its other job")

@@ -39,7 +39,8 @@ func TestFragment_OfTheOwnerStaysInTheRecord(t *testing.T) {
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(3))
 		w.running(id, 3)
-		w.leave("a.xml", fmt.Sprintf(`<fragment job="%s.1"><detector done="117" total="250">d0gstar</detector></fragment>`, id), os.Getuid())
+		w.leave("a.xml", fmt.Sprintf(`<fragment job="%s.1"><detector done="117" total="250">d0gstar</detector></fragment>`,
+			id), os.Getuid())
 		w.leave("b.xml", fmt.Sprintf(`<fragment job="%s"><campaign name="run II"/></fragment>`, id), os.Getuid())
 		w.pass(time.Minute)
 		shows := func(when string) {
@@ -67,7 +68,8 @@ func TestFragment_OfTheOwnerStaysInTheRecord(t *testing.T) {
 		w.final(time.Hour, id)
 		shows("at the end")
 		w.verify(id, done(3))
-		if files, err := tarFiles(w.tarBytes(id)); err != nil || !strings.Contains(files["mc/record/jobs-0000.xml"], `done="117"`) {
+		if files, err := tarFiles(w.tarBytes(id)); err != nil ||
+			!strings.Contains(files["mc/record/jobs-0000.xml"], `done="117"`) {
 			t.Errorf("the tar's record lacks the fragment: %v", err)
 		}
 		w.verifyQuiet()
@@ -97,12 +99,13 @@ func TestFragment_ThatMayNotBeIsRefusedWithItsReason(t *testing.T) {
 		id := w.submit(victim, mc(2))
 		w.until(10*time.Minute, "running", func() bool { return w.lookup(id).Counts.Running == 2 })
 		bad := map[string]string{
-			"theirs.xml":  `<fragment job="1.0"><evil/></fragment>`,
-			"gone.xml":    `<fragment job="99"><evil/></fragment>`,
-			"beyond.xml":  `<fragment job="1.2"><evil/></fragment>`,
-			"core.xml":    `<fragment job="1.0"><localjob id="1.0" state="completed"/></fragment>`,
-			"bomb.xml":    `<!DOCTYPE f [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><fragment job="1.0"><evil>&b;</evil></fragment>`,
-			"deep.xml":    `<fragment job="1.0">` + strings.Repeat("<evil>", 5000) + strings.Repeat("</evil>", 5000) + `</fragment>`,
+			"theirs.xml": `<fragment job="1.0"><evil/></fragment>`,
+			"gone.xml":   `<fragment job="99"><evil/></fragment>`,
+			"beyond.xml": `<fragment job="1.2"><evil/></fragment>`,
+			"core.xml":   `<fragment job="1.0"><localjob id="1.0" state="completed"/></fragment>`,
+			"bomb.xml":   `<!DOCTYPE f [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><fragment job="1.0"><evil>&b;</evil></fragment>`,
+			"deep.xml": `<fragment job="1.0">` + strings.Repeat("<evil>", 5000) + strings.Repeat("</evil>", 5000) +
+				`</fragment>`,
 			"garbage.xml": "not XML at all \x00",
 			"large.xml":   `<fragment job="1.0"><evil>` + strings.Repeat("x", 1<<20) + `</evil></fragment>`,
 		}
@@ -116,7 +119,8 @@ func TestFragment_ThatMayNotBeIsRefusedWithItsReason(t *testing.T) {
 				t.Errorf("%s: reason %q, %v", name, why, err)
 			}
 		}
-		if why, _ := os.ReadFile(filepath.Join(w.dir, "drop", "refused", "theirs.xml.why")); !strings.Contains(string(why), "belongs to "+victim.User) {
+		if why, _ := os.ReadFile(filepath.Join(w.dir, "drop", "refused", "theirs.xml.why")); !strings.Contains(string(why),
+			"belongs to "+victim.User) {
 			t.Errorf("reason of the foreign one: %q", why)
 		}
 		got, err := w.engine.Record(context.Background(), callerOf{Admin: true}, id, "//evil")

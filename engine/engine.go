@@ -141,7 +141,8 @@ func build(cfg Config, deps Deps) *Engine {
 	e.site = site.New(s, as)
 	e.jobs = gridjob.New(s, as, types, sw)
 	e.intake = intake.New(s, intake.Rooms{Submit: e.jobs.Submit, Kill: e.wishes.Kill, Publish: e.records.PublishNow})
-	e.answers = answer.New(s, as, answer.Rooms{Jobs: e.jobs, Records: e.records, Clusters: e.clusters, Settle: e.intake.Settle})
+	e.answers = answer.New(s, as, answer.Rooms{Jobs: e.jobs, Records: e.records, Clusters: e.clusters,
+		Settle: e.intake.Settle})
 	return e
 }
 

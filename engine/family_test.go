@@ -63,7 +63,8 @@ func TestFamily_FilesOfOneParentAreMergedTogether(t *testing.T) {
 		if l := w.lookup(id); l.Status != "finished" || in.Files != 7 || in.Finished != 6 || in.Failed != 1 {
 			t.Errorf("%+v reads %+v", l, in)
 		}
-		want := [][]string{{"filetest.1.0.out.dat", "filetest.1.1.out.dat"}, {"filetest.1.4.out.dat", "filetest.1.5.out.dat"}, {"filetest.1.6.out.dat", "filetest.1.7.out.dat"}}
+		want := [][]string{{"filetest.1.0.out.dat", "filetest.1.1.out.dat"}, {"filetest.1.4.out.dat", "filetest.1.5.out.dat"},
+			{"filetest.1.6.out.dat", "filetest.1.7.out.dat"}}
 		if got := w.read(id); !slices.EqualFunc(got, want, slices.Equal) {
 			t.Errorf("merged were %v, want %v", got, want)
 		}
@@ -93,9 +94,11 @@ func TestFamily_RunsStayApart(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		files := `files = [{lfn = "a", lumis = [{run = 1, first = 1, last = 4}, {run = 2, first = 1, last = 2}]}]`
-		first := w.submit(alice, fileJob("output_dataset = \"reco\"\n", "name = \"raw\"\n"+files+"\n[split]\nby = \"LumiBased\"\nparams = {lumis_per_job = 2}\n"))
+		first := w.submit(alice, fileJob("output_dataset = \"reco\"\n",
+			"name = \"raw\"\n"+files+"\n[split]\nby = \"LumiBased\"\nparams = {lumis_per_job = 2}\n"))
 		w.final(time.Hour, first)
-		second := w.submit(alice, fileJob("", "name = \"reco\"\n"+strings.Replace(together, "max_merge_size = 1", "max_merge_size = 1000000", 1)))
+		second := w.submit(alice, fileJob("",
+			"name = \"reco\"\n"+strings.Replace(together, "max_merge_size = 1", "max_merge_size = 1000000", 1)))
 		w.final(time.Hour, second)
 		want := [][]string{{"filetest.1.0.out.dat", "filetest.1.1.out.dat"}, {"filetest.1.2.out.dat"}}
 		if got := w.read(second); !slices.EqualFunc(got, want, slices.Equal) {
@@ -137,7 +140,8 @@ func TestFamily_ADuplicateIsFailedAtTheEnd(t *testing.T) {
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		first := w.submit(alice, halves("output_dataset = \"reco\"\n", 1))
 		second := w.submit(alice, fileJob("", "name = \"reco\"\n"+together))
-		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "reco", Files: []jjm.File{{LFN: "duplicate"}}})
+		_, err := w.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetAdd, Name: "reco", Files: []jjm.File{{LFN: "duplicate"}}})
 		w.must(err)
 		w.final(time.Hour, first, second)
 		if in := w.input(second); in.Finished != 2 || in.Failed != 1 || w.lookup(second).Status != "finished" {
@@ -151,11 +155,14 @@ func TestFamily_IsRefusedWhereNobodyKnowsIt(t *testing.T) {
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		plain := w.submit(alice, "output_dataset = \"events\"\n"+mc(1))
 		w.final(time.Hour, plain)
-		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{{LFN: "mc.1.7.out.dat"}}})
+		_, err := w.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{{LFN: "mc.1.7.out.dat"}}})
 		w.must(err)
 		for text, want := range map[string]string{
-			fileJob("", "name = \"events\"\n"+together):                                                                    "grid job 1, which makes them, reads no dataset",
-			fileJob("", "name = \"raw\"\n"+together):                                                                       "no grid job has output_dataset = \"raw\"",
+			fileJob("", "name = \"events\"\n"+
+				together): "grid job 1, which makes them, reads no dataset",
+			fileJob("", "name = \"raw\"\n"+
+				together): "no grid job has output_dataset = \"raw\"",
 			mc(2) + "[merge]\nconcat = true\nsplit = {by = \"WMBSMergeBySize\"}\n":                                         "merge.split.by: WMBSMergeBySize keeps together what was made of one file, and this job reads none",
 			halves("", 2) + "[merge]\nconcat = true\nfiles = 3\nmax_wait = \"1h\"\nsplit = {by = \"WMBSMergeBySize\"}\n":   "merge.files: WMBSMergeBySize does not heed it",
 			halves("", 2) + "[merge]\nconcat = true\nsplit = {by = \"WMBSMergeBySize\", params = {max_merge_files = 3}}\n": "merge.split.params.max_merge_files",
@@ -186,15 +193,18 @@ func TestFamily_AMergeStepKeepsFilesTogether(t *testing.T) {
 		w.until(time.Hour, "what is whole is merged", func() bool { return w.lookup(id).Counts.Completed == 9 })
 		w.reopen()
 		w.final(20*time.Hour, id)
-		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 12, states: map[int32]jjm.State{2: jjm.Failed, 3: jjm.Failed, 11: jjm.Failed}})
+		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 12,
+			states: map[int32]jjm.State{2: jjm.Failed, 3: jjm.Failed, 11: jjm.Failed}})
 		locals := w.locals(id)
-		if l := locals[3]; l.Phase != jjm.ByLimit || !strings.Contains(l.Message, "not merged: a job that read a parent of it failed") {
+		if l := locals[3]; l.Phase != jjm.ByLimit ||
+			!strings.Contains(l.Message, "not merged: a job that read a parent of it failed") {
 			t.Errorf("%+v", l)
 		}
 		for n := 8; n <= 10; n++ {
 			inputs, err := w.store.PartInputs(context.Background(), id, []int32{int32(n)})
 			w.must(err)
-			if l, in := locals[n], inputs[int32(n)].Input; l.Step != jjm.StepMerge || len(in.Files) != 2 || in.Files[0] > in.Files[1] {
+			if l, in := locals[n], inputs[int32(n)].Input; l.Step != jjm.StepMerge || len(in.Files) != 2 ||
+				in.Files[0] > in.Files[1] {
 				t.Errorf("%+v of %+v, want a merge of two halves in their order", l, in)
 			}
 		}
@@ -219,7 +229,8 @@ func TestFamily_AnOutputKeepsAllItsParents(t *testing.T) {
 			w.must(err)
 		}
 		w.closeDataset(alice, "raw")
-		id := w.submit(alice, fileJob("output_dataset = \"reco\"\n", "name = \"raw\"\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 20000}\n"))
+		id := w.submit(alice, fileJob("output_dataset = \"reco\"\n",
+			"name = \"raw\"\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 20000}\n"))
 		w.final(time.Hour, id)
 		d, err := w.store.DatasetNamed(context.Background(), alice.UID, "reco")
 		w.must(err)

@@ -20,15 +20,18 @@ func TestSubmit_TroubleOfTheCommandNeitherLosesNorDoubles(t *testing.T) {
 		sim    adaptertest.SimConfig
 		bulks  int // that the batch system got
 	}{
-		"lost reply":                        {f(lostReply), adaptertest.SimConfig{Settle: time.Minute}, 1},
-		"lost reply, idempotent":            {f(lostReply), adaptertest.SimConfig{Settle: time.Minute, Idempotent: true}, 1},
-		"lost reply, two-phase":             {f(lostReply), adaptertest.SimConfig{Settle: time.Minute, TwoPhase: true}, 1},
-		"lost request":                      {f(lostRequest), adaptertest.SimConfig{Settle: time.Minute}, 1},
-		"lost request, nothing to settle":   {f(lostRequest, lostRequest, lostRequest), adaptertest.SimConfig{}, 1},
-		"busy":                              {f(busy, busy, busy, busy), adaptertest.SimConfig{}, 1},
-		"one after the other":               {f(busy, lostRequest, busy, lostReply), adaptertest.SimConfig{Settle: 20 * time.Second}, 1},
-		"every bulk its own trouble":        {f(lostReply, busy, lostRequest), adaptertest.SimConfig{MaxBulk: 4, Settle: time.Minute}, 3},
-		"two-phase, every bulk its own one": {f(lostReply, busy, lostRequest), adaptertest.SimConfig{MaxBulk: 4, TwoPhase: true}, 3},
+		"lost reply":                      {f(lostReply), adaptertest.SimConfig{Settle: time.Minute}, 1},
+		"lost reply, idempotent":          {f(lostReply), adaptertest.SimConfig{Settle: time.Minute, Idempotent: true}, 1},
+		"lost reply, two-phase":           {f(lostReply), adaptertest.SimConfig{Settle: time.Minute, TwoPhase: true}, 1},
+		"lost request":                    {f(lostRequest), adaptertest.SimConfig{Settle: time.Minute}, 1},
+		"lost request, nothing to settle": {f(lostRequest, lostRequest, lostRequest), adaptertest.SimConfig{}, 1},
+		"busy":                            {f(busy, busy, busy, busy), adaptertest.SimConfig{}, 1},
+		"one after the other": {f(busy, lostRequest, busy, lostReply),
+			adaptertest.SimConfig{Settle: 20 * time.Second}, 1},
+		"every bulk its own trouble": {f(lostReply, busy, lostRequest),
+			adaptertest.SimConfig{MaxBulk: 4, Settle: time.Minute}, 3},
+		"two-phase, every bulk its own one": {f(lostReply, busy, lostRequest),
+			adaptertest.SimConfig{MaxBulk: 4, TwoPhase: true}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -291,7 +294,8 @@ func TestVanishedJob_WithinNoLimitIsFailedAsLost(t *testing.T) {
 		if l.State != jjm.Failed || l.Message == "" {
 			t.Errorf("%+v", l)
 		}
-		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 2, states: map[int32]jjm.State{0: jjm.Failed, 1: jjm.Completed}})
+		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 2,
+			states: map[int32]jjm.State{0: jjm.Failed, 1: jjm.Completed}})
 		w.verifyQuiet()
 	})
 }
@@ -305,9 +309,15 @@ func TestBatchSystem_EndsJobsByItself(t *testing.T) {
 		phase jjm.Phase
 		tries int32
 	}{
-		"aborted under glf":   {mc(2), func(w *world, r []adapters.Ref) { w.sim.Abort("node failure", r...) }, jjm.Completed, "", 1},
-		"aborted under exit":  {plain(2), func(w *world, r []adapters.Ref) { w.sim.Abort("node failure", r...) }, jjm.Failed, jjm.ByLoss, 0},
-		"cancelled under glf": {mc(2), func(w *world, r []adapters.Ref) { w.sim.CancelInBatch(r...) }, jjm.Held, jjm.HeldByBatch, 0},
+		"aborted under glf": {mc(2), func(w *world, r []adapters.Ref) {
+			w.sim.Abort("node failure", r...)
+		}, jjm.Completed, "", 1},
+		"aborted under exit": {plain(2), func(w *world, r []adapters.Ref) {
+			w.sim.Abort("node failure", r...)
+		}, jjm.Failed, jjm.ByLoss, 0},
+		"cancelled under glf": {mc(2), func(w *world, r []adapters.Ref) {
+			w.sim.CancelInBatch(r...)
+		}, jjm.Held, jjm.HeldByBatch, 0},
 		"cancelled under exit": {plain(2), func(w *world, r []adapters.Ref) { w.sim.CancelInBatch(r...) },
 			jjm.Failed, jjm.ByLoss, 0},
 		"started anew under glf": {mc(2), func(w *world, r []adapters.Ref) { w.sim.Requeue(r...) }, jjm.Completed, "", 1},

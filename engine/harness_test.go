@@ -133,7 +133,8 @@ func tempDir(t testing.TB) string {
 }
 
 func newWorld(t *testing.T, dir string, o options) *world {
-	w := &world{t: t, dir: dir, crash: o.crash, logs: &logBook{}, config: engine.Defaults(), play: o.play, account: o.account, users: o.users, chunk: o.chunk, areas: map[string]*sandbox.Area{}}
+	w := &world{t: t, dir: dir, crash: o.crash, logs: &logBook{}, config: engine.Defaults(), play: o.play,
+		account: o.account, users: o.users, chunk: o.chunk, areas: map[string]*sandbox.Area{}}
 	if w.crash == nil {
 		w.crash = &crasher{}
 	}

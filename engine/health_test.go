@@ -205,7 +205,8 @@ func TestHealth_ASubmissionInDoubtForLongIsTold(t *testing.T) {
 		w.sim.OnSubmit(adaptertest.LoseRequest)
 		id := w.submit(alice, mc(3))
 		w.pass(20 * time.Minute)
-		if tr := w.trouble(id); len(tr) != 1 || !strings.Contains(tr[0], "the submission of 3 local jobs to sim") || !strings.Contains(tr[0], "reply was lost") {
+		if tr := w.trouble(id); len(tr) != 1 || !strings.Contains(tr[0], "the submission of 3 local jobs to sim") ||
+			!strings.Contains(tr[0], "reply was lost") {
 			t.Errorf("status says %q", tr)
 		}
 		if n := w.logged("not been settled for long"); n != 1 {
@@ -476,7 +477,9 @@ func TestAbsence_ManyAreAskedAboutWithOneCommand(t *testing.T) {
 		}
 		c.finds.Store(0)
 		w.sim.Vanish(w.refs(id, all...)...)
-		w.until(30*time.Minute, "given up", func() bool { return w.locals(id)[59].Attempt == 1 || w.locals(id)[59].State.Final() })
+		w.until(30*time.Minute, "given up", func() bool {
+			return w.locals(id)[59].Attempt == 1 || w.locals(id)[59].State.Final()
+		})
 		if a, f, x := c.accounts.Load(), c.finds.Load(), c.cancels.Load(); a > 2 || f > 2 || x > 2 || a*f*x == 0 {
 			t.Errorf("for 60 lost local jobs: %d accountings, %d searches, %d cancels: want one or two each", a, f, x)
 		}

@@ -71,8 +71,9 @@ func heldScenario() scenario {
 			{15 * time.Minute, releaseOf("a", ".4")},
 			{15 * time.Minute, releaseOf("a", ".6")},
 		},
-		wants: map[string]want{"a": ends(jjm.Finished, 8, map[int32]jjm.State{0: jjm.Completed, 1: jjm.Completed, 2: jjm.Completed,
-			3: jjm.Failed, 4: jjm.Completed, 5: jjm.Failed, 6: jjm.Completed, 7: jjm.Failed})},
+		wants: map[string]want{"a": ends(jjm.Finished, 8,
+			map[int32]jjm.State{0: jjm.Completed, 1: jjm.Completed, 2: jjm.Completed,
+				3: jjm.Failed, 4: jjm.Completed, 5: jjm.Failed, 6: jjm.Completed, 7: jjm.Failed})},
 		also: func(s *stage) { s.verifyHolds(s.ids["a"]) },
 	}
 }
@@ -97,8 +98,11 @@ func (w *world) verifyHolds(id jjm.GridID) {
 			w.t.Errorf("local job %s: %s, %q; want %q", l.ID, l.Phase, l.Message, want)
 		}
 	}
-	for n, most := range map[int32]map[string]int{1: {"says release": 2, "says retry": 0}, 2: {"says release": 2, "says retry": 2}, // 2: decided, and carried out
-		3: {"says release": 0}, 4: {"released by alice": 2}, 6: {"released by alice": 2}} { // 2: without an answer she asks again
+	// 2: decided, and carried out
+	for n, most := range map[int32]map[string]int{1: {"says release": 2, "says retry": 0},
+		2: {"says release": 2, "says retry": 2},
+		// 2: without an answer she asks again
+		3: {"says release": 0}, 4: {"released by alice": 2}, 6: {"released by alice": 2}} {
 		for text, want := range most {
 			if got := w.journaled(id, n, text); got > want || (got == 0) != (want == 0) {
 				w.t.Errorf("the journal of local job %d says %q %d times, want %d at most", n, text, got, want)
@@ -137,7 +141,8 @@ func TestHold_AgesOnlyWhileTheBatchSystemIsWell(t *testing.T) {
 		w.pass(10 * time.Minute)
 		w.sim.Down(2 * time.Hour)
 		w.pass(2*time.Hour + 5*time.Minute)
-		if l := w.locals(id)[5]; l.Phase != jjm.BatchHeld || l.Holding.Age.D() < 13*time.Minute || l.Holding.Age.D() > 16*time.Minute {
+		if l := w.locals(id)[5]; l.Phase != jjm.BatchHeld || l.Holding.Age.D() < 13*time.Minute ||
+			l.Holding.Age.D() > 16*time.Minute {
 			t.Errorf("after 15 minutes of listings: %s/%s, %+v", l.State, l.Phase, l.Holding)
 		}
 		w.setSkew(72 * time.Hour)
@@ -168,7 +173,8 @@ func TestHold_RulesOfTheClusterComeFirst(t *testing.T) {
 		}
 		w.final(time.Hour, id)
 		for _, l := range w.locals(id)[1:] {
-			if l.State != jjm.Failed || l.Phase != jjm.BySystem || !strings.HasPrefix(l.Message, "held by the batch system for 20m0s") {
+			if l.State != jjm.Failed || l.Phase != jjm.BySystem ||
+				!strings.HasPrefix(l.Message, "held by the batch system for 20m0s") {
 				t.Errorf("local job %s: %s/%s %q", l.ID, l.State, l.Phase, l.Message)
 			}
 		}
@@ -180,7 +186,8 @@ func TestHold_PeopleSeeWhoHoldsAndWhy(t *testing.T) {
 	t.Parallel()
 	site := func(w *world) []engine.Cluster { return []engine.Cluster{{Kind: "condor", Adapter: w.adapter}} }
 	hold := func(id jjm.AttemptID, held int) (code, text string) {
-		return []string{"", "13/2", "13/2", "1/0"}[id.N%4], []string{"", "no such file", "no such file", "via condor_hold (by user alice)"}[id.N%4]
+		return []string{"", "13/2", "13/2", "1/0"}[id.N%4],
+			[]string{"", "no such file", "no such file", "via condor_hold (by user alice)"}[id.N%4]
 	}
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Keyword: "HOLD", Data: "look at me"}
@@ -192,7 +199,8 @@ func TestHold_PeopleSeeWhoHoldsAndWhy(t *testing.T) {
 		for _, h := range w.status(id).Holds {
 			got = append(got, fmt.Sprintf("%d by %s %s %s from %s", h.Jobs, h.By, h.Code, h.Text, h.First))
 		}
-		want := []string{"2 by batch system 13/2 no such file from 1.1", "1 by application  " + w.locals(id)[0].Message + " from 1.0",
+		want := []string{"2 by batch system 13/2 no such file from 1.1",
+			"1 by application  " + w.locals(id)[0].Message + " from 1.0",
 			"1 by operator 1/0 via condor_hold (by user alice) from 1.3"}
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("held:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -229,7 +237,8 @@ func TestHold_AReleaseThatFails(t *testing.T) {
 		})
 		id := w.submit(alice, mc(2))
 		w.pass(90 * time.Second)
-		if l := w.locals(id)[1]; refused.Load() != 1 || l.Holding.Releases != 1 || l.Holding.Trouble != "access is denied" || w.journaled(id, 1, "not released: access is denied") != 1 {
+		if l := w.locals(id)[1]; refused.Load() != 1 || l.Holding.Releases != 1 || l.Holding.Trouble != "access is denied" ||
+			w.journaled(id, 1, "not released: access is denied") != 1 {
 			t.Errorf("refused %d times: %+v", refused.Load(), l.Holding)
 		}
 		w.until(10*time.Minute, "asked again", func() bool { return busy.Load() >= 3 })
@@ -268,14 +277,16 @@ func TestRelease_IsForOwnersAndAdministrators(t *testing.T) {
 		if l := w.locals(id)[4]; l.State != jjm.Completed && l.State != jjm.Running {
 			t.Errorf("released: %s/%s %+v", l.State, l.Phase, l.Holding)
 		}
-		if r := w.release(admin, "1"); r.Jobs != 6 || r.Error != nil { // 1, 2, 3, 5 in the batch system, 6 and 7 by themselves
+		// 1, 2, 3, 5 in the batch system, 6 and 7 by themselves
+		if r := w.release(admin, "1"); r.Jobs != 6 || r.Error != nil {
 			t.Errorf("the administrator releases all: %+v\n%s", r, w.describe(id))
 		}
 		entries, err := w.engine.History(t.Context(), admin, jjm.Ref{Grid: id, Locals: true, First: 6, Last: 6}, 0)
 		w.must(err)
 		found := false
 		for _, e := range entries {
-			found = found || e.Actor == admin.Actor() && e.Cause == "released by "+admin.Actor() && e.To == "submitting/retry-wait"
+			found = found || e.Actor == admin.Actor() && e.Cause == "released by "+admin.Actor() &&
+				e.To == "submitting/retry-wait"
 		}
 		if !found {
 			t.Errorf("journal: %+v", entries)

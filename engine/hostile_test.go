@@ -152,7 +152,8 @@ func TestBadResult_OutputsOutsideTheAttemptStayOutOfTheTar(t *testing.T) {
 func TestSuperseded_ResultNeverCounts(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
-		return adaptertest.Play{Life: 5 * time.Hour, Exit: int(id.Attempt) * 3, Keyword: map[int32]string{0: "SUCCEEDED", 1: "FAILED"}[id.Attempt], Data: "out.dat"}
+		return adaptertest.Play{Life: 5 * time.Hour, Exit: int(id.Attempt) * 3,
+			Keyword: map[int32]string{0: "SUCCEEDED", 1: "FAILED"}[id.Attempt], Data: "out.dat"}
 	}
 	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(3))

@@ -33,7 +33,8 @@ func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
 		input := func(path string) string { return mc(1, "[[inputs]]", `path = "`+path+`"`) }
 		for _, path := range []string{secret, "bob/link", "bob/../secret", filepath.Join(w.dir, "store.db")} {
 			_, err := w.trySubmit(bob, "", input(path))
-			if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "inputs[0].path") || !strings.Contains(err.Error(), "permission denied") {
+			if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "inputs[0].path") ||
+				!strings.Contains(err.Error(), "permission denied") {
 				t.Errorf("%s: %v", path, err)
 			}
 			if _, err := w.trySubmit(admin, "", input(path)); err != nil {

@@ -100,7 +100,8 @@ func TestIntake_ForeignThingsAreNobodysWish(t *testing.T) {
 			text := []byte(fmt.Sprintf(`{"verb":"kill","handle":%q}`, h))
 			old := filepath.Join(w.dir, "spool", filepath.Base(name(1)))
 			w.must(errors.Join(os.WriteFile(old, text, 0o600), os.Chown(old, bob.UID, bob.GID)))
-			w.must(errors.Join(os.WriteFile(name(4)+".", text, 0o600), os.Chown(name(4)+".", bob.UID, bob.GID), os.Rename(name(4)+".", name(4))))
+			w.must(errors.Join(os.WriteFile(name(4)+".", text, 0o600), os.Chown(name(4)+".", bob.UID, bob.GID),
+				os.Rename(name(4)+".", name(4))))
 		}
 		w.must(os.WriteFile(name(1), []byte("{}"), 0o600))
 		w.must(os.Mkdir(name(2), 0o700))

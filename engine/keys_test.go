@@ -105,9 +105,11 @@ func TestDryRun_DecidesAndLeavesNothing(t *testing.T) {
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		w.pass(time.Second)
 		before := w.rows(t)
-		s, err := w.engine.Submit(context.Background(), alice, wire.Submit{Name: "j.toml", Text: mc(25), BaseDir: w.dir, Key: "k", DryRun: true})
+		s, err := w.engine.Submit(context.Background(), alice,
+			wire.Submit{Name: "j.toml", Text: mc(25), BaseDir: w.dir, Key: "k", DryRun: true})
 		w.must(err)
-		if s.ID != 0 || s.Plan == nil || s.Plan.Jobs != 25 || len(s.Plan.Parts) != 10 || len(s.Plan.Commands) != 10 || s.Plan.Cluster != "sim" {
+		if s.ID != 0 || s.Plan == nil || s.Plan.Jobs != 25 || len(s.Plan.Parts) != 10 || len(s.Plan.Commands) != 10 ||
+			s.Plan.Cluster != "sim" {
 			t.Errorf("%+v, plan %+v", s, s.Plan)
 		}
 		if got := fmt.Sprint(s.Plan.Commands[1]); got != "[run 11 10]" {
@@ -124,7 +126,8 @@ func TestKey_GivenBesideTheFileIsCheckedAsTheFilesOwn(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		for _, key := range []string{"a b", "a\nb", "\u00e6", strings.Repeat("k", 257)} {
-			if s, err := w.trySubmit(alice, key, mc(1)); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "key: ") {
+			if s, err := w.trySubmit(alice, key, mc(1)); jjm.KindOf(err) != jjm.Invalid ||
+				!strings.Contains(err.Error(), "key: ") {
 				t.Errorf("key %.20q: %+v, %v", key, s, err)
 			}
 		}
@@ -140,19 +143,22 @@ func TestRefusal_NamesAllMistakesAndLeavesNothing(t *testing.T) {
 		text string
 		want []string
 	}{
-		"unknown type":     {"type = \"mount\"\n[params]\n", []string{"montecarlo", "script"}},
-		"not TOML":         {"type = ", []string{"job.toml"}},
-		"empty":            {"", []string{"type"}},
-		"two mistakes":     {"type = \"montecarlo\"\n[params]\ncommand = [\"run\"]\nevents = -1\nevents_per_jobs = 3\n", []string{"events", "events_per_job"}},
+		"unknown type": {"type = \"mount\"\n[params]\n", []string{"montecarlo", "script"}},
+		"not TOML":     {"type = ", []string{"job.toml"}},
+		"empty":        {"", []string{"type"}},
+		"two mistakes": {"type = \"montecarlo\"\n[params]\ncommand = [\"run\"]\nevents = -1\nevents_per_jobs = 3\n",
+			[]string{"events", "events_per_job"}},
 		"too many":         {mc(100_001), []string{"100000"}},
 		"missing input":    {mc(1, "[[inputs]]", `path = "nowhere"`), []string{"inputs[0].path", "nowhere"}},
 		"input is a pipe":  {mc(1, "[[inputs]]", `path = "pipe"`), []string{"inputs[0].path", "regular"}},
 		"unknown cluster":  {mc(1, `clusters = ["moon"]`), []string{"moon", "sim"}},
 		"NUL in a command": {strings.Replace(mc(1), `"run"`, `"ru\u0000n"`, 1), []string{"command"}},
 		"of the file, the type and the site": {"type = \"montecarlo\"\noutptus = []\ncluster = \"moon\"\n[[inputs]]\npath = \"nowhere\"\n[params]\nevents = 0\n",
-			[]string{"5 problems", "job.toml:2: outptus", "job.toml:3: cluster: ", "moon", "nowhere", "params.command", "params.events"}},
-		"of an unknown type and a bad file": {"type = \"mount\"\nmode = \"x\"\n", []string{"job.toml:1: type", "job.toml:2: mode"}},
-		"request too large":                 {mc(1, "[request]", "cores = 1000000000"), []string{"cores"}},
+			[]string{"5 problems", "job.toml:2: outptus", "job.toml:3: cluster: ", "moon", "nowhere", "params.command",
+				"params.events"}},
+		"of an unknown type and a bad file": {"type = \"mount\"\nmode = \"x\"\n",
+			[]string{"job.toml:1: type", "job.toml:2: mode"}},
+		"request too large": {mc(1, "[request]", "cores = 1000000000"), []string{"cores"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -40,7 +40,8 @@ func TestKill_WhateverTheLocalJobsAreDoing(t *testing.T) {
 			until: func(w *world, id jjm.GridID) { w.pass(time.Minute) }},
 		"spooled, the system being busy": {sim: long,
 			before: func(w *world) {
-				w.sim.OnSubmit(adaptertest.SayBusy, adaptertest.SayBusy, adaptertest.SayBusy, adaptertest.SayBusy, adaptertest.SayBusy)
+				w.sim.OnSubmit(adaptertest.SayBusy, adaptertest.SayBusy, adaptertest.SayBusy, adaptertest.SayBusy,
+					adaptertest.SayBusy)
 			},
 			until: func(w *world, id jjm.GridID) { w.pass(10 * time.Second) }},
 		"doubtful, the reply lost": {sim: adaptertest.SimConfig{Life: 10 * time.Hour, Settle: 10 * time.Minute},
@@ -174,23 +175,24 @@ func TestKill_WhatWasCompletedStands(t *testing.T) {
 
 func TestKill_OfARangeLetsTheOthersGoOn(t *testing.T) {
 	t.Parallel()
-	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute, MaxBulk: 4, Slots: 5}}, func(t *testing.T, w *world) {
-		id := w.submit(alice, mc(10))
-		w.running(id, 5)
-		if k := w.kill(id.String() + ".3-7"); k.Error != nil || k.NoChange {
-			t.Errorf("kill: %+v", k)
-		}
-		if k := w.kill(id.String() + ".10-12"); k.Error == nil || k.Error.Kind != jjm.Gone {
-			t.Errorf("kill of what is not there: %+v", k)
-		}
-		w.final(time.Hour, id)
-		w.verify(id, ends(jjm.Finished, 10, map[int32]jjm.State{2: jjm.Completed, 3: jjm.Killed, 4: jjm.Killed,
-			5: jjm.Killed, 6: jjm.Killed, 7: jjm.Killed, 8: jjm.Completed}))
-		w.verifyQuiet()
-		if k := w.kill(id.String() + ".1"); k.Error != nil || !k.NoChange {
-			t.Errorf("kill after the end: %+v", k)
-		}
-	})
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute, MaxBulk: 4, Slots: 5}},
+		func(t *testing.T, w *world) {
+			id := w.submit(alice, mc(10))
+			w.running(id, 5)
+			if k := w.kill(id.String() + ".3-7"); k.Error != nil || k.NoChange {
+				t.Errorf("kill: %+v", k)
+			}
+			if k := w.kill(id.String() + ".10-12"); k.Error == nil || k.Error.Kind != jjm.Gone {
+				t.Errorf("kill of what is not there: %+v", k)
+			}
+			w.final(time.Hour, id)
+			w.verify(id, ends(jjm.Finished, 10, map[int32]jjm.State{2: jjm.Completed, 3: jjm.Killed, 4: jjm.Killed,
+				5: jjm.Killed, 6: jjm.Killed, 7: jjm.Killed, 8: jjm.Completed}))
+			w.verifyQuiet()
+			if k := w.kill(id.String() + ".1"); k.Error != nil || !k.NoChange {
+				t.Errorf("kill after the end: %+v", k)
+			}
+		})
 }
 
 func TestKill_OfAllLocalJobsByRangeEndsTheGridJob(t *testing.T) {
@@ -243,7 +245,8 @@ func TestKill_DuringTheCutting(t *testing.T) {
 		id := w.submit(alice, mc(4000))
 		w.final(time.Hour, id)
 		l := w.lookup(id)
-		if l.Status != "aborted" || l.GRAM != jjm.GRAMDone || l.Tar == "" || l.Counts.Killed != l.Counts.Total || l.Counts.Total >= 4000 {
+		if l.Status != "aborted" || l.GRAM != jjm.GRAMDone || l.Tar == "" || l.Counts.Killed != l.Counts.Total ||
+			l.Counts.Total >= 4000 {
 			t.Errorf("%+v", l)
 		}
 		w.verifyQuiet()
@@ -299,40 +302,41 @@ func TestKill_WaitingLocalJobsDoNotKeepTheSubmissionBusy(t *testing.T) {
 func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 	t.Parallel()
 	c := &crasher{point: "generate.after-commit", nth: 1}
-	inWorld(t, options{crash: c, sim: adaptertest.SimConfig{Life: time.Hour, Slots: 1}, bare: true, chunk: 50}, func(t *testing.T, w *world) {
-		id := w.submit(alice, mc(52))
-		w.until(time.Minute, "50 are made", c.isDead)
-		job := filepath.Join(w.area(owner(alice)).Root(), "jobs", id.String(), "job.json")
-		w.must(os.Rename(job, job+".away")) // the cutting waits for it
-		w.reopen()
-		w.pass(time.Minute)
-		if n := w.lookup(id).Counts.Total; n != 50 {
-			t.Fatalf("%d are made", n)
-		}
-		for ref, want := range map[string]jjm.Kind{".*": jjm.Busy, ".48-51": jjm.Busy, ".51": jjm.Busy, ".51-99": jjm.Busy,
-			".52": jjm.Gone, ".3": jjm.Unclassified, ".49": jjm.Unclassified} {
-			k := w.kill(id.String() + ref)
-			if kind := jjm.KindOf(k.Error.Err()); kind != want {
-				t.Errorf("kill of %s: %v, want %s", ref, k.Error, want)
+	inWorld(t, options{crash: c, sim: adaptertest.SimConfig{Life: time.Hour, Slots: 1}, bare: true, chunk: 50},
+		func(t *testing.T, w *world) {
+			id := w.submit(alice, mc(52))
+			w.until(time.Minute, "50 are made", c.isDead)
+			job := filepath.Join(w.area(owner(alice)).Root(), "jobs", id.String(), "job.json")
+			w.must(os.Rename(job, job+".away")) // the cutting waits for it
+			w.reopen()
+			w.pass(time.Minute)
+			if n := w.lookup(id).Counts.Total; n != 50 {
+				t.Fatalf("%d are made", n)
 			}
-			said := "grid job 1 has made 50 of its 52 local jobs so far, so nothing was done: try again when all are made, or mean the whole grid job: 1"
-			if want == jjm.Busy && k.Error != nil && !strings.HasSuffix(k.Error.Text, said) {
-				t.Errorf("kill of %s: %s", ref, k.Error.Text)
+			for ref, want := range map[string]jjm.Kind{".*": jjm.Busy, ".48-51": jjm.Busy, ".51": jjm.Busy, ".51-99": jjm.Busy,
+				".52": jjm.Gone, ".3": jjm.Unclassified, ".49": jjm.Unclassified} {
+				k := w.kill(id.String() + ref)
+				if kind := jjm.KindOf(k.Error.Err()); kind != want {
+					t.Errorf("kill of %s: %v, want %s", ref, k.Error, want)
+				}
+				said := "grid job 1 has made 50 of its 52 local jobs so far, so nothing was done: try again when all are made, or mean the whole grid job: 1"
+				if want == jjm.Busy && k.Error != nil && !strings.HasSuffix(k.Error.Text, said) {
+					t.Errorf("kill of %s: %s", ref, k.Error.Text)
+				}
 			}
-		}
-		w.until(10*time.Minute, "killed", func() bool { return w.lookup(id).Counts.Killed >= 2 })
-		if n := w.lookup(id).Counts.Killed; n != 2 {
-			t.Errorf("%d are killed, want the two that were there", n)
-		}
-		w.must(os.Rename(job+".away", job))
-		w.until(time.Minute, "all are made", func() bool { return w.lookup(id).Counts.Total == 52 })
-		if k := w.kill(id.String() + ".51"); k.Error != nil || k.NoChange {
-			t.Errorf("kill of what is made now: %+v", k)
-		}
-		w.kill(id.String())
-		w.final(time.Hour, id)
-		w.verifyQuiet()
-	})
+			w.until(10*time.Minute, "killed", func() bool { return w.lookup(id).Counts.Killed >= 2 })
+			if n := w.lookup(id).Counts.Killed; n != 2 {
+				t.Errorf("%d are killed, want the two that were there", n)
+			}
+			w.must(os.Rename(job+".away", job))
+			w.until(time.Minute, "all are made", func() bool { return w.lookup(id).Counts.Total == 52 })
+			if k := w.kill(id.String() + ".51"); k.Error != nil || k.NoChange {
+				t.Errorf("kill of what is made now: %+v", k)
+			}
+			w.kill(id.String())
+			w.final(time.Hour, id)
+			w.verifyQuiet()
+		})
 }
 
 // A kill that was accepted is carried out whatever happened to the daemon around
@@ -359,7 +363,8 @@ func TestKill_IsNotLostWhenTheDaemonDiesAroundTheCutting(t *testing.T) {
 		t.Run(fmt.Sprintf("%d, %s, dies at %s", test.jobs, test.at, test.dies), func(t *testing.T) {
 			t.Parallel()
 			c, killed := &crasher{}, make(chan wire.Killed, 1)
-			inWorld(t, options{crash: c, sim: adaptertest.SimConfig{Life: time.Hour, Slots: 2, TwoPhase: true}, bare: true, chunk: 50}, func(t *testing.T, w *world) {
+			inWorld(t, options{crash: c, sim: adaptertest.SimConfig{Life: time.Hour, Slots: 2, TwoPhase: true}, bare: true,
+				chunk: 50}, func(t *testing.T, w *world) {
 				var once sync.Once
 				c.mu.Lock()
 				c.on = func(point string) {

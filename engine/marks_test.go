@@ -18,7 +18,9 @@ import (
 
 // mark marks files of alice's dataset raw.
 func (w *world) mark(c wire.Caller, dry bool, state string, lfns ...string) (wire.Datasets, error) {
-	return w.engine.Dataset(context.Background(), c, wire.Dataset{Do: wire.DatasetMark, Name: "raw", UID: &alice.UID, LFNs: lfns, State: state, Reason: "disk 7 is gone", DryRun: dry})
+	return w.engine.Dataset(context.Background(), c,
+		wire.Dataset{Do: wire.DatasetMark, Name: "raw", UID: &alice.UID, LFNs: lfns, State: state, Reason: "disk 7 is gone",
+			DryRun: dry})
 }
 
 // oneByOne lets one local job at a time into the batch system.
@@ -42,7 +44,8 @@ func TestMarks_AFileIsLostWhileALocalJobOwnsIt(t *testing.T) {
 		w.until(time.Hour, "both run", func() bool { return w.lookup(id).Counts.Running == 2 })
 		dry, err := w.mark(alice, true, "lost", lfn(0), lfn(2))
 		w.must(err)
-		if in := w.input(id); in.ToBeUsed != 4 || len(dry.Marked) != 2 || !slices.Equal(dry.Marked[0].Locals, []string{jjm.LocalID{Grid: id}.String()}) {
+		if in := w.input(id); in.ToBeUsed != 4 || len(dry.Marked) != 2 ||
+			!slices.Equal(dry.Marked[0].Locals, []string{jjm.LocalID{Grid: id}.String()}) {
 			t.Errorf("a dry run: %+v, then %+v", dry, in)
 		}
 		got, err := w.mark(alice, false, "lost", lfn(0), lfn(2))
@@ -58,17 +61,20 @@ func TestMarks_AFileIsLostWhileALocalJobOwnsIt(t *testing.T) {
 		w.reopen()
 		w.final(4*time.Hour, id)
 		owners := w.owners(id)
-		if len(owners[lfn(0)]) != 0 || !slices.Equal(owners[lfn(1)], []int32{2}) || !slices.Equal(owners[lfn(2)], []int32{1}) {
+		if len(owners[lfn(0)]) != 0 || !slices.Equal(owners[lfn(1)], []int32{2}) ||
+			!slices.Equal(owners[lfn(2)], []int32{1}) {
 			t.Errorf("%v", owners)
 		}
-		if in := w.input(id); in != (jjm.InputCounts{Files: 4, ToBeUsed: 3, Used: 3, Finished: 3, Events: 400, EventsUsed: 300}) {
+		if in := w.input(id); in != (jjm.InputCounts{Files: 4, ToBeUsed: 3, Used: 3, Finished: 3, Events: 400,
+			EventsUsed: 300}) {
 			t.Errorf("%+v", in)
 		}
 		if l := w.lookup(id); l.Status != "finished" || !strings.Contains(l.Message, "1 file missing") {
 			t.Errorf("%+v", l)
 		}
 		v := w.proof(id, "r.json")
-		if v.Verdict != cover.Gap || v.Missing != 1 || len(v.Findings) != 1 || !strings.Contains(v.Findings[0].Why, "f0000: the file is lost: disk 7 is gone") {
+		if v.Verdict != cover.Gap || v.Missing != 1 || len(v.Findings) != 1 ||
+			!strings.Contains(v.Findings[0].Why, "f0000: the file is lost: disk 7 is gone") {
 			t.Errorf("%+v", v)
 		}
 		history, err := w.engine.History(context.Background(), alice, jjm.Ref{Grid: id}, 0)
@@ -87,15 +93,21 @@ func TestMarks_AFileIsLostWhileALocalJobOwnsIt(t *testing.T) {
 // What a batch system has goes on.
 func TestMarks_WhatWaitsToBeSubmittedGivesTheFileBack(t *testing.T) {
 	t.Parallel()
-	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne(), config: func(c *engineConfig) { c.MaxAttempts = 1 }}, func(t *testing.T, w *world) {
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne(), config: func(c *engineConfig) {
+		c.MaxAttempts = 1
+	}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(6)))
-		w.until(time.Hour, "one runs", func() bool { return w.lookup(id).Counts.Running == 1 && w.lookup(id).Counts.New == 2 })
+		w.until(time.Hour, "one runs", func() bool {
+			return w.lookup(id).Counts.Running == 1 && w.lookup(id).Counts.New == 2
+		})
 		got, err := w.mark(alice, false, "lost", lfn(0), lfn(2), lfn(4), lfn(5))
 		w.must(err)
 		first, second, third := jjm.LocalID{Grid: id}, jjm.LocalID{Grid: id, N: 1}, jjm.LocalID{Grid: id, N: 2}
 		for i, want := range []wire.MarkedFile{
-			{LFN: lfn(0), State: "lost", Locals: []string{first.String()}}, {LFN: lfn(2), State: "lost", Back: []string{second.String()}},
-			{LFN: lfn(4), State: "lost", Back: []string{third.String()}}, {LFN: lfn(5), State: "lost", Back: []string{third.String()}},
+			{LFN: lfn(0), State: "lost", Locals: []string{first.String()}},
+			{LFN: lfn(2), State: "lost", Back: []string{second.String()}},
+			{LFN: lfn(4), State: "lost", Back: []string{third.String()}},
+			{LFN: lfn(5), State: "lost", Back: []string{third.String()}},
 		} {
 			if diff := cmp.Diff(want, got.Marked[i]); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
@@ -114,7 +126,8 @@ func TestMarks_WhatWaitsToBeSubmittedGivesTheFileBack(t *testing.T) {
 				t.Errorf("local job %s is %s/%s", locals[n].ID, locals[n].State, locals[n].Phase)
 			}
 		}
-		if l := w.lookup(id); l.Status != "finished" || l.Counts.Completed != 2 || l.Counts.Failed != 0 || l.Counts.GivenBack != 2 {
+		if l := w.lookup(id); l.Status != "finished" || l.Counts.Completed != 2 || l.Counts.Failed != 0 ||
+			l.Counts.GivenBack != 2 {
 			t.Errorf("%+v", l)
 		}
 		if v := w.proof(id, ""); v.Missing != 3 || v.Assumed != 3 || v.Doubled+v.Overlap != 0 {
@@ -129,19 +142,22 @@ func TestMarks_WhatWaitsToBeSubmittedGivesTheFileBack(t *testing.T) {
 func TestMarks_ARestartForgetsNoMark(t *testing.T) {
 	t.Parallel()
 	crash := &crasher{}
-	inWorld(t, options{crash: crash, sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne()}, func(t *testing.T, w *world) {
-		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(4)))
-		w.until(time.Hour, "one runs", func() bool { return w.lookup(id).Counts.Running == 1 && w.lookup(id).Counts.New == 1 })
-		crash.arm("dataset-mark.after-commit")
-		if _, err := w.mark(alice, false, "lost", lfn(2)); err == nil {
-			t.Fatal("the engine did not die")
-		}
-		w.reopen()
-		w.final(12*time.Hour, id)
-		if owners := w.owners(id); owners[lfn(2)] != nil || !slices.Equal(owners[lfn(3)], []int32{2}) {
-			t.Errorf("%v", owners)
-		}
-	})
+	inWorld(t, options{crash: crash, sim: adaptertest.SimConfig{Life: time.Hour}, configs: oneByOne()},
+		func(t *testing.T, w *world) {
+			id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(4)))
+			w.until(time.Hour, "one runs", func() bool {
+				return w.lookup(id).Counts.Running == 1 && w.lookup(id).Counts.New == 1
+			})
+			crash.arm("dataset-mark.after-commit")
+			if _, err := w.mark(alice, false, "lost", lfn(2)); err == nil {
+				t.Fatal("the engine did not die")
+			}
+			w.reopen()
+			w.final(12*time.Hour, id)
+			if owners := w.owners(id); owners[lfn(2)] != nil || !slices.Equal(owners[lfn(3)], []int32{2}) {
+				t.Errorf("%v", owners)
+			}
+		})
 }
 
 // A mark that is taken back lets those process the file whose cutting goes on, and
@@ -179,7 +195,8 @@ func TestMarks_AMarkThatIsTakenBack(t *testing.T) {
 		for _, dry := range []bool{true, false} {
 			got, err := w.mark(alice, dry, "ready", lfn(0), lfn(1))
 			w.must(err)
-			want := []wire.MarkedFile{{LFN: lfn(0), State: "ready", Before: true}, {LFN: lfn(1), State: "ready", Again: []jjm.GridID{a}}}
+			want := []wire.MarkedFile{{LFN: lfn(0), State: "ready", Before: true},
+				{LFN: lfn(1), State: "ready", Again: []jjm.GridID{a}}}
 			if diff := cmp.Diff(want, got.Marked); diff != "" {
 				t.Errorf("dry run %v (-want +got)\n%s", dry, diff)
 			}
@@ -204,14 +221,17 @@ func TestMarks_AMarkThatIsTakenBack(t *testing.T) {
 // Taking a mark back does not reach what is over, and says so.
 func TestMarks_WhatIsOverDoesWithoutTheFile(t *testing.T) {
 	t.Parallel()
-	inWorld(t, options{play: func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play { return adaptertest.Play{Life: time.Hour} }}, func(t *testing.T, w *world) {
+	inWorld(t, options{play: func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
+		return adaptertest.Play{Life: time.Hour}
+	}}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(4)))
 		w.until(time.Hour, "both run", func() bool { return w.lookup(id).Counts.Running == 2 })
 		_, err := w.mark(alice, false, "lost", lfn(0))
 		w.must(err)
 		got, err := w.mark(alice, false, "ready", lfn(0))
 		w.must(err)
-		if diff := cmp.Diff([]wire.MarkedFile{{LFN: lfn(0), State: "ready"}}, got.Marked); diff != "" { // its local job has it still
+		// its local job has it still
+		if diff := cmp.Diff([]wire.MarkedFile{{LFN: lfn(0), State: "ready"}}, got.Marked); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		w.final(4*time.Hour, id)
@@ -225,7 +245,8 @@ func TestMarks_WhatIsOverDoesWithoutTheFile(t *testing.T) {
 		}
 		got, err = w.mark(alice, false, "ready", lfn(1))
 		w.must(err)
-		if diff := cmp.Diff([]wire.MarkedFile{{LFN: lfn(1), State: "ready", Without: []jjm.GridID{second}}}, got.Marked); diff != "" {
+		if diff := cmp.Diff([]wire.MarkedFile{{LFN: lfn(1), State: "ready", Without: []jjm.GridID{second}}},
+			got.Marked); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		if v := w.proof(second, "r.json"); v.Missing != 1 || !strings.Contains(v.Recovery, lfn(1)) {
@@ -243,11 +264,13 @@ func TestMarks_WhatCannotBeReadIsNeverCut(t *testing.T) {
 		for i := range files {
 			files[i] = jjm.File{LFN: lfn(i), Events: 100}
 		}
-		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files[:4]})
+		_, err := w.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files[:4]})
 		w.must(err)
 		_, err = w.mark(alice, false, "broken", lfn(1))
 		w.must(err)
-		id := w.submit(alice, fileJob("", "name = \"raw\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, total_files = 5}\n"))
+		id := w.submit(alice, fileJob("",
+			"name = \"raw\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, total_files = 5}\n"))
 		w.until(time.Hour, "three completed", func() bool { return w.lookup(id).Counts.Completed == 3 })
 		_, err = w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: files})
 		w.must(err)
@@ -278,7 +301,8 @@ func TestLimits_AbsurdWorkIsRefusedWithItsNumber(t *testing.T) {
 		for _, open := range []bool{false, true} {
 			inWorld(t, options{}, func(t *testing.T, w *world) {
 				file := jjm.File{LFN: "huge", Events: 1e15, Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 4e9}}}
-				_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{file}})
+				_, err := w.engine.Dataset(context.Background(), alice,
+					wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{file}})
 				w.must(err)
 				if !open {
 					w.closeDataset(alice, "raw")
@@ -302,7 +326,8 @@ func TestLimits_AbsurdWorkIsRefusedWithItsNumber(t *testing.T) {
 		}
 		w.must(add(0, 3))
 		w.must(add(1, 3))
-		if err := add(2, 5); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "would have 5 files; this site allows 3") {
+		if err := add(2, 5); jjm.KindOf(err) != jjm.Invalid ||
+			!strings.Contains(err.Error(), "would have 5 files; this site allows 3") {
 			t.Errorf("%v", err)
 		}
 		id := w.submit(alice, fileJob("", "name = \"other\"\n"+inline(4)))
@@ -316,12 +341,14 @@ func TestLimits_AbsurdWorkIsRefusedWithItsNumber(t *testing.T) {
 func TestMarks_AreForOwnersAndOfFilesThatAreThere(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
-		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{{LFN: "a"}}})
+		_, err := w.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{{LFN: "a"}}})
 		w.must(err)
 		if _, err := w.mark(bob, false, "lost", "a"); jjm.KindOf(err) != jjm.Denied {
 			t.Errorf("bob marks alice's: %v", err)
 		}
-		if _, err := w.mark(alice, false, "lost", "a", "b"); jjm.KindOf(err) != jjm.Gone || !strings.Contains(err.Error(), `"b"`) {
+		if _, err := w.mark(alice, false, "lost", "a", "b"); jjm.KindOf(err) != jjm.Gone ||
+			!strings.Contains(err.Error(), `"b"`) {
 			t.Errorf("a file that is not there: %v", err)
 		}
 		got, err := w.mark(admin, false, "lost", "a")
@@ -341,13 +368,16 @@ func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
 		w.must(w.put("raw", "", 0, 8))
 		_, err := w.mark(alice, false, "broken", lfn(1))
 		w.must(err)
-		_, err = w.engine.Order(context.Background(), admin, &wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: "sim", Reason: "a test"})
+		_, err = w.engine.Order(context.Background(), admin,
+			&wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: "sim", Reason: "a test"})
 		w.must(err)
 		w.closeDataset(alice, "raw")
-		id := w.submit(alice, fileJob("", "name = \"raw\"\n\n[split]\nby = \"LHCbDataSplitter\"\nparams = {file_bunch_size = 3, event_bunch_size = 150}\n"))
+		id := w.submit(alice, fileJob("",
+			"name = \"raw\"\n\n[split]\nby = \"LHCbDataSplitter\"\nparams = {file_bunch_size = 3, event_bunch_size = 150}\n"))
 		w.until(time.Hour, "all are made", func() bool { return w.lookup(id).Counts.New == 5 })
 		owners := w.owners(id)
-		for i, want := range [][]int32{{0}, nil, {0, 1}, {1}, {2}, {2, 3}, {3}, {4}} { // 300 events of 0, 2 and 3; of 4, 5 and 6; 7
+		// 300 events of 0, 2 and 3; of 4, 5 and 6; 7
+		for i, want := range [][]int32{{0}, nil, {0, 1}, {1}, {2}, {2, 3}, {3}, {4}} {
 			if got := slices.Sorted(slices.Values(owners[lfn(i)])); !slices.Equal(got, want) {
 				t.Errorf("%s is owned by %v, want %v", lfn(i), got, want)
 			}
@@ -358,12 +388,14 @@ func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
 			t.Errorf("%+v", got.Marked)
 		}
 		w.until(time.Hour, "the others are made", func() bool { return w.lookup(id).Counts.Total == 7 })
-		_, err = w.engine.Order(context.Background(), admin, &wire.Order{Verb: jjm.OrderResume, Kind: jjm.OrderCluster, Name: "sim"})
+		_, err = w.engine.Order(context.Background(), admin,
+			&wire.Order{Verb: jjm.OrderResume, Kind: jjm.OrderCluster, Name: "sim"})
 		w.must(err)
 		w.final(2*time.Hour, id)
 		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 7})
 		owners = w.owners(id)
-		if !slices.Equal(owners[lfn(4)], []int32{5}) || !slices.Equal(owners[lfn(6)], []int32{6}) || owners[lfn(5)] != nil || owners[lfn(7)] != nil {
+		if !slices.Equal(owners[lfn(4)], []int32{5}) || !slices.Equal(owners[lfn(6)], []int32{6}) || owners[lfn(5)] != nil ||
+			owners[lfn(7)] != nil {
 			t.Errorf("%v", owners)
 		}
 		back, err := w.mark(alice, false, "ready", lfn(1), lfn(5), lfn(7))
@@ -401,7 +433,8 @@ func TestMarks_AreNotTakenBackInTheMiddleOfACutting(t *testing.T) {
 		w.must(err)
 		_, err = w.mark(alice, false, "lost", lfn(0))
 		w.must(err)
-		_, err = w.engine.Order(context.Background(), admin, &wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: "sim", Reason: "a test"})
+		_, err = w.engine.Order(context.Background(), admin,
+			&wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: "sim", Reason: "a test"})
 		w.must(err)
 		answer := make(chan error, 1)
 		crash.mu.Lock()
@@ -418,7 +451,8 @@ func TestMarks_AreNotTakenBackInTheMiddleOfACutting(t *testing.T) {
 			}
 		}
 		crash.mu.Unlock()
-		id := w.submit(alice, fileJob("", "name = \"raw\"\n\n[split]\nby = \"JEDI\"\nparams = {records = {events_per_job = 1, real_events = true}, task = {rule = \"NE=1\"}}\n"))
+		id := w.submit(alice, fileJob("",
+			"name = \"raw\"\n\n[split]\nby = \"JEDI\"\nparams = {records = {events_per_job = 1, real_events = true}, task = {rule = \"NE=1\"}}\n"))
 		err = <-answer
 		if err != nil && jjm.KindOf(err) != jjm.Busy {
 			t.Fatalf("%v", err)

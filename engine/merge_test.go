@@ -103,7 +103,8 @@ func TestMerge_WhatCannotBeMergedIsMadeAgain(t *testing.T) {
 				again++
 			}
 		}
-		if v := w.proof(id, ""); again != 2 || v.Merge == nil || !v.Merge.Whole() || v.Merge.Files != 4 || v.Merge.Dropped != 2 || !v.Whole() {
+		if v := w.proof(id, ""); again != 2 || v.Merge == nil || !v.Merge.Whole() || v.Merge.Files != 4 ||
+			v.Merge.Dropped != 2 || !v.Whole() {
 			t.Errorf("%d were made again; %+v %+v", again, v.Report, v.Merge)
 		}
 	})
@@ -126,13 +127,17 @@ func TestMerge_ADryRunTellsOfIt(t *testing.T) {
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		for _, c := range []struct{ text, want string }{
 			{mc(7, "result = \"exit\"", "outputs = [\"out.dat\"]"), "their 7 outputs make up to 7 merges, and at least 4"},
-			{fileJob("outputs = [\"out.dat\"]\n", "name = \"raw\"\nopen = true\n"+inline(8)), "their 4 outputs so far make up to 4 merges, and more come"},
+			{fileJob("outputs = [\"out.dat\"]\n", "name = \"raw\"\nopen = true\n"+inline(8)),
+				"their 4 outputs so far make up to 4 merges, and more come"},
 			{fileJob("outputs = [\"out.*\"]\n", "name = \"raw\"\n"+inline(8)), "known once the outputs are"},
-			{fileJob("outputs = [\"out.dat\"]\n", "name = \"raw\"\n"+inline(8)), "their 4 outputs make up to 4 merges, and at least 2"},
-			{fileJob("outputs = [\"out.dat\"]\n", "name = \"raw\"\n"+inline(8)+"[split]\nby = \"FileBased\"\nparams = {performance = {sizePerEvent = 5}}\n"),
+			{fileJob("outputs = [\"out.dat\"]\n", "name = \"raw\"\n"+inline(8)),
+				"their 4 outputs make up to 4 merges, and at least 2"},
+			{fileJob("outputs = [\"out.dat\"]\n",
+				"name = \"raw\"\n"+inline(8)+"[split]\nby = \"FileBased\"\nparams = {performance = {sizePerEvent = 5}}\n"),
 				"their 4 outputs make up to 4 merges, and at least 2: at most 2 files and 5000000000 bytes go into one; about 2 if"},
 		} {
-			got, err := w.engine.Submit(context.Background(), alice, wire.Submit{Name: "j.toml", Text: c.text + mergeTwo, BaseDir: w.dir, DryRun: true})
+			got, err := w.engine.Submit(context.Background(), alice,
+				wire.Submit{Name: "j.toml", Text: c.text + mergeTwo, BaseDir: w.dir, DryRun: true})
 			if err != nil || got.Plan.Merge == nil || !strings.Contains(got.Plan.Merge.Text, c.want) {
 				t.Errorf("%v %+v\nwant %q of\n%s", err, got.Plan, c.want, c.text)
 			}

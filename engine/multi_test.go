@@ -66,7 +66,8 @@ func TestSpread_ASmallAndABigClusterFinishTogether(t *testing.T) {
 					t.Errorf("of 60 local jobs on 2 and 10 slots: %v", n)
 				}
 				s := w.status(id)
-				if len(s.ClusterJobs) != 2 || s.ClusterJobs[0].ID != id.String()+"@big" || s.ClusterJobs[1].ID != id.String()+"@sim" ||
+				if len(s.ClusterJobs) != 2 || s.ClusterJobs[0].ID != id.String()+"@big" ||
+					s.ClusterJobs[1].ID != id.String()+"@sim" ||
 					s.ClusterJobs[0].Counts.Completed+s.ClusterJobs[1].Counts.Completed != 60 {
 					t.Errorf("cluster jobs: %+v", s.ClusterJobs)
 				}
@@ -199,7 +200,8 @@ func TestAccept_ChoosesTheClustersThatMeetTheRequest(t *testing.T) {
 	inWorld(t, pair(slots(2), slots(2)), func(t *testing.T, w *world) {
 		for _, test := range []struct{ lines, want string }{
 			{"clusters = [\"sim\", \"bog\"]", `clusters: unknown cluster "bog": this site has [sim big]`},
-			{"clusters = \"any\"\n[request]\ngpus = 1", "request.gpus: means nothing to cluster sim: leave it out, or name another cluster"},
+			{"clusters = \"any\"\n[request]\ngpus = 1",
+				"request.gpus: means nothing to cluster sim: leave it out, or name another cluster"},
 			{"[request]\ndirectives = \"--x\"", "request.directives: means nothing to cluster sim"},
 		} {
 			_, err := w.engine.Submit(t.Context(), alice, wire.Submit{Name: "j.toml", Text: mc(1, test.lines), BaseDir: w.dir})
@@ -212,7 +214,8 @@ func TestAccept_ChoosesTheClustersThatMeetTheRequest(t *testing.T) {
 
 // limited is a site whose clusters have limits.
 func limited(c engine.ClusterConfig) options {
-	return options{sim: adaptertest.SimConfig{MaxBulk: 7, Life: time.Minute}, configs: map[string]engine.ClusterConfig{"sim": c}}
+	return options{sim: adaptertest.SimConfig{MaxBulk: 7, Life: time.Minute},
+		configs: map[string]engine.ClusterConfig{"sim": c}}
 }
 
 func TestLimits_AreNeverOverstepped(t *testing.T) {
@@ -273,7 +276,8 @@ func TestOrders_PauseKeepsWorkWaitingUntilItsTime(t *testing.T) {
 				}
 				w.reopen()
 				l := w.lookup(id)
-				if l.Status != "pending" || l.GRAM != jjm.GRAMUnsubmitted || !strings.Contains(l.Message, o.Kind+" "+o.Name+" is paused by admin (uid 0) since ") ||
+				if l.Status != "pending" || l.GRAM != jjm.GRAMUnsubmitted ||
+					!strings.Contains(l.Message, o.Kind+" "+o.Name+" is paused by admin (uid 0) since ") ||
 					!strings.Contains(l.Message, " until ") || !strings.Contains(l.Message, ": new disks") {
 					t.Errorf("while paused: %+v", l)
 				}
@@ -304,7 +308,8 @@ func TestOrders_DrainRefusesNewGridJobsOnly(t *testing.T) {
 			_, err := w.engine.Submit(t.Context(), alice, wire.Submit{Name: "j.toml", Text: text, BaseDir: w.dir})
 			return err
 		}
-		if err := try(mc(1)); jjm.KindOf(err) != jjm.Denied || !strings.Contains(err.Error(), "cluster sim is drained by admin") || !strings.Contains(err.Error(), "it moves") {
+		if err := try(mc(1)); jjm.KindOf(err) != jjm.Denied ||
+			!strings.Contains(err.Error(), "cluster sim is drained by admin") || !strings.Contains(err.Error(), "it moves") {
 			t.Errorf("a new grid job: %v", err)
 		}
 		if err := try(mc(12, "key = \"k\"", `cluster = "sim"`)); err != nil {
@@ -317,7 +322,8 @@ func TestOrders_DrainRefusesNewGridJobsOnly(t *testing.T) {
 		if n := w.on(both); n["big"] != 6 {
 			t.Errorf("new work went to %v", n)
 		}
-		if ended := w.give(wire.Order{Verb: "resume", Kind: "cluster", Name: "sim"}); len(ended) != 1 || ended[0].Reason != "it moves" {
+		if ended := w.give(wire.Order{Verb: "resume", Kind: "cluster", Name: "sim"}); len(ended) != 1 ||
+			ended[0].Reason != "it moves" {
 			t.Errorf("resumed: %v", ended)
 		}
 		if ended := w.give(wire.Order{Verb: "resume", Kind: "cluster", Name: "sim"}); len(ended) != 0 {
@@ -378,14 +384,17 @@ func TestStatus_SaysWhatABatchJobWaitsFor(t *testing.T) {
 		if locals[0].Waits != nil {
 			t.Errorf("one that runs waits for %+v", locals[0].Waits)
 		}
-		if got := locals[1].Waits; got == nil || got.Reason != "Priority" || got.Starts != starts || got.Source != "squeue" || got.At == 0 {
+		if got := locals[1].Waits; got == nil || got.Reason != "Priority" || got.Starts != starts || got.Source != "squeue" ||
+			got.At == 0 {
 			t.Errorf("one that waits: %+v", got)
 		}
-		if got := locals[2].Waits; got == nil || got.Reason != "no such file" || got.Hold != "13/2" || got.Source != "condor_q" {
+		if got := locals[2].Waits; got == nil || got.Reason != "no such file" || got.Hold != "13/2" ||
+			got.Source != "condor_q" {
 			t.Errorf("one that is held: %+v", got)
 		}
 		w.pass(time.Minute)
-		if said, err := w.records.Query(id, "//localjob[@hold='13/2']/@waits"); err != nil || len(said) != 1 || said[0] != "no such file" {
+		if said, err := w.records.Query(id, "//localjob[@hold='13/2']/@waits"); err != nil || len(said) != 1 ||
+			said[0] != "no such file" {
 			t.Errorf("record: %v, %v", said, err)
 		}
 		w.kill(id.String())

@@ -116,7 +116,8 @@ func said(l jjm.LocalJob, state jjm.BatchState, change ...func(*jjm.Report)) jjm
 func TestForgedListing_SaysNothingOfOtherAccounts(t *testing.T) {
 	t.Parallel()
 	other := func(r *jjm.Report) { r.ID = "sim99_0" }
-	for name, state := range map[string]jjm.BatchState{"failed": jjm.BatchEndedFailed, "held": jjm.BatchHold, "queued": jjm.BatchQueued} {
+	for name, state := range map[string]jjm.BatchState{"failed": jjm.BatchEndedFailed, "held": jjm.BatchHold,
+		"queued": jjm.BatchQueued} {
 		for _, change := range []func(*jjm.Report){nil, other} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -226,9 +227,12 @@ func TestForgedAnswers_OfAnyKindChangeNothingOfOthers(t *testing.T) {
 				rapid.SampledFrom([]string{"", "sim1", "sim1_0", "sim2_1", "sim77_2", "other"}).Draw(t, "id")}
 		}), 1, 12).Draw(rt, "reports")
 		receipt := rapid.SampledFrom([]string{"", "sim1", "sim1_1", "sim9", "x"}).Draw(rt, "receipt")
-		presence := rapid.SampledFrom([]adapters.Presence{adapters.Present, adapters.Absent, adapters.NotYetKnown}).Draw(rt, "found")
-		kinds := rapid.SampledFrom([]jjm.Kind{jjm.Unclassified, jjm.Busy, jjm.Gone, jjm.Denied, jjm.Invalid, jjm.Ambiguous}).Draw(rt, "answers")
-		o, f := forgedWorld(options{sim: adaptertest.SimConfig{Life: 5 * time.Hour, TwoPhase: rapid.Bool().Draw(rt, "two-phase")}})
+		presence := rapid.SampledFrom([]adapters.Presence{adapters.Present, adapters.Absent, adapters.NotYetKnown}).Draw(rt,
+			"found")
+		kinds := rapid.SampledFrom([]jjm.Kind{jjm.Unclassified, jjm.Busy, jjm.Gone, jjm.Denied, jjm.Invalid,
+			jjm.Ambiguous}).Draw(rt, "answers")
+		o, f := forgedWorld(options{sim: adaptertest.SimConfig{Life: 5 * time.Hour,
+			TwoPhase: rapid.Bool().Draw(rt, "two-phase")}})
 		inWorld(t, o, func(t *testing.T, w *world) {
 			his := w.submit(bob, mc(4))
 			w.running(his, 4)

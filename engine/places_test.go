@@ -28,7 +28,8 @@ var reads = map[string][]string{"sim": {"a"}, "bee": {"b"}, "both": {"a", "b"}}
 
 // reading is a site of these clusters.
 func reading(o options) options {
-	o.more = []adaptertest.SimConfig{{Name: "bee", Slots: o.sim.Slots, Life: o.sim.Life}, {Name: "both", Slots: o.sim.Slots, Life: o.sim.Life}}
+	o.more = []adaptertest.SimConfig{{Name: "bee", Slots: o.sim.Slots, Life: o.sim.Life},
+		{Name: "both", Slots: o.sim.Slots, Life: o.sim.Life}}
 	o.configs = map[string]engine.ClusterConfig{}
 	for name, storages := range reads {
 		o.configs[name] = engine.ClusterConfig{Storages: storages}
@@ -46,7 +47,8 @@ func at(n int, sets ...string) string {
 			where = append(where, fmt.Sprintf("%q", string(c)))
 		}
 		for i := range n {
-			files = append(files, fmt.Sprintf("{lfn = \"f%s%04d\", events = 100, size = 1000, locations = [%s], lumis = [{run = 1, first = %d, last = %d}]}",
+			files = append(files, fmt.Sprintf(
+				"{lfn = \"f%s%04d\", events = 100, size = 1000, locations = [%s], lumis = [{run = 1, first = %d, last = %d}]}",
 				set, i, strings.Join(where, ", "), len(files)*10, len(files)*10+9))
 		}
 	}
@@ -55,7 +57,9 @@ func at(n int, sets ...string) string {
 
 // readable reports whether a cluster can read a file by its name.
 func readable(cluster, lfn string) bool {
-	return slices.ContainsFunc(reads[cluster], func(s string) bool { return strings.Contains(strings.TrimRight(lfn[1:], "0123456789"), s) })
+	return slices.ContainsFunc(reads[cluster], func(s string) bool {
+		return strings.Contains(strings.TrimRight(lfn[1:], "0123456789"), s)
+	})
 }
 
 // inputsOf returns what the local jobs of a grid job read.
@@ -108,15 +112,18 @@ func TestPlaces_LocalJobsGoWhereTheirFilesAre(t *testing.T) {
 		if n := w.on(id); n["sim"] < 3 || n["bee"] < 3 || n["both"] < 2 {
 			t.Errorf("spread over %v", n)
 		}
-		nowhere := map[int32]jjm.State{4: jjm.Failed, 5: jjm.Failed, 6: jjm.Failed, 7: jjm.Failed, 8: jjm.Failed, 11: jjm.Failed, 0: jjm.Completed, 3: jjm.Completed}
+		nowhere := map[int32]jjm.State{4: jjm.Failed, 5: jjm.Failed, 6: jjm.Failed, 7: jjm.Failed, 8: jjm.Failed,
+			11: jjm.Failed, 0: jjm.Completed, 3: jjm.Completed}
 		w.verify(other, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 12, states: nowhere})
 		l := w.locals(other)[4]
-		if l.Phase != jjm.CreateFailed || l.Exit != 71101 || l.Tag != "" || !strings.Contains(l.Message, "none that can read from x") || !strings.Contains(l.Message, "71101") {
+		if l.Phase != jjm.CreateFailed || l.Exit != 71101 || l.Tag != "" ||
+			!strings.Contains(l.Message, "none that can read from x") || !strings.Contains(l.Message, "71101") {
 			t.Errorf("%+v", l)
 		}
 		w.verifyReport(other, 4)
 		v := w.proof(other, "r.json")
-		if v.Verdict != cover.Gap || v.Missing != 40 || len(v.Findings) == 0 || v.Findings[0].LFN != "fx0000" || v.Findings[0].Run != 1 || v.Findings[0].First != 20 {
+		if v.Verdict != cover.Gap || v.Missing != 40 || len(v.Findings) == 0 || v.Findings[0].LFN != "fx0000" ||
+			v.Findings[0].Run != 1 || v.Findings[0].First != 20 {
 			t.Errorf("%+v", v)
 		}
 		for _, lfn := range []string{"fx0000", "fx0001", "f-0000", "f-0001"} {
@@ -147,7 +154,8 @@ func (w *world) verifyReport(id jjm.GridID, n int32) {
 	if err := json.Unmarshal([]byte(files[name]), &report); err != nil {
 		w.t.Fatalf("%s: %v: %q", name, err, files[name])
 	}
-	if report.Code != 71101 || !strings.Contains(report.Reason, "no cluster may run this") || report.Estimate.Seconds != 100 ||
+	if report.Code != 71101 || !strings.Contains(report.Reason, "no cluster may run this") ||
+		report.Estimate.Seconds != 100 ||
 		len(report.Part.Input.Lumis) != 1 || report.Local != fmt.Sprintf("%s.%d", id, n) {
 		w.t.Errorf("%+v", report)
 	}
@@ -234,7 +242,8 @@ func TestPlaces_ARefusalIsOfThePlace(t *testing.T) {
 		w.verifyPlaces(id)
 		for n, in := range w.inputsOf(id) {
 			l := w.locals(id)[n]
-			if want := map[bool]jjm.State{true: jjm.Failed, false: jjm.Completed}[!readable("bee", in.Files[0])]; l.State != want {
+			if want := map[bool]jjm.State{true: jjm.Failed,
+				false: jjm.Completed}[!readable("bee", in.Files[0])]; l.State != want {
 				t.Errorf("local job %d of %v: %s/%s %s", n, in.Files, l.State, l.Phase, l.Message)
 			}
 		}
@@ -274,7 +283,8 @@ func TestPlaces_ABulkIsFormedAnewInItsPlace(t *testing.T) {
 		}
 		id := w.submit(alice, fileJob("clusters = [\"sim\", \"bee\"]\n", "name = \"raw\"\n"+at(24, "a")))
 		w.final(2*time.Hour, id)
-		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 12, states: map[int32]jjm.State{2: jjm.Completed, 3: jjm.Killed}})
+		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 12,
+			states: map[int32]jjm.State{2: jjm.Completed, 3: jjm.Killed}})
 		w.verifyPlaces(id)
 	})
 }
@@ -301,12 +311,14 @@ func TestPlaces_PeopleAreToldWhatIsWaitedFor(t *testing.T) {
 		if waits != 2 {
 			t.Errorf("%d local jobs say what they wait for", waits)
 		}
-		if got, err := w.engine.Record(context.Background(), alice, id, "//localjob/@waits"); err != nil || len(got) != 2 || got[0] != "a cluster that can read from a: sim" {
+		if got, err := w.engine.Record(context.Background(), alice, id, "//localjob/@waits"); err != nil || len(got) != 2 ||
+			got[0] != "a cluster that can read from a: sim" {
 			t.Errorf("the record: %v %v", got, err)
 		}
 		alone := w.submit(alice, fileJob("clusters = [\"sim\", \"bee\"]\n", "name = \"more\"\n"+at(2, "a")))
 		w.pass(time.Minute)
-		if l := w.lookup(alone); l.Status != "pending" || !strings.Contains(l.Message, "1 local jobs wait for a cluster that can read from a: sim") {
+		if l := w.lookup(alone); l.Status != "pending" ||
+			!strings.Contains(l.Message, "1 local jobs wait for a cluster that can read from a: sim") {
 			t.Errorf("%+v", l)
 		}
 		for _, c := range w.engine.Clusters(context.Background()) {
@@ -335,14 +347,16 @@ func TestPlaces_SiteListsAreHeeded(t *testing.T) {
 		on       map[string]int
 		failed   int
 	}{
-		"white":   {`siteWhitelist = ["sim", "both"]`, at(2, "a", "b"), map[string]int{"": 0}, 0},
-		"black":   {`siteBlacklist = ["sim", "both"]`, at(2, "a", "b"), map[string]int{"bee": 1, "": 1}, 1},
-		"trusted": {`trustSitelists = true, siteWhitelist = ["bee", "sim"], siteBlacklist = ["sim"]`, at(2, "a", "x", "-"), map[string]int{"bee": 3}, 0},
+		"white": {`siteWhitelist = ["sim", "both"]`, at(2, "a", "b"), map[string]int{"": 0}, 0},
+		"black": {`siteBlacklist = ["sim", "both"]`, at(2, "a", "b"), map[string]int{"bee": 1, "": 1}, 1},
+		"trusted": {`trustSitelists = true, siteWhitelist = ["bee", "sim"], siteBlacklist = ["sim"]`, at(2, "a", "x", "-"),
+			map[string]int{"bee": 3}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
-				id := w.submit(alice, fileJob("clusters = \"any\"\n", "name = \"raw\"\n"+test.files+"[split]\nby = \"FileBased\"\nparams = {files_per_job = 2, "+test.settings+"}\n"))
+				id := w.submit(alice, fileJob("clusters = \"any\"\n",
+					"name = \"raw\"\n"+test.files+"[split]\nby = \"FileBased\"\nparams = {files_per_job = 2, "+test.settings+"}\n"))
 				w.final(time.Hour, id)
 				n := w.on(id)
 				for cluster, want := range test.on {
@@ -372,9 +386,11 @@ func TestPlaces_WhatCannotBeIsRefused(t *testing.T) {
 			`siteWhitelist = ["both"]`:                    `split.params.siteWhitelist: leaves none of the clusters that the grid job may use, sim, bee: name one of them`,
 			`trustSitelists = true`:                       `split.params.trustSitelists: lets siteWhitelist alone say`,
 		} {
-			text := fileJob("clusters = [\"sim\", \"bee\"]\n", "name = \"raw\"\n"+at(1, "a")+"[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, "+settings+"}\n")
+			text := fileJob("clusters = [\"sim\", \"bee\"]\n",
+				"name = \"raw\"\n"+at(1, "a")+"[split]\nby = \"FileBased\"\nparams = {files_per_job = 1, "+settings+"}\n")
 			for _, dry := range []bool{false, true} {
-				_, err := w.engine.Submit(context.Background(), alice, wire.Submit{Name: "j.toml", Text: text, BaseDir: w.dir, DryRun: dry})
+				_, err := w.engine.Submit(context.Background(), alice,
+					wire.Submit{Name: "j.toml", Text: text, BaseDir: w.dir, DryRun: dry})
 				var ps jjm.Problems
 				if !errors.As(err, &ps) || !strings.Contains(err.Error(), strings.TrimPrefix(want, "j.toml:7: ")) {
 					t.Errorf("%s, dry %v: %v\nwant %s", settings, dry, err, want)
@@ -382,7 +398,8 @@ func TestPlaces_WhatCannotBeIsRefused(t *testing.T) {
 			}
 		}
 		text := fileJob("", "name = \"raw\"\n"+at(1, "a")+mergeTwo+"[merge.split]\nparams = {siteBlacklist = [\"sim\"]}\n")
-		if _, err := w.trySubmit(alice, "", text); err == nil || !strings.Contains(err.Error(), "merge.split.params.siteBlacklist: leaves none") {
+		if _, err := w.trySubmit(alice, "", text); err == nil ||
+			!strings.Contains(err.Error(), "merge.split.params.siteBlacklist: leaves none") {
 			t.Errorf("of merges: %v", err)
 		}
 	})
@@ -393,13 +410,17 @@ func TestPlaces_WhatCannotBeIsRefused(t *testing.T) {
 func TestPlaces_AllFilesOfAPartAreReadable(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
-		files := strings.NewReplacer("fa0001", "fb9001", `locations = ["a"], lumis = [{run = 1, first = 10`, `locations = ["b"], lumis = [{run = 1, first = 10`).Replace(at(2, "a", "ab", "b", "x"))
-		id := w.submit(alice, fileJob("clusters = \"any\"\n", "name = \"raw\"\n"+files+"[split]\nby = \"SplitByFiles\"\nparams = {filesPerJob = 2}\n"))
+		files := strings.NewReplacer("fa0001", "fb9001", `locations = ["a"], lumis = [{run = 1, first = 10`,
+			`locations = ["b"], lumis = [{run = 1, first = 10`).Replace(at(2, "a", "ab", "b", "x"))
+		id := w.submit(alice, fileJob("clusters = \"any\"\n",
+			"name = \"raw\"\n"+files+"[split]\nby = \"SplitByFiles\"\nparams = {filesPerJob = 2}\n"))
 		w.final(time.Hour, id)
-		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 4, states: map[int32]jjm.State{0: jjm.Completed, 3: jjm.Failed}})
+		w.verify(id, want{status: jjm.Finished, gram: jjm.GRAMDone, jobs: 4,
+			states: map[int32]jjm.State{0: jjm.Completed, 3: jjm.Failed}})
 		w.verifyPlaces(id)
 		ls := w.locals(id)
-		if ls[0].Cluster != "both" || ls[3].Exit != 71101 || !strings.Contains(ls[3].Message, "none can read all of its files, which are at x") {
+		if ls[0].Cluster != "both" || ls[3].Exit != 71101 ||
+			!strings.Contains(ls[3].Message, "none can read all of its files, which are at x") {
 			t.Errorf("%+v\n%+v", ls[0], ls[3])
 		}
 	})
@@ -409,7 +430,8 @@ func TestPlaces_AllFilesOfAPartAreReadable(t *testing.T) {
 func TestPlaces_MergesHeedTheirLists(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {
-		id := w.submit(alice, fileJob("clusters = \"any\"\n", "name = \"raw\"\n"+at(24, "b")+mergeTwo+"[merge.split]\nparams = {siteWhitelist = [\"bee\"]}\n"))
+		id := w.submit(alice, fileJob("clusters = \"any\"\n",
+			"name = \"raw\"\n"+at(24, "b")+mergeTwo+"[merge.split]\nparams = {siteWhitelist = [\"bee\"]}\n"))
 		w.final(time.Hour, id)
 		w.verify(id, done(18))
 		for _, l := range w.locals(id) { // sim is idle all the time
@@ -426,21 +448,27 @@ func TestPlaces_ADryRunIsTheRealRun(t *testing.T) {
 	inWorld(t, reading(options{}), func(t *testing.T, w *world) {
 		list := "{\"lfn\": \"fa0000\", \"locations\": [\"a\"]}\n{\"lfn\": \"fb0000\", \"locations\": [\"b\"]}\n{\"lfn\": \"fx0000\", \"locations\": [\"x\"]}\n"
 		w.must(os.WriteFile(filepath.Join(w.dir, "raw.jsonl"), []byte(list), 0o644))
-		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetAdd, Name: "there", Files: []jjm.File{{LFN: "fa1", Locations: []string{"a"}}, {LFN: "fab1", Locations: []string{"a", "b"}}}})
+		_, err := w.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetAdd, Name: "there",
+				Files: []jjm.File{{LFN: "fa1", Locations: []string{"a"}}, {LFN: "fab1", Locations: []string{"a", "b"}}}})
 		w.must(err)
 		w.closeDataset(alice, "there")
-		for name, dataset := range map[string]string{"inline": "name = \"i\"\n" + at(3, "a", "ab", "x"), "a list": "name = \"l\"\nfrom = \"raw.jsonl\"\n", "one that is there": "name = \"there\"\n"} {
+		for name, dataset := range map[string]string{"inline": "name = \"i\"\n" + at(3, "a", "ab", "x"),
+			"a list": "name = \"l\"\nfrom = \"raw.jsonl\"\n", "one that is there": "name = \"there\"\n"} {
 			text := fileJob("clusters = \"any\"\n", dataset)
-			dry, err := w.engine.Submit(context.Background(), alice, wire.Submit{Name: "j.toml", Text: text, BaseDir: w.dir, DryRun: true})
+			dry, err := w.engine.Submit(context.Background(), alice,
+				wire.Submit{Name: "j.toml", Text: text, BaseDir: w.dir, DryRun: true})
 			w.must(err)
 			id := w.submit(alice, text)
 			w.final(time.Hour, id)
 			inputs := w.inputsOf(id)
 			if dry.Plan.Jobs != len(inputs) || len(dry.Plan.Parts) != len(inputs) {
-				t.Errorf("%s: %d local jobs, %d in the dry run, which shows %d", name, len(inputs), dry.Plan.Jobs, len(dry.Plan.Parts))
+				t.Errorf("%s: %d local jobs, %d in the dry run, which shows %d", name, len(inputs), dry.Plan.Jobs,
+					len(dry.Plan.Parts))
 			}
 			for n, in := range inputs {
-				if diff := cmp.Diff(in, dry.Plan.Parts[n].Input); diff != "" || dry.Plan.Parts[n].Count != w.locals(id)[n].Part.Count {
+				if diff := cmp.Diff(in, dry.Plan.Parts[n].Input); diff != "" ||
+					dry.Plan.Parts[n].Count != w.locals(id)[n].Part.Count {
 					t.Errorf("%s: local job %d: %s", name, n, diff)
 				}
 			}

@@ -34,7 +34,8 @@ func TestPlainGridJob_TellsTheGatekeeperItsStages(t *testing.T) {
 			t.Helper()
 			l := w.lookup(id)
 			if l.GRAM != gram || l.Master != master || !slices.Contains(statuses, l.Status) || l.Tar != "" || l.Code != 0 {
-				t.Errorf("GRAM %d, master %s, status %s, tar %q, code %d; want %d, %s, %v", l.GRAM, l.Master, l.Status, l.Tar, l.Code, gram, master, statuses)
+				t.Errorf("GRAM %d, master %s, status %s, tar %q, code %d; want %d, %s, %v", l.GRAM, l.Master, l.Status, l.Tar,
+					l.Code, gram, master, statuses)
 			}
 		}
 		if l := w.lookup(id); l.GRAM != jjm.GRAMUnsubmitted || l.Tar != "" {

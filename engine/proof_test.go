@@ -57,7 +57,8 @@ func TestVerify_WhileItRunsAndOnceItIsOver(t *testing.T) {
 		if v := w.proof(s.ID, ""); v.Missing+v.Pending != 0 || v.Expected != 1 {
 			t.Errorf("the recovery: %+v", v)
 		}
-		if v := w.proof(id, "again.json"); !v.Whole() || v.Assumed != 10 || v.Recovery != "" || len(v.Recoveries) != 1 || v.Recoveries[0].Units != 1 || !strings.Contains(v.Why, "of these grid job 2 did 1") {
+		if v := w.proof(id, "again.json"); !v.Whole() || v.Assumed != 10 || v.Recovery != "" || len(v.Recoveries) != 1 ||
+			v.Recoveries[0].Units != 1 || !strings.Contains(v.Why, "of these grid job 2 did 1") {
 			t.Errorf("with its recovery: %+v", v)
 		}
 	})
@@ -76,11 +77,13 @@ func TestVerify_WithSeveralRecoveries(t *testing.T) {
 	}
 	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
 		id := w.submit(alice, plain(10))
-		if _, err := w.trySubmit(alice, "", plain(1, "recovers = 1")); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "known once it is over") {
+		if _, err := w.trySubmit(alice, "", plain(1, "recovers = 1")); jjm.KindOf(err) != jjm.Invalid ||
+			!strings.Contains(err.Error(), "known once it is over") {
 			t.Errorf("what is not over is recovered: %v", err)
 		}
 		w.final(time.Hour, id)
-		if _, err := w.trySubmit(bob, "", plain(1, "recovers = 1")); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "belongs to alice") {
+		if _, err := w.trySubmit(bob, "", plain(1, "recovers = 1")); jjm.KindOf(err) != jjm.Invalid ||
+			!strings.Contains(err.Error(), "belongs to alice") {
 			t.Errorf("bob recovers what is alice's: %v", err)
 		}
 		for i, missing := range []int64{2, 1} {
@@ -99,7 +102,8 @@ func TestVerify_WithSeveralRecoveries(t *testing.T) {
 			w.final(time.Hour, s.ID)
 		}
 		v := w.proof(id, "r.json")
-		if !v.Whole() || v.Assumed != 10 || len(v.Recoveries) != 2 || v.Recoveries[0].Units != 1 || v.Recoveries[1].Units != 1 {
+		if !v.Whole() || v.Assumed != 10 || len(v.Recoveries) != 2 || v.Recoveries[0].Units != 1 ||
+			v.Recoveries[1].Units != 1 {
 			t.Errorf("%+v", v)
 		}
 		serials := map[int64]bool{}
@@ -113,7 +117,8 @@ func TestVerify_WithSeveralRecoveries(t *testing.T) {
 		}
 		twice := w.submit(alice, plain(10, "recovers = 1", "only = [{first = 2, count = 2}]"))
 		w.final(time.Hour, twice)
-		if v := w.proof(id, ""); v.Verdict != cover.Overlapping || v.Overlap != 2 || v.Doubled != 2 || len(v.Findings) != 4 || !slices.Contains(v.Findings[0].Others, "4.0") {
+		if v := w.proof(id, ""); v.Verdict != cover.Overlapping || v.Overlap != 2 || v.Doubled != 2 || len(v.Findings) != 4 ||
+			!slices.Contains(v.Findings[0].Others, "4.0") {
 			t.Errorf("%+v", v)
 		}
 		w.reopen()

@@ -60,7 +60,8 @@ func TestProgress_IsSummedByPhaseAndShownEverywhere(t *testing.T) {
 		phases(jjm.Progress{Phase: "d0gstar", Done: 120, Total: 500}, jjm.Progress{Phase: "pythia", Done: 1, Total: 10})
 		w.progress(locals[2], "d0reco", 5, 10)
 		phases(jjm.Progress{Phase: "d0gstar", Done: 120, Total: 500}, jjm.Progress{Phase: "d0reco", Done: 5, Total: 10})
-		got, err := w.engine.Record(context.Background(), alice, id, "//localjob[@id='"+locals[0].ID.String()+"']/progress/@done")
+		got, err := w.engine.Record(context.Background(), alice, id,
+			"//localjob[@id='"+locals[0].ID.String()+"']/progress/@done")
 		if err != nil || !slices.Equal(got, []string{"117"}) {
 			t.Errorf("record: %v, %v", got, err)
 		}
@@ -77,7 +78,8 @@ func TestProgress_OfGarbageIsIgnored(t *testing.T) {
 		w.running(id, 1)
 		l := w.locals(id)[0]
 		dir := filepath.Join(w.area(owner(alice)).Root(), sandbox.BulkDir(l.Tag), "progress")
-		for i, text := range []string{"", "x", "\x00\x00", "d0gstar -1 5", strings.Repeat("x", 1<<20), "a 1 99999999999999999999999"} {
+		for i, text := range []string{"", "x", "\x00\x00", "d0gstar -1 5", strings.Repeat("x", 1<<20),
+			"a 1 99999999999999999999999"} {
 			w.plant(dir, "0", []byte(text))
 			w.pass(10 * time.Second)
 			if got := w.locals(id)[0]; got.State != jjm.Running {
@@ -105,7 +107,10 @@ func TestWatch_TellsEveryChangeUntilTheEnd(t *testing.T) {
 		}
 		w.final(time.Minute, a, b)
 		calls := 0
-		w.must(w.engine.Watch(context.Background(), alice, []jjm.Ref{{Grid: a}}, func([]wire.Status) error { calls++; return nil }))
+		w.must(w.engine.Watch(context.Background(), alice, []jjm.Ref{{Grid: a}}, func([]wire.Status) error {
+			calls++
+			return nil
+		}))
 		if calls != 1 {
 			t.Errorf("a finished grid job is told %d times", calls)
 		}
@@ -215,7 +220,8 @@ func TestOutput_OfAnUnfinishedGridJobIsAConflictUnlessPartialWillDo(t *testing.T
 			if err != nil || !o.Partial || int64(len(b)) != n {
 				t.Errorf("partial tar: %v, %+v, %d bytes of %d", err, o, len(b), n)
 			}
-			if files["mc/mc.1.0.out.dat"] == "" || files["mc/jjm.log"] == "" || files["mc/manifest.json"] == "" || files["mc/mc.1.1.out.dat"] != "" {
+			if files["mc/mc.1.0.out.dat"] == "" || files["mc/jjm.log"] == "" || files["mc/manifest.json"] == "" ||
+				files["mc/mc.1.1.out.dat"] != "" {
 				t.Errorf("partial tar: %v", files)
 			}
 		}
@@ -266,7 +272,8 @@ func TestList_FiltersAndShowsOnesOwn(t *testing.T) {
 				t.Errorf("%s: %v, want %v", test.name, got, test.want)
 			}
 		}
-		if _, err := w.engine.List(context.Background(), alice, wire.List{Status: "dancing"}); jjm.KindOf(err) != jjm.Invalid {
+		if _, err := w.engine.List(context.Background(), alice,
+			wire.List{Status: "dancing"}); jjm.KindOf(err) != jjm.Invalid {
 			t.Errorf("unknown status: %v", err)
 		}
 	})
@@ -310,11 +317,13 @@ func TestStatus_AnswersEachReference(t *testing.T) {
 		id := w.submit(alice, mc(2))
 		other := w.submit(bob, mc(1))
 		w.final(time.Hour, id, other)
-		refs := []jjm.Ref{{Grid: 99}, {Grid: id}, {Grid: other}, {Grid: id, Locals: true, First: 7, Last: 7}, {Grid: id, Locals: true, First: 1, Last: 1}}
+		refs := []jjm.Ref{{Grid: 99}, {Grid: id}, {Grid: other}, {Grid: id, Locals: true, First: 7, Last: 7},
+			{Grid: id, Locals: true, First: 1, Last: 1}}
 		got, err := w.engine.Status(t.Context(), wire.Caller{UID: 70002, User: "eve"}, refs)
 		w.must(err)
 		for i, s := range got {
-			if k := jjm.KindOf(s.Lookup.Error.Err()); k != []jjm.Kind{jjm.Gone, jjm.Denied, jjm.Denied, jjm.Denied, jjm.Denied}[i] {
+			if k := jjm.KindOf(s.Lookup.Error.Err()); k != []jjm.Kind{jjm.Gone, jjm.Denied, jjm.Denied, jjm.Denied,
+				jjm.Denied}[i] {
 				t.Errorf("eve asks for %s: %v", refs[i], s.Lookup.Error)
 			}
 		}
@@ -338,28 +347,30 @@ func TestStatus_AnswersEachReference(t *testing.T) {
 
 func TestPublish_RewritesDirtyShardsOnly(t *testing.T) {
 	t.Parallel()
-	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour, Slots: 2600}, bare: true}, func(t *testing.T, w *world) {
-		id := w.submit(alice, mc(2600))
-		w.until(time.Hour, "running", func() bool { return w.lookup(id).Counts.Running == 2600 })
-		w.pass(time.Minute)
-		inodes := func() (out [3]os.FileInfo) {
-			for n := range out {
-				info, err := os.Stat(filepath.Join(w.dir, "records", id.String(), []string{"jobs-0000.xml", "jobs-0001.xml", "jobs-0002.xml"}[n]))
-				w.must(err)
-				out[n] = info
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour, Slots: 2600}, bare: true},
+		func(t *testing.T, w *world) {
+			id := w.submit(alice, mc(2600))
+			w.until(time.Hour, "running", func() bool { return w.lookup(id).Counts.Running == 2600 })
+			w.pass(time.Minute)
+			inodes := func() (out [3]os.FileInfo) {
+				for n := range out {
+					info, err := os.Stat(filepath.Join(w.dir, "records", id.String(),
+						[]string{"jobs-0000.xml", "jobs-0001.xml", "jobs-0002.xml"}[n]))
+					w.must(err)
+					out[n] = info
+				}
+				return out
 			}
-			return out
-		}
-		before := inodes()
-		w.progress(w.locals(id)[1500], "d0gstar", 1, 2)
-		w.pass(time.Minute)
-		after := inodes()
-		for n, want := range []bool{false, true, false} {
-			if rewritten := !os.SameFile(before[n], after[n]); rewritten != want {
-				t.Errorf("shard %d was rewritten: %v, want %v", n, rewritten, want)
+			before := inodes()
+			w.progress(w.locals(id)[1500], "d0gstar", 1, 2)
+			w.pass(time.Minute)
+			after := inodes()
+			for n, want := range []bool{false, true, false} {
+				if rewritten := !os.SameFile(before[n], after[n]); rewritten != want {
+					t.Errorf("shard %d was rewritten: %v, want %v", n, rewritten, want)
+				}
 			}
-		}
-	})
+		})
 }
 
 func TestPublish_TakesATwentiethOfTheTimeAtMost(t *testing.T) {
@@ -407,7 +418,8 @@ func TestPublish_ARecordThatCannotBeWrittenAtTheEndIsWrittenLater(t *testing.T) 
 			c.on = func(point string) {
 				if point == since {
 					once.Do(func() {
-						if err := errors.Join(os.Rename(folder, folder+".aside"), os.WriteFile(folder, []byte("in the way"), 0o600)); err != nil {
+						if err := errors.Join(os.Rename(folder, folder+".aside"),
+							os.WriteFile(folder, []byte("in the way"), 0o600)); err != nil {
 							t.Error(err)
 						}
 					})

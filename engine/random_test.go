@@ -55,7 +55,8 @@ func drawChaos(t *rapid.T, points []string) chaos {
 		c.jobs = append(c.jobs, text)
 	}
 	for range 10 {
-		c.plays = append(c.plays, rapid.SampledFrom([]adaptertest.Play{{}, {}, {}, {}, {Keyword: "RETRY", Data: "x"}, {Keyword: "FAILED", Data: "x"},
+		c.plays = append(c.plays, rapid.SampledFrom([]adaptertest.Play{{}, {}, {}, {}, {Keyword: "RETRY", Data: "x"},
+			{Keyword: "FAILED", Data: "x"},
 			{Keyword: "-", Exit: 2}, {NoClaim: true, Exit: 1}, {NoResult: true, Exit: 1}, {State: jjm.BatchOOM, Exit: 137},
 			{Keyword: "-", Signal: 9}, {State: jjm.BatchAborted, NoResult: true}}).Draw(t, "play"))
 	}

@@ -15,8 +15,10 @@ import (
 )
 
 // retract says of outputs of alice's grid job that they are lost.
-func (w *world) retract(c wire.Caller, id jjm.GridID, dry bool, recovery string, outputs ...string) (wire.Retracted, error) {
-	return w.engine.Retract(context.Background(), c, id, wire.Retract{Outputs: outputs, Reason: "disk 7 is gone", DryRun: dry, Recovery: recovery})
+func (w *world) retract(c wire.Caller, id jjm.GridID, dry bool, recovery string, outputs ...string) (wire.Retracted,
+	error) {
+	return w.engine.Retract(context.Background(), c, id,
+		wire.Retract{Outputs: outputs, Reason: "disk 7 is gone", DryRun: dry, Recovery: recovery})
 }
 
 // While a grid job lives, lost outputs are made again by a new local job, and count
@@ -36,12 +38,15 @@ func TestRetract_ALiveGridJobMakesThemAgain(t *testing.T) {
 		if _, err := w.retract(bob, id, false, "", out); jjm.KindOf(err) != jjm.Denied {
 			t.Errorf("bob retracts what is alice's: %v", err)
 		}
-		for _, wrong := range []string{"out.dat", "filetest.1.0.other", "filetest.2.0.out.dat", "filetest.1.9.out.dat", "filetest.1.0"} {
-			if _, err := w.retract(alice, id, false, "", wrong); jjm.KindOf(err) != jjm.Gone || !strings.Contains(err.Error(), "filetest.1.3.out.root") {
+		for _, wrong := range []string{"out.dat", "filetest.1.0.other", "filetest.2.0.out.dat", "filetest.1.9.out.dat",
+			"filetest.1.0"} {
+			if _, err := w.retract(alice, id, false, "", wrong); jjm.KindOf(err) != jjm.Gone ||
+				!strings.Contains(err.Error(), "filetest.1.3.out.root") {
 				t.Errorf("%s: %v", wrong, err)
 			}
 		}
-		if _, err := w.retract(alice, id, false, "", "filetest.1.1.out.dat"); jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "1.1 is ") {
+		if _, err := w.retract(alice, id, false, "", "filetest.1.1.out.dat"); jjm.KindOf(err) != jjm.Conflict ||
+			!strings.Contains(err.Error(), "1.1 is ") {
 			t.Errorf("what is not made yet: %v", err)
 		}
 		if _, err := w.retract(alice, id, false, "r.json", out); jjm.KindOf(err) != jjm.Conflict {
@@ -49,7 +54,8 @@ func TestRetract_ALiveGridJobMakesThemAgain(t *testing.T) {
 		}
 		dry, err := w.retract(alice, id, true, "", out)
 		w.must(err)
-		if l := w.lookup(id); l.Counts.Completed != 1 || len(dry.Locals) != 1 || dry.Locals[0].Next != "1.2" || !slices.Equal(dry.Lost, []string{out}) {
+		if l := w.lookup(id); l.Counts.Completed != 1 || len(dry.Locals) != 1 || dry.Locals[0].Next != "1.2" ||
+			!slices.Equal(dry.Lost, []string{out}) {
 			t.Fatalf("a dry run: %+v, then %+v", dry, l)
 		}
 		got, err := w.retract(alice, id, false, "", "filetest.1/"+out) // as tar lists it
@@ -67,7 +73,8 @@ func TestRetract_ALiveGridJobMakesThemAgain(t *testing.T) {
 		if !slices.Equal(owners[lfn(0)], []int32{2}) || !slices.Equal(owners[lfn(1)], []int32{2}) {
 			t.Errorf("%v", owners)
 		}
-		if in := w.input(id); in != (jjm.InputCounts{Files: 4, ToBeUsed: 4, Used: 4, Finished: 4, Events: 400, EventsUsed: 400}) {
+		if in := w.input(id); in != (jjm.InputCounts{Files: 4, ToBeUsed: 4, Used: 4, Finished: 4, Events: 400,
+			EventsUsed: 400}) {
 			t.Errorf("%+v", in)
 		}
 		if v := w.proof(id, ""); !v.Whole() || v.Assumed != 4 {
@@ -109,7 +116,8 @@ func TestRetract_OfWhatIsOverARecoveryMakesThemAgain(t *testing.T) {
 			}
 			got, err := w.retract(alice, id, false, "r.json", "plain.1.1.out.dat")
 			w.must(err)
-			if len(got.Locals) != 1 || got.Locals[0].Before != archived || got.Recovery == "" || !strings.Contains(got.Recovery, `"recovers": 1`) {
+			if len(got.Locals) != 1 || got.Locals[0].Before != archived || got.Recovery == "" ||
+				!strings.Contains(got.Recovery, `"recovers": 1`) {
 				t.Fatalf("%+v", got)
 			}
 			v := w.proof(id, "r.json")
@@ -132,7 +140,9 @@ func TestRetract_OfWhatIsOverARecoveryMakesThemAgain(t *testing.T) {
 			t.Errorf("made again, and still a recovery: %+v %v", again, err)
 		}
 		history, err := w.engine.History(context.Background(), alice, jjm.Ref{Grid: id, Locals: true, First: 1, Last: 1}, 0)
-		if err != nil || !slices.ContainsFunc(history, func(e jjm.JournalEntry) bool { return e.Actor == alice.User && e.To == "retracted" }) {
+		if err != nil || !slices.ContainsFunc(history, func(e jjm.JournalEntry) bool {
+			return e.Actor == alice.User && e.To == "retracted"
+		}) {
 			t.Errorf("%+v %v", history, err)
 		}
 	})
@@ -158,7 +168,8 @@ func TestRetract_AMergedFileLeadsToItsOrigins(t *testing.T) {
 		w.must(err)
 		name := ""
 		for path := range files {
-			if strings.Contains(path, fmt.Sprintf(".1.%d.", merges[0])) && !strings.HasSuffix(path, "stdout") && !strings.HasSuffix(path, "stderr") && !strings.HasSuffix(path, "glf") {
+			if strings.Contains(path, fmt.Sprintf(".1.%d.", merges[0])) && !strings.HasSuffix(path, "stdout") &&
+				!strings.HasSuffix(path, "stderr") && !strings.HasSuffix(path, "glf") {
 				name = path
 			}
 		}
@@ -186,7 +197,8 @@ func TestRetract_IsRefusedWhereItCannotBeDone(t *testing.T) {
 	long := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+10*(id.N%2)) * time.Minute}
 	}
-	for name, job := range map[string]string{"its type makes its work itself": plain(2), "its outputs are merged": fileJob("name = \"plain\"\n", "name = \"raw\"\n"+inline(4)+mergeTwo)} {
+	for name, job := range map[string]string{"its type makes its work itself": plain(2),
+		"its outputs are merged": fileJob("name = \"plain\"\n", "name = \"raw\"\n"+inline(4)+mergeTwo)} {
 		inWorld(t, options{play: long}, func(t *testing.T, w *world) {
 			id := w.submit(alice, job)
 			w.until(time.Hour, "one has ended", func() bool {
@@ -194,7 +206,8 @@ func TestRetract_IsRefusedWhereItCannotBeDone(t *testing.T) {
 				return c.Completed+c.Completing == 1 && c.Running == 1
 			})
 			_, err := w.retract(alice, id, false, "", "plain.1.0.out.dat")
-			if jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), "is completing/merging") {
+			if jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), name) &&
+				!strings.Contains(err.Error(), "is completing/merging") {
 				t.Errorf("%s: %v", name, err)
 			}
 			w.final(6*time.Hour, id)
@@ -206,7 +219,8 @@ func TestRetract_IsRefusedWhereItCannotBeDone(t *testing.T) {
 		w.until(time.Hour, "one is completed", func() bool { return w.lookup(id).Counts.Completed == 1 })
 		_, err := w.mark(alice, false, "lost", lfn(0), lfn(1))
 		w.must(err)
-		if _, err := w.retract(alice, id, false, "", "filetest.1.0.out.dat"); jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "lost itself: f0000 f0001") {
+		if _, err := w.retract(alice, id, false, "", "filetest.1.0.out.dat"); jjm.KindOf(err) != jjm.Conflict ||
+			!strings.Contains(err.Error(), "lost itself: f0000 f0001") {
 			t.Errorf("%v", err)
 		}
 		_, err = w.mark(alice, false, "ready", lfn(0))

@@ -31,7 +31,8 @@ func (w *world) script(job adaptertest.SimJob) adaptertest.Play {
 }
 
 // holds asks the test whether an attempt is held.
-func (w *world) holds(hold func(id jjm.AttemptID, held int) (code, text string)) func(adaptertest.SimJob, int) (code, text string) {
+func (w *world) holds(hold func(id jjm.AttemptID, held int) (code, text string)) func(adaptertest.SimJob, int) (code,
+	text string) {
 	return func(job adaptertest.SimJob, held int) (code, text string) {
 		as, err := w.areaOf(job).ReadAssignment(job.Tag, job.Index)
 		if err != nil {

@@ -31,7 +31,8 @@ func TestSource_AListIsAnInputOfTheJob(t *testing.T) {
 			list.Write(catalogue.Line(jjm.File{LFN: lfn(i), Events: 100}))
 		}
 		w.must(os.WriteFile(filepath.Join(w.dir, "raw.jsonl"), list.Bytes(), 0o644))
-		text := fileJob("", "name = \"raw\"\nfrom = \"raw.jsonl\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 3000}\n")
+		text := fileJob(
+			"", "name = \"raw\"\nfrom = \"raw.jsonl\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 3000}\n")
 		id := w.submit(alice, "inputs = [{path = \"raw.jsonl\"}]\n"+text)
 		w.final(10*time.Minute, id)
 		w.verify(id, done(2))
@@ -65,7 +66,8 @@ func TestSource_OfAnotherAccountIsRefusedWhereTheDaemonCannotActAsIt(t *testing.
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		for _, source := range []string{"watch = \"/data/*\"\n", "program = [\"ls\"]\n"} {
-			_, err := w.engine.Submit(context.Background(), bob, wire.Submit{Name: "j.toml", Text: fileJob("", "name = \"raw\"\n"+source), BaseDir: w.dir})
+			_, err := w.engine.Submit(context.Background(), bob,
+				wire.Submit{Name: "j.toml", Text: fileJob("", "name = \"raw\"\n"+source), BaseDir: w.dir})
 			if err == nil || !strings.Contains(err.Error(), "run_as") {
 				t.Errorf("%s: %v", source, err)
 			}
@@ -93,7 +95,8 @@ func inTime(t *testing.T, o options, test func(*world)) {
 
 // quick are settings for tests in real time.
 func quick(c *engineConfig) {
-	c.DatasetPoll, c.Harvest, c.Poll = jjm.Duration(200*time.Millisecond), jjm.Duration(100*time.Millisecond), jjm.Duration(200*time.Millisecond)
+	c.DatasetPoll, c.Harvest, c.Poll = jjm.Duration(200*time.Millisecond), jjm.Duration(100*time.Millisecond),
+		jjm.Duration(200*time.Millisecond)
 	c.BatchSettle = jjm.Duration(10 * time.Millisecond)
 }
 
@@ -118,7 +121,9 @@ func TestSource_AWatchedFolderIsProcessedAsItGrows(t *testing.T) {
 		put("c.root", old)
 		await(t, w, "two completed", func() bool { return w.lookup(id).Counts.Completed == 2 })
 		w.must(os.RemoveAll(folder))
-		await(t, w, "the trouble is shown", func() bool { return strings.Contains(strings.Join(w.status(id).Trouble, "\n"), "find: exit 1") })
+		await(t, w, "the trouble is shown", func() bool {
+			return strings.Contains(strings.Join(w.status(id).Trouble, "\n"), "find: exit 1")
+		})
 		w.closeDataset(alice, "raw")
 		await(t, w, "final", func() bool { return w.lookup(id).Status == "done" })
 		if got := w.input(id); got.Finished != 3 {
@@ -134,14 +139,19 @@ func TestSource_AProgramListsFiles(t *testing.T) {
 		program := "#!/bin/sh\ncat " + list + "\n"
 		w.must(os.WriteFile(filepath.Join(w.dir, "client"), []byte(program), 0o755))
 		job := func(name, more string) jjm.GridID {
-			return w.submit(alice, fileJob("", fmt.Sprintf("name = %q\nprogram = [%q]\n%s", name, filepath.Join(w.dir, "client"), more)))
+			return w.submit(alice, fileJob("",
+				fmt.Sprintf("name = %q\nprogram = [%q]\n%s", name, filepath.Join(w.dir, "client"), more)))
 		}
 		open := job("open", "open = true\n")
-		await(t, w, "its failure is told", func() bool { return strings.Contains(strings.Join(w.status(open).Trouble, "\n"), "No such file") })
+		await(t, w, "its failure is told", func() bool {
+			return strings.Contains(strings.Join(w.status(open).Trouble, "\n"), "No such file")
+		})
 		w.must(os.WriteFile(list, []byte("{\"lfn\": \"a\"}\n{\"lfn\": \"b\"}\n"), 0o644))
 		whole := job("whole", "")
 		await(t, w, "the closed one is done", func() bool { return w.lookup(whole).Status == "done" })
-		await(t, w, "the open one has two", func() bool { return w.lookup(open).Counts.Completed == 1 && len(w.status(open).Trouble) == 0 })
+		await(t, w, "the open one has two", func() bool {
+			return w.lookup(open).Counts.Completed == 1 && len(w.status(open).Trouble) == 0
+		})
 		w.must(os.WriteFile(list, []byte("{\"lfn\": \"a\"}\n{\"lfn\": \"b\"}\n{\"lfn\": \"c\"}\n"), 0o644))
 		await(t, w, "the open one has three", func() bool { return w.lookup(open).Counts.Completed == 2 })
 		w.closeDataset(alice, "open")
@@ -169,7 +179,8 @@ func (w *world) writeList(name string, n int) {
 	w.must(err)
 	out := bufio.NewWriter(f)
 	for i := range n {
-		fmt.Fprintf(out, "{\"lfn\": \"/data/with/a/name/that/is/not/so/short/%07d.root\", \"size\": 1000, \"events\": 10}\n", i)
+		fmt.Fprintf(out, "{\"lfn\": \"/data/with/a/name/that/is/not/so/short/%07d.root\", \"size\": 1000, \"events\": 10}\n",
+			i)
 	}
 	w.must(errors.Join(out.Flush(), f.Close()))
 }
@@ -188,7 +199,9 @@ func TestSource_AListWithTooManyFilesAddsNone(t *testing.T) {
 		w.final(time.Hour, id)
 		runtime.GC()
 		runtime.ReadMemStats(&peak)
-		if l := w.lookup(id); l.Status != "broken" || !strings.Contains(l.Message, "list.jsonl has more than the 100000 files that this site allows in a dataset (engine.max_files)") {
+		if l := w.lookup(id); l.Status != "broken" ||
+			!strings.Contains(
+				l.Message, "list.jsonl has more than the 100000 files that this site allows in a dataset (engine.max_files)") {
 			t.Errorf("%+v", l)
 		}
 		if _, err := w.store.DatasetNamed(context.Background(), alice.UID, "raw"); jjm.KindOf(err) != jjm.Gone {
@@ -211,7 +224,8 @@ func TestSource_ALongListSurvivesStopAndDeath(t *testing.T) {
 		crash.mu.Lock()
 		crash.point, crash.nth = "dataset-add.after-commit", 2
 		crash.mu.Unlock()
-		id := w.submit(alice, fileJob("", "name = \"raw\"\nfrom = \"list.jsonl\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 500}\n"))
+		id := w.submit(alice, fileJob("",
+			"name = \"raw\"\nfrom = \"list.jsonl\"\n\n[split]\nby = \"FileBased\"\nparams = {files_per_job = 500}\n"))
 		w.until(time.Hour, "it died", crash.isDead)
 		adds := 0
 		stopped := make(chan struct{})

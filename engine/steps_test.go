@@ -39,7 +39,8 @@ func (w *world) steps(id jjm.GridID) []wire.Step {
 	h, err := xmldb.ReadHead(filepath.Join(w.dir, "records"), id)
 	w.must(err)
 	for i, s := range st.Steps {
-		if len(h.Steps) != len(st.Steps) || h.Steps[i].Done() != s.Done || h.Steps[i].Expected != s.Counts.Expected || h.Steps[i].Closed != s.Closed {
+		if len(h.Steps) != len(st.Steps) || h.Steps[i].Done() != s.Done || h.Steps[i].Expected != s.Counts.Expected ||
+			h.Steps[i].Closed != s.Closed {
 			w.t.Errorf("the record tells %+v, status %+v", h.Steps, st.Steps)
 		}
 	}
@@ -57,11 +58,13 @@ func TestSteps_AreToldApart(t *testing.T) {
 		return adaptertest.Play{}
 	}
 	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
-		id := w.submit(alice, fileJob("", "name = \"raw\"\nopen = true\n"+inline(8)+"[merge]\nconcat = true\noutput = \"out.dat\"\nfiles = 3\n"))
+		id := w.submit(alice, fileJob("",
+			"name = \"raw\"\nopen = true\n"+inline(8)+"[merge]\nconcat = true\noutput = \"out.dat\"\nfiles = 3\n"))
 		w.until(time.Hour, "three are merged", func() bool { return w.lookup(id).Counts.Completed == 4 })
 		w.pass(time.Minute)
 		want := []wire.Step{
-			{Step: 0, Name: "process", Done: 4, Merging: 1, Counts: wire.Counts{Expected: 4, Total: 5, Completing: 1, Completed: 3, GivenBack: 1}},
+			{Step: 0, Name: "process", Done: 4, Merging: 1,
+				Counts: wire.Counts{Expected: 4, Total: 5, Completing: 1, Completed: 3, GivenBack: 1}},
 			{Step: 1, Name: "merge", Done: 1, Counts: wire.Counts{Expected: 1, Total: 1, Completed: 1}},
 		}
 		if got := w.steps(id); !slices.Equal(got, want) {
@@ -70,7 +73,8 @@ func TestSteps_AreToldApart(t *testing.T) {
 		w.closeDataset(alice, "raw")
 		w.final(time.Hour, id)
 		want[0].Merging, want[0].Closed, want[0].Counts.Completing, want[0].Counts.Completed = 0, true, 0, 4
-		want[1] = wire.Step{Step: 1, Name: "merge", Done: 2, Closed: true, Counts: wire.Counts{Expected: 2, Total: 2, Completed: 2}}
+		want[1] = wire.Step{Step: 1, Name: "merge", Done: 2, Closed: true,
+			Counts: wire.Counts{Expected: 2, Total: 2, Completed: 2}}
 		if got := w.steps(id); !slices.Equal(got, want) {
 			t.Errorf("over: %+v, want %+v", got, want)
 		}

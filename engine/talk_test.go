@@ -19,13 +19,15 @@ import (
 // mc is the job file of a Monte-Carlo grid job (it reports by GLF) of n local
 // jobs of ten events each, with more lines of TOML at its top.
 func mc(n int, more ...string) string {
-	return fmt.Sprintf("type = \"montecarlo\"\nname = \"mc\"\n%s\n[params]\ncommand = [\"run\", \"{first_event}\", \"{events}\"]\nevents = %d\nevents_per_job = 10\n",
+	return fmt.Sprintf(
+		"type = \"montecarlo\"\nname = \"mc\"\n%s\n[params]\ncommand = [\"run\", \"{first_event}\", \"{events}\"]\nevents = %d\nevents_per_job = 10\n",
 		strings.Join(more, "\n"), 10*n)
 }
 
 // plain is the job file of a script grid job (it reports by its exit code).
 func plain(n int, more ...string) string {
-	return fmt.Sprintf("type = \"script\"\nname = \"plain\"\n%s\n[params]\ncommand = [\"run\", \"{serial}\"]\ncount = %d\n",
+	return fmt.Sprintf(
+		"type = \"script\"\nname = \"plain\"\n%s\n[params]\ncommand = [\"run\", \"{serial}\"]\ncount = %d\n",
 		strings.Join(more, "\n"), n)
 }
 
@@ -61,7 +63,8 @@ func (w *world) kill(ref string) wire.Killed {
 // locals are the local jobs of a grid job, live or archived.
 func (w *world) locals(id jjm.GridID) []jjm.LocalJob {
 	w.t.Helper()
-	s, err := w.engine.Status(context.Background(), wire.Caller{Admin: true}, []jjm.Ref{{Grid: id, Locals: true, Last: -1}})
+	s, err := w.engine.Status(context.Background(), wire.Caller{Admin: true},
+		[]jjm.Ref{{Grid: id, Locals: true, Last: -1}})
 	w.must(err)
 	w.must(s[0].Lookup.Error.Err())
 	return s[0].Locals

@@ -16,7 +16,8 @@ func (e *Engine) Submit(ctx context.Context, caller wire.Caller, req wire.Submit
 }
 
 // Renew returns the jobs of a grid job newer credentials.
-func (e *Engine) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal, error) {
+func (e *Engine) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal,
+	error) {
 	return e.jobs.Renew(ctx, caller, id, given)
 }
 
@@ -41,12 +42,14 @@ func (e *Engine) Dataset(ctx context.Context, caller wire.Caller, d wire.Dataset
 }
 
 // Retract says of outputs of a grid job that they are lost.
-func (e *Engine) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted, error) {
+func (e *Engine) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted,
+	error) {
 	return e.feeder.Retract(ctx, caller, id, w)
 }
 
 // Verify proves or refutes that the work of a grid job was done exactly once.
-func (e *Engine) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified, error) {
+func (e *Engine) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified,
+	error) {
 	return e.prover.Verify(ctx, caller, id, recovery)
 }
 
@@ -105,12 +108,14 @@ func (e *Engine) Record(ctx context.Context, caller wire.Caller, id jjm.GridID, 
 }
 
 // Output opens the tar.
-func (e *Engine) Output(ctx context.Context, caller wire.Caller, id jjm.GridID, partial bool) (io.ReadCloser, int64, wire.Output, error) {
+func (e *Engine) Output(ctx context.Context, caller wire.Caller, id jjm.GridID, partial bool) (io.ReadCloser, int64,
+	wire.Output, error) {
 	return e.answers.Output(ctx, caller, id, partial)
 }
 
 // Cat opens one file of one local job.
-func (e *Engine) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, file string) (io.ReadCloser, func() bool, error) {
+func (e *Engine) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, file string) (io.ReadCloser, func() bool,
+	error) {
 	return e.answers.Cat(ctx, caller, ref, file)
 }
 

@@ -41,7 +41,8 @@ func (w *world) verify(id jjm.GridID, want want) {
 	w.t.Helper()
 	l := w.lookup(id)
 	if l.Status != want.status.String() || l.GRAM != want.gram {
-		w.t.Errorf("grid job %s is %s, GRAM %d; want %s, %d\n%s", id, l.Status, l.GRAM, want.status, want.gram, w.describe(id))
+		w.t.Errorf("grid job %s is %s, GRAM %d; want %s, %d\n%s", id, l.Status, l.GRAM, want.status, want.gram,
+			w.describe(id))
 	}
 	locals := w.locals(id)
 	if want.jobs >= 0 && len(locals) != want.jobs {
@@ -80,7 +81,8 @@ func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 		next[j.Step] = j.Part.First + j.Part.Count
 	}
 	c := l.Counts
-	if c.Total != len(locals) || c.Completed != n[jjm.Completed] || c.Failed != n[jjm.Failed] || c.Killed != n[jjm.Killed] {
+	if c.Total != len(locals) || c.Completed != n[jjm.Completed] || c.Failed != n[jjm.Failed] ||
+		c.Killed != n[jjm.Killed] {
 		w.t.Errorf("grid job %s is told to have %+v; its local jobs are %v", l.ID, c, n)
 	}
 	if l.Status == jjm.Done.String() && (n[jjm.Completed] != counted || len(locals) != c.Expected || l.Exit != 0) {
@@ -236,7 +238,8 @@ func (w *world) verifyRecord(id jjm.GridID, l wire.Lookup, locals []jjm.LocalJob
 	}
 	for i := range locals {
 		if ids[i] != locals[i].ID.String() || states[i] != locals[i].State.String() {
-			w.t.Errorf("record of grid job %s: local job %s is %s, want %s %s", id, ids[i], states[i], locals[i].ID, locals[i].State)
+			w.t.Errorf("record of grid job %s: local job %s is %s, want %s %s", id, ids[i], states[i], locals[i].ID,
+				locals[i].State)
 		}
 	}
 }

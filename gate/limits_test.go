@@ -26,7 +26,8 @@ func TestDoors_OneAccountCannotTakeThemAll(t *testing.T) {
 	for i, c := range []struct {
 		uid int
 		ok  bool
-	}{{1000, true}, {1000, true}, {1000, false}, {0, true}, {1001, true}, {1002, true}, {1003, false}, {0, true}, {0, true}, {0, true}, {0, false}} {
+	}{{1000, true}, {1000, true}, {1000, false}, {0, true}, {1001, true}, {1002, true}, {1003, false}, {0, true},
+		{0, true}, {0, true}, {0, false}} {
 		err := d.enter(c.uid)
 		if (err == nil) != c.ok || err != nil && jjm.KindOf(err) != jjm.Busy {
 			t.Errorf("entry %d of %d: %v", i, c.uid, err)
@@ -51,7 +52,8 @@ func TestMemory_IsGivenBackWhole(t *testing.T) {
 		ok    bool
 	}{{1, false, 300, true}, {1, false, 1, false}, {2, false, 200, true}, {3, false, 101, false}, {3, false, 100, true},
 		{4, false, 1, false}, {0, true, 200, true}, {0, true, 1, false}} {
-		if err := m.take(Caller{UID: c.uid, Admin: c.admin}, c.n); (err == nil) != c.ok || err != nil && jjm.KindOf(err) != jjm.Busy {
+		if err := m.take(Caller{UID: c.uid, Admin: c.admin}, c.n); (err == nil) != c.ok || err != nil &&
+			jjm.KindOf(err) != jjm.Busy {
 			t.Errorf("step %d: %v", i, err)
 		}
 	}
@@ -100,7 +102,8 @@ func TestCallers_TheDaemonsAccountIsNoAdminWhereOthersRunJobsAsIt(t *testing.T) 
 		mode string
 		uid  int
 		want bool
-	}{{"0600", 500, true}, {"0660", 500, false}, {"0666", 500, false}, {"0666", 0, true}, {"0606", 500, false}, {"0640", 500, false}} {
+	}{{"0600", 500, true}, {"0660", 500, false}, {"0666", 500, false}, {"0666", 0, true}, {"0606", 500, false},
+		{"0640", 500, false}} {
 		if got := (Config{Mode: c.mode}).ownAdmin(c.uid) == c.uid; got != c.want {
 			t.Errorf("mode %s, uid %d: administrator %v, want %v", c.mode, c.uid, got, c.want)
 		}

@@ -61,7 +61,8 @@ func TestListen_ReplacesAStaleSocketOnly(t *testing.T) {
 		t.Fatalf("a stale socket was not replaced: %v", err)
 	}
 	defer func() { _ = first.Close() }()
-	if _, err := gate.Listen(path, gate.Config{}); jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "another daemon answers") {
+	if _, err := gate.Listen(path, gate.Config{}); jjm.KindOf(err) != jjm.Conflict ||
+		!strings.Contains(err.Error(), "another daemon answers") {
 		t.Errorf("beside a living daemon: %v", err)
 	}
 	file := filepath.Join(socketDir(t), "f")
@@ -154,7 +155,8 @@ func TestConfig_CheckNamesEveryMistake(t *testing.T) {
 	if ps := (gate.Config{}).Check(); len(ps) != 0 {
 		t.Errorf("the defaults: %v", ps)
 	}
-	ps := gate.Config{Mode: "rw", Group: "no-such-group-here", Admins: []string{"no-such-user-here"}, Connections: -1, PerUser: -2, MemoryMB: -3}.Check()
+	ps := gate.Config{Mode: "rw", Group: "no-such-group-here", Admins: []string{"no-such-user-here"}, Connections: -1,
+		PerUser: -2, MemoryMB: -3}.Check()
 	var fields []string
 	for _, p := range ps {
 		fields = append(fields, p.Field)
@@ -183,7 +185,8 @@ func TestListen_TakesTheSocketOfSystemd(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	// The shell sets LISTEN_PID to the process that the test becomes.
-	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$0" -test.run='^TestListen_TakesTheSocketOfSystemd$'`, os.Args[0])
+	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$0" -test.run='^TestListen_TakesTheSocketOfSystemd$'`,
+		os.Args[0])
 	cmd.ExtraFiles = []*os.File{f}
 	cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "JJM_TEST_ACTIVATED="+path)
 	if out, err := cmd.CombinedOutput(); err != nil {

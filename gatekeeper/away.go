@@ -56,7 +56,8 @@ func (d *Door) forSpool(s *wire.Submit) error {
 		return !slices.Contains(doc.Spec.Credentials, c.Kind)
 	})
 	if len(s.Credentials) > 0 && spool.Readable(d.Spool) {
-		return jjm.Errorf(jjm.Busy, "spool %s: others can read it: the %s is given to the daemon only; submit it again", d.Spool, s.Credentials[0].Kind)
+		return jjm.Errorf(jjm.Busy, "spool %s: others can read it: the %s is given to the daemon only; submit it again",
+			d.Spool, s.Credentials[0].Kind)
 	}
 	return nil
 }

@@ -75,7 +75,8 @@ func checkPrivate(name string, info os.FileInfo, owner *jjm.Owner) error {
 	case int(st.Uid) != uid:
 		return jjm.Errorf(jjm.Denied, "%s belongs to uid %d: want a file of uid %d, whose job it is", name, st.Uid, uid)
 	case st.Nlink != 1:
-		return jjm.Errorf(jjm.Denied, "%s has %d names (hard links): want a file with one, for instance a copy", name, st.Nlink)
+		return jjm.Errorf(jjm.Denied, "%s has %d names (hard links): want a file with one, for instance a copy", name,
+			st.Nlink)
 	case info.Mode().Perm()&0o077 != 0:
 		return jjm.Errorf(jjm.Denied, "%s may be used by others (mode %04o): chmod 600", name, info.Mode().Perm())
 	}

@@ -35,14 +35,18 @@ func TestReadCredential_OnlyThePrivateFileOfItsOwner(t *testing.T) {
 	}
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	twice, open, empty, long := secretFile(t, "twice"), secretFile(t, "open"), secretFile(t, "empty"), secretFile(t, "long")
-	err = errors.Join(os.Symlink(good, at("link")), os.Link(twice, at("second")), os.Chmod(open, 0o640), os.Truncate(empty, 0),
+	twice, open, empty, long := secretFile(t, "twice"), secretFile(t, "open"), secretFile(t, "empty"),
+		secretFile(t, "long")
+	err = errors.Join(os.Symlink(good, at("link")), os.Link(twice, at("second")), os.Chmod(open, 0o640),
+		os.Truncate(empty, 0),
 		os.Truncate(long, maxCredential+1), syscall.Mkfifo(at("pipe"), 0o600), os.Mkdir(at("folder"), 0o700))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]string{at("link"): "not a link", twice: "2 names", open: "mode 0640", at("pipe"): "not a file",
-		at("folder"): "not a file", at("none"): "no such file", empty: "0 bytes", long: fmt.Sprint(maxCredential+1) + " bytes"} {
+	for file, want := range map[string]string{at("link"): "not a link", twice: "2 names", open: "mode 0640",
+		at("pipe"):   "not a file",
+		at("folder"): "not a file", at("none"): "no such file", empty: "0 bytes",
+		long: fmt.Sprint(maxCredential+1) + " bytes"} {
 		c, err := ReadCredential(jjm.ProxyKind, file, nil)
 		if err == nil || c.Secret != "" || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), hush) {
 			t.Errorf("%s: %v; want %q", file, err, want)
@@ -65,7 +69,8 @@ func TestReadCredential_AsItsOwner(t *testing.T) {
 	nobody := &jjm.Owner{UID: 65534, GID: 65534}
 	for name, uid := range map[string]int{"mine": nobody.UID, "root": 0, "other": 12345} {
 		file := filepath.Join(dir, name)
-		if err := errors.Join(os.WriteFile(file, []byte(hush), 0o600), os.Chown(file, uid, uid), os.Chmod(dir, 0o755)); err != nil {
+		if err := errors.Join(os.WriteFile(file, []byte(hush), 0o600), os.Chown(file, uid, uid),
+			os.Chmod(dir, 0o755)); err != nil {
 			t.Fatal(err)
 		}
 		_, err := ReadCredential(jjm.TokenKind, file, nobody)
@@ -106,7 +111,8 @@ func TestRefresh_HandsOnWhatChanged(t *testing.T) {
 	if again := refresh(first, 1); again != first {
 		t.Errorf("the stamp of what did not change is %s, was %s", again, first)
 	}
-	if err := errors.Join(os.WriteFile(file, []byte("newer"), 0o600), os.Chtimes(file, time.Now(), time.Unix(1, 0))); err != nil {
+	if err := errors.Join(os.WriteFile(file, []byte("newer"), 0o600),
+		os.Chtimes(file, time.Now(), time.Unix(1, 0))); err != nil {
 		t.Fatal(err)
 	}
 	second := refresh(first, 2)

@@ -24,7 +24,8 @@ func collected(t *testing.T, files ...string) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range append(files, "manifest.json") {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: "plain/" + f, Size: int64(len(f)), Mode: 0o644, ModTime: time.Unix(1_700_000_000, 0)}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: "plain/" + f, Size: int64(len(f)), Mode: 0o644,
+			ModTime: time.Unix(1_700_000_000, 0)}
 		if err := w.WriteHeader(h); err != nil {
 			t.Fatal(err)
 		}
@@ -59,15 +60,18 @@ func TestDeliver_EachFileOrAnEmptyOne(t *testing.T) {
 	s := open(t)
 	l := s.over(t, 2, "plain.1.0.stdout", "plain.1.0.a.b.root", "plain.1.1.stdout", "jjm.log", "record/record.xml")
 	dir := t.TempDir()
-	wants := []Delivery{{"stdout", dir + "/out"}, {"stderr", dir + "/err"}, {"sub/a.b.root", dir + "/x"}, {WholeTar, dir + "/all.tar"}, {WholeTar, dir + "/second.tar"}, {"none", dir + "/none"}}
+	wants := []Delivery{{"stdout", dir + "/out"}, {"stderr", dir + "/err"}, {"sub/a.b.root", dir + "/x"},
+		{WholeTar, dir + "/all.tar"}, {WholeTar, dir + "/second.tar"}, {"none", dir + "/none"}}
 	mover := &Deliverer{Door: s.Door}
 	for range 2 { // again changes nothing
 		absent, err := mover.DeliverEach(t.Context(), l, wants)
 		if err != nil || len(absent) != 2 || absent[0].Name != "stderr" || absent[1].Name != "none" {
 			t.Fatalf("absent %v, %v", absent, err)
 		}
-		whole := string(collected(t, "plain.1.0.stdout", "plain.1.0.a.b.root", "plain.1.1.stdout", "jjm.log", "record/record.xml"))
-		for to, want := range map[string]string{"out": "plain.1.0.stdoutplain.1.1.stdout", "err": "", "none": "", "x": "plain.1.0.a.b.root",
+		whole := string(collected(t, "plain.1.0.stdout", "plain.1.0.a.b.root", "plain.1.1.stdout", "jjm.log",
+			"record/record.xml"))
+		for to, want := range map[string]string{"out": "plain.1.0.stdoutplain.1.1.stdout", "err": "", "none": "",
+			"x":       "plain.1.0.a.b.root",
 			"all.tar": whole, "second.tar": whole} {
 			if got := read(t, filepath.Join(dir, to)); got != want {
 				t.Errorf("%s holds %.80q", to, got)
@@ -100,7 +104,8 @@ func TestDeliver_ThroughNoLink(t *testing.T) {
 	s := open(t)
 	l := s.over(t, 1, "plain.1.0.stdout", "plain.1.0.stderr")
 	dir, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")
-	if err := errors.Join(os.WriteFile(secret, []byte("mine"), 0o600), os.Symlink(secret, dir+"/out"), syscall.Mkfifo(dir+"/err", 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(secret, []byte("mine"), 0o600), os.Symlink(secret, dir+"/out"),
+		syscall.Mkfifo(dir+"/err", 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	mover := &Deliverer{Door: s.Door}
@@ -111,7 +116,8 @@ func TestDeliver_ThroughNoLink(t *testing.T) {
 	if _, err := mover.DeliverEach(t.Context(), l, wants); err != nil {
 		t.Fatal(err)
 	}
-	if read(t, secret) != "mine" || read(t, dir+"/out") != "plain.1.0.stdout" || read(t, dir+"/err") != "plain.1.0.stderr" {
+	if read(t, secret) != "mine" || read(t, dir+"/out") != "plain.1.0.stdout" ||
+		read(t, dir+"/err") != "plain.1.0.stderr" {
 		t.Error("a link was followed, or a pipe written to")
 	}
 	for _, to := range []string{"relative", dir + "/no/such/out", ""} {
@@ -162,7 +168,8 @@ func TestDeliver_FromTheTarWhileTheDaemonIsAway(t *testing.T) {
 	}
 	s.server.Stop()
 	mover := &Deliverer{Door: s.Door}
-	if _, err := mover.DeliverEach(t.Context(), l, []Delivery{{"stdout", dir + "/out"}}); err != nil || read(t, dir+"/out") != "plain.1.0.stdout" {
+	if _, err := mover.DeliverEach(t.Context(), l, []Delivery{{"stdout", dir + "/out"}}); err != nil ||
+		read(t, dir+"/out") != "plain.1.0.stdout" {
 		t.Error(err)
 	}
 	l.Tar = dir + "/gone.tar"
@@ -178,7 +185,8 @@ func TestDeliver_FromNoTarThatTheOwnerCouldNotRead(t *testing.T) {
 	s := open(t)
 	l := s.over(t, 1, "plain.1.0.stdout")
 	dir := needs.PublicDir(t)
-	if err := errors.Join(os.Mkdir(dir+"/theirs", 0o755), os.Chown(dir+"/theirs", 65534, 65534), os.Mkdir(dir+"/others", 0o700),
+	if err := errors.Join(os.Mkdir(dir+"/theirs", 0o755), os.Chown(dir+"/theirs", 65534, 65534),
+		os.Mkdir(dir+"/others", 0o700),
 		os.WriteFile(dir+"/others/1.tar", collected(t, "plain.1.0.stdout"), 0o600),
 		os.Symlink(dir+"/others", dir+"/theirs/output")); err != nil {
 		t.Fatal(err)
@@ -203,7 +211,8 @@ func TestPersist_GoesOnWhileTheOutcomeIsUnclear(t *testing.T) {
 		calls int
 	}{
 		{"at once", nil, 0, 1},
-		{"after trouble", []error{jjm.Errorf(jjm.Busy, "full"), jjm.Errorf(jjm.Ambiguous, "lost"), jjm.Errorf(jjm.Internal, "defect"), errors.New("?")}, 0, 5},
+		{"after trouble", []error{jjm.Errorf(jjm.Busy, "full"), jjm.Errorf(jjm.Ambiguous, "lost"),
+			jjm.Errorf(jjm.Internal, "defect"), errors.New("?")}, 0, 5},
 		{"refused", []error{jjm.Errorf(jjm.Busy, "full"), jjm.Errorf(jjm.Invalid, "wrong")}, jjm.Invalid, 2},
 		{"denied", []error{jjm.Errorf(jjm.Denied, "no")}, jjm.Denied, 1},
 	} {

@@ -121,7 +121,8 @@ func (d *Door) Submit(ctx context.Context, job Job) (Receipt, error) {
 		}
 		job.Key = key
 	}
-	s := &wire.Submit{Name: job.Name, Text: job.Text, BaseDir: job.BaseDir, Key: job.Key, Anew: job.Anew, Origin: job.Origin,
+	s := &wire.Submit{Name: job.Name, Text: job.Text, BaseDir: job.BaseDir, Key: job.Key, Anew: job.Anew,
+		Origin:      job.Origin,
 		Credentials: job.Credentials}
 	req := wire.SubmitRequest{Submit: s}
 	if err := checkSubmit(req); err != nil {

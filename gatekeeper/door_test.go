@@ -88,13 +88,15 @@ func TestDoor_SpeaksToTheDaemon(t *testing.T) {
 	if jjm.KindOf(ls[0].Error.Err()) != jjm.Gone || ls[0].Handle != unknown {
 		t.Errorf("unknown: %+v", ls[0])
 	}
-	if ls[1].Error != nil || ls[1].ID != 1 || ls[1].Handle != r.Handle || ls[1].GRAM != jjm.GRAMUnsubmitted || ls[1].Stale {
+	if ls[1].Error != nil || ls[1].ID != 1 || ls[1].Handle != r.Handle || ls[1].GRAM != jjm.GRAMUnsubmitted ||
+		ls[1].Stale {
 		t.Errorf("by handle: %+v", ls[1])
 	}
 	if ls[2].Error != nil || ls[2].ID != 1 || ls[2].Handle != "" {
 		t.Errorf("by id: %+v", ls[2])
 	}
-	if l := ls[3]; l.Error != nil || l.GRAM != jjm.GRAMFailed || l.Code != 17 || !strings.Contains(l.Message, "no such type") || l.Status != "broken" {
+	if l := ls[3]; l.Error != nil || l.GRAM != jjm.GRAMFailed || l.Code != 17 ||
+		!strings.Contains(l.Message, "no such type") || l.Status != "broken" {
 		t.Errorf("refused: %+v", ls[3])
 	}
 	if jjm.KindOf(ls[4].Error.Err()) != jjm.Gone || ls[4].ID != 7 {
@@ -105,7 +107,8 @@ func TestDoor_SpeaksToTheDaemon(t *testing.T) {
 		jjm.KindOf(ks[2].Error.Err()) != jjm.Gone {
 		t.Errorf("kill: %+v", ks)
 	}
-	if _, err := s.Submit(t.Context(), Job{Name: "j", Text: "bad", BaseDir: "/", Key: "b"}); jjm.KindOf(err) != jjm.Invalid {
+	if _, err := s.Submit(t.Context(),
+		Job{Name: "j", Text: "bad", BaseDir: "/", Key: "b"}); jjm.KindOf(err) != jjm.Invalid {
 		t.Errorf("a bad job: %v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Join(s.Spool, "in")); len(left) != 0 {
@@ -154,7 +157,8 @@ func TestDoor_LeavesWordWhileTheDaemonIsAway(t *testing.T) {
 	if err := os.RemoveAll(s.Spool); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Submit(t.Context(), job("other")); jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "no daemon answers") {
+	if _, err := s.Submit(t.Context(), job("other")); jjm.KindOf(err) != jjm.Busy ||
+		!strings.Contains(err.Error(), "no daemon answers") {
 		t.Errorf("neither daemon nor spool: %v", err)
 	}
 }
@@ -186,7 +190,8 @@ func TestDoor_RefusesWhatNoDaemonWouldTake(t *testing.T) {
 
 // An odd deadline in the environment keeps no gatekeeper from its answer.
 func TestOpen_TheDeadlineIsThatOfTheEnvironment(t *testing.T) {
-	for text, want := range map[string]time.Duration{"": DefaultDeadline, "2s": 2 * time.Second, "soon": DefaultDeadline, "-1s": DefaultDeadline, "5": DefaultDeadline} {
+	for text, want := range map[string]time.Duration{"": DefaultDeadline, "2s": 2 * time.Second, "soon": DefaultDeadline,
+		"-1s": DefaultDeadline, "5": DefaultDeadline} {
 		d := Open(client.Place{State: "/s", Getenv: func(name string) string {
 			return map[string]string{"JJM_DEADLINE": text}[name]
 		}})

@@ -19,7 +19,8 @@ const (
 // that they make one grid job. submit is [Door.Submit].
 //
 // The last error is returned; it is of kind Busy when time ran out.
-func Persist(ctx context.Context, patience time.Duration, job Job, submit func(context.Context, Job) (Receipt, error)) (Receipt, error) {
+func Persist(ctx context.Context, patience time.Duration, job Job,
+	submit func(context.Context, Job) (Receipt, error)) (Receipt, error) {
 	if job.Key == "" {
 		job.Key = ownKey(job)
 	}

@@ -23,7 +23,8 @@ func TestParse_ReadsEveryFormOfALine(t *testing.T) {
 		{"without a newline", "2008-03-13T12:00:00Z SUCCEEDED a", Record{noon, Succeeded, "a"}},
 		{"CRLF", "2008-03-13T12:00:00Z FAILED no disk\r\n", Record{noon, Failed, "no disk"}},
 		{"blank for T, no Z", "2008-03-13 12:00:00 RETRY 3\n", Record{noon, Retry, "3"}},
-		{"tabs and many blanks", "2008-03-13T12:00:00Z \t HOLD \t 3  from scratch \t\n", Record{noon, Hold, "3  from scratch"}},
+		{"tabs and many blanks", "2008-03-13T12:00:00Z \t HOLD \t 3  from scratch \t\n",
+			Record{noon, Hold, "3  from scratch"}},
 		{"blanks in front", "  2008-03-13T12:00:00Z HOLD 1\n", Record{noon, Hold, "1"}},
 		{"no data", "2008-03-13T12:00:00Z HOLD\n", Record{noon, Hold, ""}},
 		{"NUL in data", "2008-03-13T12:00:00Z FAILED a\x00b\n", Record{noon, Failed, "a b"}},
@@ -66,7 +67,8 @@ func TestParse_CutsALineOfManyMegabytes(t *testing.T) {
 	text := FormatLine(noon, Info, StartData(0, "wn1", 7)) +
 		"2008-03-13T12:00:01Z FAILED " + strings.Repeat("y", 3<<20) + "\n" + FormatLine(at(9), Info, EndData(1))
 	l := Parse([]byte(text))
-	if !l.Start || !l.End || l.AppExit != 1 || l.Lines != 3 || len(l.Terminals) != 1 || len(l.Terminals[0].Data) > MaxLine {
+	if !l.Start || !l.End || l.AppExit != 1 || l.Lines != 3 || len(l.Terminals) != 1 ||
+		len(l.Terminals[0].Data) > MaxLine {
 		t.Errorf("start %t end %t exit %d lines %d terminals %d", l.Start, l.End, l.AppExit, l.Lines, len(l.Terminals))
 	}
 }
@@ -87,7 +89,8 @@ func TestParse_WrapperRecordsAreFirstStartAndLastEnd(t *testing.T) {
 }
 
 func TestParse_AnEndWithoutAnExitCodeIsNone(t *testing.T) {
-	for _, data := range []string{"job wrapper end", "job wrapper end exit=", "job wrapper end exit=x", "job wrapper ended exit=0"} {
+	for _, data := range []string{"job wrapper end", "job wrapper end exit=", "job wrapper end exit=x",
+		"job wrapper ended exit=0"} {
 		if l := Parse([]byte(FormatLine(noon, Info, data))); l.End || len(l.Infos) != 1 {
 			t.Errorf("%q: got %+v", data, l)
 		}
@@ -95,7 +98,8 @@ func TestParse_AnEndWithoutAnExitCodeIsNone(t *testing.T) {
 }
 
 func TestParse_RelativeReturnFilesAreIgnored(t *testing.T) {
-	l := Parse([]byte(FormatLine(noon, ReturnFile, "/tmp/a b") + FormatLine(noon, ReturnFile, "x") + FormatLine(noon, ReturnFile, "")))
+	l := Parse([]byte(FormatLine(noon, ReturnFile, "/tmp/a b") + FormatLine(noon, ReturnFile, "x") +
+		FormatLine(noon, ReturnFile, "")))
 	if diff := cmp.Diff([]string{"/tmp/a b"}, l.Returns); diff != "" {
 		t.Error(diff)
 	}
@@ -129,7 +133,8 @@ func TestFormatLine_IsOneLineThatParsesBack(t *testing.T) {
 		data := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\n\r\x00\t "]{0,40}`)).Draw(t, "data")
 		when := noon.Add(time.Duration(rapid.IntRange(-1e9, 1e9).Draw(t, "s")) * time.Second)
 		line := FormatLine(when, keyword, data)
-		if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") || len(line) > MaxLine || strings.Contains(line, "\x00") {
+		if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") || len(line) > MaxLine ||
+			strings.Contains(line, "\x00") {
 			t.Fatalf("not one line: %q", line)
 		}
 		l := Parse([]byte(line))
@@ -204,7 +209,8 @@ func TestJoinArgs_SplitsBack(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte("2008-03-13T13:00:00Z INFO job wrapper start attempt=0 host=wn1\n2008-03-13T13:16:39Z SUCCEEDED a.root\r\n2008-03-13 13:16:40 INFO job wrapper end exit=0\n"))
+	f.Add([]byte(
+		"2008-03-13T13:00:00Z INFO job wrapper start attempt=0 host=wn1\n2008-03-13T13:16:39Z SUCCEEDED a.root\r\n2008-03-13 13:16:40 INFO job wrapper end exit=0\n"))
 	f.Add([]byte("2008-03-13T13:00:00Z\tRETURN_FILE\t/x\x00y\nnonsense\n\xff"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		l := Parse(text)

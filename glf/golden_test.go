@@ -41,7 +41,9 @@ func TestParse_Golden(t *testing.T) {
 		got.ReturnFiles = append(got.ReturnFiles, l.Returns...)
 		diff := cmp.Diff(*r.Parsed, got)
 		if l.Bad != len(r.Parsed.BadLines) {
-			diff += cmp.Diff(r.Parsed.BadLines, l.BadLines, cmp.Transformer("text", func(m json.RawMessage) string { return string(m) }))
+			diff += cmp.Diff(r.Parsed.BadLines, l.BadLines, cmp.Transformer("text", func(m json.RawMessage) string {
+				return string(m)
+			}))
 		}
 		return diff
 	})

@@ -16,7 +16,8 @@ func TestProcessed_TheLastWordCounts(t *testing.T) {
 	}{
 		{"", nil},
 		{at + "INFO processed=250\n", &jjm.Processed{Count: 250}},
-		{at + "INFO processed=3\n" + at + "INFO  processed=7  events\n" + at + "SUCCEEDED -\n", &jjm.Processed{Count: 7, Unit: "events"}},
+		{at + "INFO processed=3\n" + at + "INFO  processed=7  events\n" + at + "SUCCEEDED -\n",
+			&jjm.Processed{Count: 7, Unit: "events"}},
 		{at + "INFO processed=3\n" + at + "INFO processed=seven\n", &jjm.Processed{Count: 3}},
 		{at + "INFO processed=3\n" + at + "INFO processed=7 events so far\n", &jjm.Processed{Count: 3}},
 		{at + "INFO processed=3 apples\n", nil},

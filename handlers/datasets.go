@@ -101,7 +101,8 @@ func (s Site) CutFiles(spec *jjm.Spec, own string, settings func(*split.Params))
 	var all bool
 	if c.Work, all = Inline(spec); !all {
 		// The settings alone, on no files: what is wrong with them shows.
-		if _, problems := s.Cut(Cutting{Splitter: name, Params: params, Work: split.Work{Closed: true}}, field, "change its settings"); len(problems) > 0 {
+		if _, problems := s.Cut(Cutting{Splitter: name, Params: params, Work: split.Work{Closed: true}}, field,
+			"change its settings"); len(problems) > 0 {
 			return Cutting{}, problems
 		}
 		return c, nil

@@ -21,10 +21,12 @@ func TestFits(t *testing.T) {
 	}{
 		{"a maker without datasets", false, jjm.Spec{Only: []jjm.Span{{Count: 1}}}, ""},
 		{"a maker with datasets", false, jjm.Spec{Datasets: data}, "datasets: the type x reads no datasets"},
-		{"a maker with a splitter", false, jjm.Spec{Split: &jjm.Splitting{By: "FileBased"}}, "split: the type x cuts its work itself"},
+		{"a maker with a splitter", false, jjm.Spec{Split: &jjm.Splitting{By: "FileBased"}},
+			"split: the type x cuts its work itself"},
 		{"a reader with datasets", true, jjm.Spec{Datasets: data}, ""},
 		{"a reader without", true, jjm.Spec{}, "datasets: is missing"},
-		{"a reader of chosen numbers", true, jjm.Spec{Datasets: data, Only: []jjm.Span{{Count: 1}}}, "only: chooses events and rows"},
+		{"a reader of chosen numbers", true, jjm.Spec{Datasets: data, Only: []jjm.Span{{Count: 1}}},
+			"only: chooses events and rows"},
 	} {
 		got := handlers.Fits("x", handlers.Description{Reads: c.reads}, &c.spec)
 		if (c.want == "") != (len(got) == 0) || c.want != "" && !strings.Contains(got.Error(), c.want) {
@@ -54,11 +56,16 @@ func TestSplitOf(t *testing.T) {
 		{"its own, otherwise", spec("FileBased", map[string]any{"files_per_job": 2}, false), split.FileBased, 2, ""},
 		{"another", spec("MinFileBased", nil, false), split.MinFileBased, 10, ""},
 		{"an unknown one", spec("FileBase", nil, false), "", 0, "split.by: splitter: unknown splitter"},
-		{"one that reads no files", spec("GaussSplitter", nil, false), "", 0, "split.by: \"GaussSplitter\" makes its work itself"},
-		{"a setting of another", spec("FileBased", map[string]any{"lumis_per_job": 2}, false), "", 0, "split.params.lumis_per_job: split by FileBased: it does not read"},
-		{"a wrong value", spec("FileBased", map[string]any{"files_per_job": "two"}, false), "", 0, "split.params.files_per_job: want a whole number"},
-		{"events by the queue's time", spec("JEDI", map[string]any{"task": map[string]any{"rule": "DY=1,MX=100"}}, false), "", 0, "split.params.task.rule: DY"},
-		{"secondary datasets", spec("", nil, true), "", 0, "datasets[1].secondary: split by FileBased reads no secondary datasets"},
+		{"one that reads no files", spec("GaussSplitter", nil, false), "", 0,
+			"split.by: \"GaussSplitter\" makes its work itself"},
+		{"a setting of another", spec("FileBased", map[string]any{"lumis_per_job": 2}, false), "", 0,
+			"split.params.lumis_per_job: split by FileBased: it does not read"},
+		{"a wrong value", spec("FileBased", map[string]any{"files_per_job": "two"}, false), "", 0,
+			"split.params.files_per_job: want a whole number"},
+		{"events by the queue's time", spec("JEDI", map[string]any{"task": map[string]any{"rule": "DY=1,MX=100"}}, false), "",
+			0, "split.params.task.rule: DY"},
+		{"secondary datasets", spec("", nil, true), "", 0,
+			"datasets[1].secondary: split by FileBased reads no secondary datasets"},
 		{"secondary datasets of JEDI", spec("JEDI", nil, true), split.JEDI, 0, ""},
 	} {
 		by, p, problems := handlers.SplitOf(c.spec, split.FileBased, own)

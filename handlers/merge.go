@@ -73,18 +73,21 @@ func (c *Cutting) mergeBy(spec *jjm.Spec) (problems jjm.Problems) {
 	case m.Split == nil || m.Split.By == "" || m.Split.By == split.ParentlessMergeBySize:
 		return nil
 	case m.Split.By != split.WMBSMergeBySize:
-		bad("merge.split.by", "%.60q: outputs are merged by %s or %s", m.Split.By, split.ParentlessMergeBySize, split.WMBSMergeBySize)
+		bad("merge.split.by", "%.60q: outputs are merged by %s or %s", m.Split.By, split.ParentlessMergeBySize,
+			split.WMBSMergeBySize)
 		return problems
 	}
 	c.Splitter = split.WMBSMergeBySize
 	if len(spec.Datasets) == 0 {
-		bad("merge.split.by", "%s keeps together what was made of one file, and this job reads none: use %s", c.Splitter, split.ParentlessMergeBySize)
+		bad("merge.split.by", "%s keeps together what was made of one file, and this job reads none: use %s", c.Splitter,
+			split.ParentlessMergeBySize)
 	}
 	if m.Files != jjm.MergeFiles {
 		bad("merge.files", "%s does not heed it: what was made of one file is merged together, however much it is: leave it out", c.Splitter)
 	}
 	if m.MaxWait != jjm.MergeWait {
-		bad("merge.max_wait", "%s does not heed it: it waits until all that was made of one file is there: leave it out", c.Splitter)
+		bad("merge.max_wait", "%s does not heed it: it waits until all that was made of one file is there: leave it out",
+			c.Splitter)
 	}
 	return problems
 }

@@ -30,7 +30,9 @@ func outputsOf(spec *jjm.Spec, cmd Command) int64 {
 	names := slices.Concat(spec.Outputs, cmd.Outputs)
 	slices.Sort(names)
 	names = slices.Compact(names)
-	if spec.Result == jjm.ResultGLF || slices.ContainsFunc(names, func(n string) bool { return strings.ContainsAny(n, `*?[\`) }) {
+	if spec.Result == jjm.ResultGLF || slices.ContainsFunc(names, func(n string) bool {
+		return strings.ContainsAny(n, `*?[\`)
+	}) {
 		return 0
 	}
 	return int64(len(names))
@@ -73,9 +75,11 @@ func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
 		out.Text = "their outputs are merged, and how many merges that makes is known once the outputs are: " + bound
 		return out, nil
 	}
-	out.Text = fmt.Sprintf("their %d outputs make up to %d merges, and at least %d: %s", out.Outputs, out.Most, out.Least, bound)
+	out.Text = fmt.Sprintf("their %d outputs make up to %d merges, and at least %d: %s", out.Outputs, out.Most, out.Least,
+		bound)
 	if more {
-		out.Text = fmt.Sprintf("their %d outputs so far make up to %d merges, and more come: %s", out.Outputs, out.Most, bound)
+		out.Text = fmt.Sprintf("their %d outputs so far make up to %d merges, and more come: %s", out.Outputs, out.Most,
+			bound)
 		return out, nil
 	}
 	var err error

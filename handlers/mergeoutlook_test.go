@@ -11,12 +11,14 @@ import (
 // merging asks for merges of at most 4 files and 1000 bytes.
 func merging(outputs ...string) *jjm.Spec {
 	return &jjm.Spec{Result: jjm.ResultExit, Outputs: outputs,
-		Merge: &jjm.Merge{Concat: true, Output: "m", Files: 4, Bytes: 1000, Events: jjm.MergeEvents, MaxWait: jjm.MergeWait, Attempts: 3}}
+		Merge: &jjm.Merge{Concat: true, Output: "m", Files: 4, Bytes: 1000, Events: jjm.MergeEvents, MaxWait: jjm.MergeWait,
+			Attempts: 3}}
 }
 
 // sized is a part that is estimated to write so many bytes.
 func sized(bytes float64) *jjm.Part {
-	return &jjm.Part{Unit: jjm.UnitFile, Count: 1, Input: &jjm.PartInput{Files: []string{"a"}, Estimate: jjm.Estimate{DiskKB: bytes / 1024}}}
+	return &jjm.Part{Unit: jjm.UnitFile, Count: 1,
+		Input: &jjm.PartInput{Files: []string{"a"}, Estimate: jjm.Estimate{DiskKB: bytes / 1024}}}
 }
 
 func TestOutlook_SaysWhatIsKnownAndNoMore(t *testing.T) {
@@ -33,7 +35,8 @@ func TestOutlook_SaysWhatIsKnownAndNoMore(t *testing.T) {
 		text  string
 	}{
 		{"no sizes", merging("out"), []*jjm.Part{sized(0), sized(0), sized(0), sized(0), sized(0)}, false,
-			jjm.MergeOutlook{Outputs: 5, Least: 2, Most: 5}, "their 5 outputs make up to 5 merges, and at least 2: at most 4 files and 1000 bytes go into one"},
+			jjm.MergeOutlook{Outputs: 5, Least: 2, Most: 5},
+			"their 5 outputs make up to 5 merges, and at least 2: at most 4 files and 1000 bytes go into one"},
 		{"estimated", merging("out"), []*jjm.Part{sized(600), sized(600), sized(100), sized(100), sized(2000)}, false,
 			jjm.MergeOutlook{Outputs: 5, Least: 2, Most: 5, Estimated: 3}, "; about 3 if they are as large as estimated"},
 		{"one without an estimate", merging("out"), []*jjm.Part{sized(600), sized(0)}, false,

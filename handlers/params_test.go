@@ -41,19 +41,20 @@ func TestDecodeParams_FindsEveryMistake(t *testing.T) {
 		params map[string]any
 		want   string
 	}{
-		"nothing":      {nil, "params.command: is missing: the words"},
-		"empty list":   {map[string]any{"command": []any{}}, "params.command: is missing: the words"},
-		"too small":    {map[string]any{"size": 0}, "params.size: 0 is out of range: want 1 to 10 events"},
-		"too large":    {map[string]any{"size": 11.0}, "params.size: 11 is out of range: want 1 to 10 events"},
-		"low":          {map[string]any{"low": 2}, "params.low: 2 is out of range: want at least 3"},
-		"high":         {map[string]any{"high": 4}, "params.high: 4 is out of range: want at most 3 s"},
-		"share":        {map[string]any{"share": 1.5}, "params.share: 1.5 is out of range: want 0 to 1"},
-		"word":         {map[string]any{"how": "few"}, `params.how: "few": want one or many`},
-		"empty word":   {map[string]any{"how": ""}, `params.how: "": want one or many`},
-		"bar in word":  {map[string]any{"how": "one|many"}, `params.how: "one|many": want one or many`},
-		"type":         {map[string]any{"size": "three"}, `params.size: want a whole number, got the text "three"`},
-		"misspelt":     {map[string]any{"sise": 3}, `params.sise: unknown key "sise": did you mean "size"?`},
-		"of the spec":  {map[string]any{"outputs": []any{"x"}}, `params.outputs: unknown key "outputs": it is a key of the job file itself: move it above the first [table]`},
+		"nothing":     {nil, "params.command: is missing: the words"},
+		"empty list":  {map[string]any{"command": []any{}}, "params.command: is missing: the words"},
+		"too small":   {map[string]any{"size": 0}, "params.size: 0 is out of range: want 1 to 10 events"},
+		"too large":   {map[string]any{"size": 11.0}, "params.size: 11 is out of range: want 1 to 10 events"},
+		"low":         {map[string]any{"low": 2}, "params.low: 2 is out of range: want at least 3"},
+		"high":        {map[string]any{"high": 4}, "params.high: 4 is out of range: want at most 3 s"},
+		"share":       {map[string]any{"share": 1.5}, "params.share: 1.5 is out of range: want 0 to 1"},
+		"word":        {map[string]any{"how": "few"}, `params.how: "few": want one or many`},
+		"empty word":  {map[string]any{"how": ""}, `params.how: "": want one or many`},
+		"bar in word": {map[string]any{"how": "one|many"}, `params.how: "one|many": want one or many`},
+		"type":        {map[string]any{"size": "three"}, `params.size: want a whole number, got the text "three"`},
+		"misspelt":    {map[string]any{"sise": 3}, `params.sise: unknown key "sise": did you mean "size"?`},
+		"of the spec": {map[string]any{"outputs": []any{"x"}},
+			`params.outputs: unknown key "outputs": it is a key of the job file itself: move it above the first [table]`},
 		"several":      {map[string]any{"size": 0, "how": "x", "rows": 3}, "3 problems"},
 		"no wait":      {map[string]any{"wait": 5}, "params.wait: want a duration in quotes"},
 		"not a number": {map[string]any{"floor": true}, "params.floor: want a whole number, got true"},
@@ -131,7 +132,8 @@ func TestSiteCut_RefusesMoreJobsThanTheSiteAllows(t *testing.T) {
 		t.Errorf("%d jobs, problems %v", got.Jobs, problems)
 	}
 	c.Work.Events = 1 << 52
-	if _, problems = (Site{}).Cut(c, "f", "ask for less"); !strings.Contains(problems.Error(), "would make 450359962737050 parts") {
+	if _, problems = (Site{}).Cut(c, "f", "ask for less"); !strings.Contains(problems.Error(),
+		"would make 450359962737050 parts") {
 		t.Errorf("problems are %v", problems)
 	}
 	c.Splitter = "halves"

@@ -24,7 +24,8 @@ func lists(texts map[string]string) handlers.Site {
 }
 
 func TestReadRanges(t *testing.T) {
-	site := lists(map[string]string{"events": "0 5\n10 1\n", "files": "0 -1 a b\n5 5 c\n10 2 c\n", "empty": "", "long": "0 1 " + strings.Repeat("x", 9000) + "\n"})
+	site := lists(map[string]string{"events": "0 5\n10 1\n", "files": "0 -1 a b\n5 5 c\n10 2 c\n", "empty": "",
+		"long": "0 1 " + strings.Repeat("x", 9000) + "\n"})
 	for _, c := range []struct {
 		path  string
 		files bool
@@ -32,7 +33,8 @@ func TestReadRanges(t *testing.T) {
 		err   string
 	}{
 		{"events", false, []split.Piece{{First: 0, Count: 5}, {First: 10, Count: 1}}, ""},
-		{"files", true, []split.Piece{{LFN: "a b", Count: -1}, {LFN: "c", First: 5, Count: 5}, {LFN: "c", First: 10, Count: 2}}, ""},
+		{"files", true, []split.Piece{{LFN: "a b", Count: -1}, {LFN: "c", First: 5, Count: 5},
+			{LFN: "c", First: 10, Count: 2}}, ""},
 		{"events", true, nil, "events:1: \"0 5\": want FIRST COUNT LFN"},
 		{"files", false, nil, "files:1: \"0 -1 a b\": want FIRST COUNT"},
 		{"empty", false, nil, "has no ranges"},
@@ -40,7 +42,8 @@ func TestReadRanges(t *testing.T) {
 		{"nowhere", true, nil, "no such file"},
 	} {
 		got, err := site.ReadRanges(c.path, c.files)
-		if diff := cmp.Diff(c.want, got); diff != "" || c.err == "" && err != nil || c.err != "" && (jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), c.err)) {
+		if diff := cmp.Diff(c.want, got); diff != "" || c.err == "" && err != nil || c.err != "" &&
+			(jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s, files %v: %v\n%s", c.path, c.files, err, diff)
 		}
 	}
@@ -56,16 +59,19 @@ func TestSplitBy_AListIsAsIfItStoodInTheJobFile(t *testing.T) {
 		t.Fatal(ps.Err())
 	}
 	got, err := handlers.SplitBy(h, spec, site)
-	if diff := cmp.Diff([]jjm.Span{{First: 2, Count: 3}, {First: 8, Count: 1}}, got.Work.Only); err != nil || diff != "" || got.Jobs != 4 {
+	if diff := cmp.Diff([]jjm.Span{{First: 2, Count: 3}, {First: 8, Count: 1}}, got.Work.Only); err != nil || diff != "" ||
+		got.Jobs != 4 {
 		t.Errorf("%v %d jobs\n%s", err, got.Jobs, diff)
 	}
 	if spec.Only != nil || spec.OnlyFrom == "" {
 		t.Errorf("the specification changed: %+v", spec)
 	}
-	if ps := handlers.Examine(h, &jjm.Spec{Type: h.Type(), OnlyFrom: "backwards"}, site); len(ps) != 1 || ps[0].Field != "only" {
+	if ps := handlers.Examine(h, &jjm.Spec{Type: h.Type(), OnlyFrom: "backwards"}, site); len(ps) != 1 ||
+		ps[0].Field != "only" {
 		t.Errorf("%v", ps)
 	}
-	if ps := handlers.Examine(h, &jjm.Spec{Type: h.Type(), OnlyFrom: "nowhere"}, site); len(ps) != 1 || ps[0].Field != "only_from" {
+	if ps := handlers.Examine(h, &jjm.Spec{Type: h.Type(), OnlyFrom: "nowhere"}, site); len(ps) != 1 ||
+		ps[0].Field != "only_from" {
 		t.Errorf("%v", ps)
 	}
 	files := readingType{}
@@ -97,7 +103,8 @@ func (h plainType) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, 
 }
 
 func (plainType) cut(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
-	return site.Cut(handlers.Cutting{Splitter: split.ByRows, Work: split.Work{Rows: make([][]string, 10), Only: spec.Only}}, "x", "y")
+	return site.Cut(handlers.Cutting{Splitter: split.ByRows,
+		Work: split.Work{Rows: make([][]string, 10), Only: spec.Only}}, "x", "y")
 }
 
 func (plainType) Command(*jjm.Spec, *jjm.LocalJob) (handlers.Command, error) {

@@ -55,7 +55,8 @@ func placeholders(unit string) (known, appended []string) {
 	case jjm.UnitRow:
 		return append(known, "{row}", "{args}"), []string{"args"}
 	}
-	return append(known, "{files}", "{file}", "{first_event}", "{events}", "{last_event}", "{lumis}", "{parents}"), []string{"files"}
+	return append(known, "{files}", "{file}", "{first_event}", "{events}", "{last_event}", "{lumis}", "{parents}"),
+		[]string{"files"}
 }
 
 // ParseCommand reads the words of a command whose parts are of a unit, UnitFile

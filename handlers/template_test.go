@@ -11,11 +11,13 @@ import (
 )
 
 func eventJob() *jjm.LocalJob {
-	return &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: 3}, Part: jjm.Part{Unit: jjm.UnitEvent, First: 301, Count: 100, Serial: 4}}
+	return &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: 3},
+		Part: jjm.Part{Unit: jjm.UnitEvent, First: 301, Count: 100, Serial: 4}}
 }
 
 func rowJob() *jjm.LocalJob {
-	return &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: 2}, Part: jjm.Part{Unit: jjm.UnitRow, First: 2, Count: 1, Serial: 3, Args: []string{"red", "", "two words {job}"}}}
+	return &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: 2},
+		Part: jjm.Part{Unit: jjm.UnitRow, First: 2, Count: 1, Serial: 3, Args: []string{"red", "", "two words {job}"}}}
 }
 
 func TestCommand_Expands(t *testing.T) {
@@ -26,7 +28,8 @@ func TestCommand_Expands(t *testing.T) {
 	}{
 		"no placeholder, events": {"run|-v", eventJob(), "run|-v|301|100"},
 		"no placeholder, row":    {"run", rowJob(), "run|red||two words {job}"},
-		"all of events":          {"run|{first_event}|{events}|{last_event}|{serial}|{seed}|{job}", eventJob(), "run|301|100|400|4|1004|17.3"},
+		"all of events": {"run|{first_event}|{events}|{last_event}|{serial}|{seed}|{job}", eventJob(),
+			"run|301|100|400|4|1004|17.3"},
 		"inside a word":          {"run|--range={first_event}-{last_event}.txt", eventJob(), "run|--range=301-400.txt"},
 		"args alone":             {"run|{args}|end", rowJob(), "run|red||two words {job}|end"},
 		"row number":             {"run|{row}", rowJob(), "run|2"},
@@ -72,7 +75,8 @@ func TestCommand_RefusesWhatItDoesNotKnow(t *testing.T) {
 			}
 		})
 	}
-	if _, problems := ParseCommand("command", []string{""}, jjm.UnitRow); !strings.Contains(problems.Error(), "names the program") {
+	if _, problems := ParseCommand("command", []string{""}, jjm.UnitRow); !strings.Contains(problems.Error(),
+		"names the program") {
 		t.Errorf("an empty program: %v", problems)
 	}
 }
@@ -141,7 +145,8 @@ func TestReadRows_RefusesWhatIsNoListOfRows(t *testing.T) {
 		"not utf-8":  {siteWith("caf\xe9"), "no.txt:1: not text"},
 		"open quote": {siteWith("a\nb \"c\n"), "no.txt:2: a double quote is never closed"},
 		"long line":  {siteWith(strings.Repeat("x", MaxRow+1)), "a line is longer than 65536 bytes"},
-		"huge file":  {siteWith(strings.Repeat(strings.Repeat("#", 60_000)+"\n", 1200)), "is too large: at most 67108864 bytes"},
+		"huge file": {siteWith(strings.Repeat(strings.Repeat("#", 60_000)+"\n", 1200)),
+			"is too large: at most 67108864 bytes"},
 		"no access":  {Site{}, "cannot be read here"},
 		"read error": {Site{Open: openFailing}, "disk on fire"},
 	}

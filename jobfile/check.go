@@ -108,7 +108,8 @@ func (c *checker) words(f *file) {
 	switch f.Result {
 	case "", jjm.ResultGLF, jjm.ResultExit:
 	default:
-		c.problem("result", `%.40q: want "glf" (the job reports through its GBS log file) or "exit" (by its exit code)`, f.Result)
+		c.problem("result", `%.40q: want "glf" (the job reports through its GBS log file) or "exit" (by its exit code)`,
+			f.Result)
 	}
 }
 
@@ -222,7 +223,9 @@ func (c *checker) accounting(key string, s *string) string {
 		return ""
 	}
 	if !accountForm.matches(*s) {
-		c.problem("request."+key, "%.40q: want 1 to 128 of the characters A-Z a-z 0-9 . _ @ + : / - and a letter, digit or _ in front", *s)
+		c.problem(
+			"request."+key, "%.40q: want 1 to 128 of the characters A-Z a-z 0-9 . _ @ + : / - and a letter, digit or _ in front",
+			*s)
 	}
 	return *s
 }
@@ -297,7 +300,8 @@ func (c *checker) inputs(inputs []jjm.Input) {
 			c.problem(field+".path", "%.40q is a URL: only local files can be inputs", in.Path)
 		}
 		if !fileName(in.Name) {
-			c.problem(field+".name", "%.40q: want a file name of at most %d bytes, without / and neither . nor ..", in.Name, maxName)
+			c.problem(field+".name", "%.40q: want a file name of at most %d bytes, without / and neither . nor ..", in.Name,
+				maxName)
 		} else if j, ok := first[in.Name]; ok {
 			c.problem(field+".name", "%.40q is also the name of inputs[%d]: give one of them another name", in.Name, j)
 		} else {
@@ -332,7 +336,8 @@ func (c *checker) outputs(patterns []string) {
 		case climbs(p):
 			c.problem(field, "%.40q leads out of the job's directory", p)
 		case err != nil:
-			c.problem(field, "%.40q is no pattern: * and ? stand for characters, [a-z] for one of a range, \\ takes the next as it is", p)
+			c.problem(
+				field, "%.40q is no pattern: * and ? stand for characters, [a-z] for one of a range, \\ takes the next as it is", p)
 		}
 	}
 	c.unique("outputs[%d]", patterns)

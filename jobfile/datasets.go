@@ -129,7 +129,8 @@ func (c *checker) program(field string, words []string) {
 // inline checks files that stand in the job file itself.
 func (c *checker) inline(field string, files []jjm.File) {
 	if len(files) > maxInline {
-		c.problem(field, "%d files are too many: at most %d in a job file (from = names a list of them)", len(files), maxInline)
+		c.problem(field, "%d files are too many: at most %d in a job file (from = names a list of them)", len(files),
+			maxInline)
 		return
 	}
 	first := map[string]int{}
@@ -165,7 +166,8 @@ func (c *checker) recovery(s *jjm.Spec) {
 		}
 		for i, in := range s.Inputs { // it is packed with them
 			if in.Name == path.Base(s.OnlyFrom) && in.Path != s.OnlyFrom {
-				c.problem(fmt.Sprintf("inputs[%d].name", i), "%.40q is also the name of the list of only_from: give one of them another name", in.Name)
+				c.problem(fmt.Sprintf("inputs[%d].name", i),
+					"%.40q is also the name of the list of only_from: give one of them another name", in.Name)
 			}
 		}
 	}
@@ -181,10 +183,12 @@ func (c *checker) recovery(s *jjm.Spec) {
 		field := fmt.Sprintf("only[%d]", i)
 		switch {
 		case span.Count < 1 || span.Count > maxNumber || span.First < 0 || span.First > maxNumber:
-			c.problem(field, "first %d, count %d: want a first number from 0 on and a count from 1 on, up to %d", span.First, span.Count, int64(maxNumber))
+			c.problem(field, "first %d, count %d: want a first number from 0 on and a count from 1 on, up to %d", span.First,
+				span.Count, int64(maxNumber))
 			return
 		case span.First < next:
-			c.problem(field, "begins with %d, and the one before ends with %d: want ranges in order, apart from one another", span.First, next-1)
+			c.problem(field, "begins with %d, and the one before ends with %d: want ranges in order, apart from one another",
+				span.First, next-1)
 		}
 		next = span.Last() + 1
 	}

@@ -81,7 +81,8 @@ func ParseKeyed(name string, text []byte, key string) (Doc, jjm.Problems) {
 	doc := Doc{Places: places}
 	for i := range problems {
 		p := problems[i]
-		if strings.HasPrefix(p.Text, "unknown key") && !strings.HasSuffix(p.Text, "?") && !strings.ContainsAny(p.Field, ".[") {
+		if strings.HasPrefix(p.Text, "unknown key") && !strings.HasSuffix(p.Text, "?") &&
+			!strings.ContainsAny(p.Field, ".[") {
 			problems[i].Text += " (settings of the job type stand below [params])"
 		}
 	}

@@ -210,7 +210,8 @@ func TestParse_HostileTextIsRefusedAndCostsInProportion(t *testing.T) {
 }
 
 func TestLocate_AddsPlacesToProblemsOfParams(t *testing.T) {
-	doc, problems := Parse("job.toml", []byte("type = \"script\"\n\n[params]\ncommand = [\n \"a\",\n \"b\"]\nevents = 3\n"))
+	doc, problems := Parse("job.toml",
+		[]byte("type = \"script\"\n\n[params]\ncommand = [\n \"a\",\n \"b\"]\nevents = 3\n"))
 	if problems != nil {
 		t.Fatal(problems)
 	}

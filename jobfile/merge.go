@@ -31,7 +31,9 @@ func (c *checker) merge(m *jjm.Merge) {
 		m.Output = jjm.MergeOutput
 	}
 	if !wordForm.matches(m.Output) || m.Output[0] == '-' {
-		c.problem("merge.output", "%.40q: want a plain file name: 1 to 64 of the characters A-Z a-z 0-9 . _ -, no dot or - in front", m.Output)
+		c.problem(
+			"merge.output", "%.40q: want a plain file name: 1 to 64 of the characters A-Z a-z 0-9 . _ -, no dot or - in front",
+			m.Output)
 	}
 	within := func(field string, n *int64, most, or int64) {
 		switch {

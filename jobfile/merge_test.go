@@ -9,7 +9,8 @@ import (
 
 func TestMerge_DefaultsAndMistakes(t *testing.T) {
 	doc, ps := Parse("job.toml", []byte("type = \"script\"\n[merge]\nconcat = true\n"))
-	if m := doc.Spec.Merge; len(ps) > 0 || m == nil || m.Files != 50 || m.Bytes != 5e9 || m.Attempts != 3 || m.Output != "merged" || m.MaxWait != jjm.MergeWait {
+	if m := doc.Spec.Merge; len(ps) > 0 || m == nil || m.Files != 50 || m.Bytes != 5e9 || m.Attempts != 3 ||
+		m.Output != "merged" || m.MaxWait != jjm.MergeWait {
 		t.Fatalf("%+v %v", m, ps)
 	}
 	for text, field := range map[string]string{

@@ -25,8 +25,9 @@ func TestAbsence_MissingJobStaysActiveUntilProven(t *testing.T) {
 		fresh     bool
 		want      plan.AbsenceVerdict
 	}{
-		"not missing":                 {plan.Absence{}, at, true, false, plan.AbsentWait},
-		"two listings":                {plan.Absence{Since: since, From: from, Listings: 2, Proven: true}, at, true, false, plan.AbsentWait},
+		"not missing": {plan.Absence{}, at, true, false, plan.AbsentWait},
+		"two listings": {plan.Absence{Since: since, From: from, Listings: 2, Proven: true}, at, true, false,
+			plan.AbsentWait},
 		"nine minutes":                {proven, at - 1, true, false, plan.AbsentWait},
 		"watched anew":                {proven, 0, true, false, plan.AbsentWait},
 		"accounting not asked":        {proven, at, false, false, plan.AskAccounting},

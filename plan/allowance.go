@@ -25,8 +25,9 @@ func Excess(have, most PerUser) string {
 // A bound of 0 is none.
 func ExcessOfWork(bytes, mostBytes, files, mostFiles int64) string {
 	over := func(setting, what string, n, limit int64) string {
-		return fmt.Sprintf("the account's work area has %d %s or more, and engine.%s allows %d: wait until grid jobs end, kill some, "+
-			"or remove what their jobs made", n, what, setting, limit)
+		return fmt.Sprintf(
+			"the account's work area has %d %s or more, and engine.%s allows %d: wait until grid jobs end, kill some, "+
+				"or remove what their jobs made", n, what, setting, limit)
 	}
 	switch {
 	case mostBytes > 0 && bytes > mostBytes:

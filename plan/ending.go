@@ -230,7 +230,8 @@ func endUnknown(f EndFacts, rules EndRules) EndStep {
 	case f.Absence != Lost && f.Kill && f.Claim == HeldByNobody:
 		return EndStep{Do: TakeClaim, Cancel: true, Why: "to be killed; the batch system does not show it"}
 	case f.Absence != Lost:
-		return EndStep{Do: EndWait, Cancel: f.Kill || f.Claim == HeldByDaemon, Why: "not in the listing, and not proven absent"}
+		return EndStep{Do: EndWait, Cancel: f.Kill || f.Claim == HeldByDaemon,
+			Why: "not in the listing, and not proven absent"}
 	case f.HeartbeatFresh:
 		return EndStep{Do: EndWait, Why: "the batch system lost it, but its wrapper shows signs of life"}
 	case f.Claim == HeldByNobody:

@@ -52,19 +52,25 @@ func TestEnding_IsSafeOnItsWholeInputSpace(t *testing.T) {
 		ended, alive := f.Batch.Ended(), f.Batch.Alive()
 		lost := !ended && !alive && f.Absence == plan.Lost && !f.HeartbeatFresh
 		for what, bad := range map[string]bool{
-			"judged while it may live":                  s.Do == plan.Judge && !f.HasResult && !ended && !lost,
-			"judged without settling the claim":         s.Do == plan.Judge && !f.HasResult && (f.Claim == plan.HeldByNobody || elsewhere(f)),
-			"judged before its result could arrive":     s.Do == plan.Judge && !f.HasResult && ended && f.Claim != plan.HeldByDaemon && f.EndAge < rules.ResultSettle,
-			"judged while the batch system may hide it": s.Do == plan.Judge && !f.HasResult && ended && f.Claim == plan.HeldUnseen && min(f.EndAge, f.ClaimAge) < rules.UnseenSettle,
-			"judged while its wrapper beats":            s.Do == plan.Judge && !f.HasResult && ended && f.Beating && f.Claim != plan.HeldByDaemon,
-			"judged before the last word could arrive":  s.Do == plan.Judge && f.HasResult && !ended && f.ResultAge < rules.BatchSettle,
-			"lost flag":                         s.Lost != (s.Do == plan.Judge && !f.HasResult && !ended),
-			"the holder elsewhere was ignored":  !f.HasResult && elsewhere(f) && (s.Do != plan.Repoint || s.To != f.ClaimBatch),
-			"re-pointed without a reason":       s.Do == plan.Repoint && (f.HasResult || !elsewhere(f)),
-			"took a claim that is held":         s.Do == plan.TakeClaim && f.Claim != plan.HeldByNobody,
-			"gave up a live job not to be":      s.Do == plan.TakeClaim && !f.Kill && !ended && !lost,
-			"took a claim after the result":     s.Do == plan.TakeClaim && f.HasResult,
-			"cancelled without a reason":        s.Cancel && (ended && !f.Beating || f.HasResult || !f.Kill && f.Claim != plan.HeldByDaemon),
+			"judged while it may live": s.Do == plan.Judge && !f.HasResult && !ended && !lost,
+			"judged without settling the claim": s.Do == plan.Judge && !f.HasResult &&
+				(f.Claim == plan.HeldByNobody || elsewhere(f)),
+			"judged before its result could arrive": s.Do == plan.Judge && !f.HasResult && ended &&
+				f.Claim != plan.HeldByDaemon && f.EndAge < rules.ResultSettle,
+			"judged while the batch system may hide it": s.Do == plan.Judge && !f.HasResult && ended &&
+				f.Claim == plan.HeldUnseen && min(f.EndAge, f.ClaimAge) < rules.UnseenSettle,
+			"judged while its wrapper beats": s.Do == plan.Judge && !f.HasResult && ended && f.Beating &&
+				f.Claim != plan.HeldByDaemon,
+			"judged before the last word could arrive": s.Do == plan.Judge && f.HasResult && !ended &&
+				f.ResultAge < rules.BatchSettle,
+			"lost flag":                        s.Lost != (s.Do == plan.Judge && !f.HasResult && !ended),
+			"the holder elsewhere was ignored": !f.HasResult && elsewhere(f) && (s.Do != plan.Repoint || s.To != f.ClaimBatch),
+			"re-pointed without a reason":      s.Do == plan.Repoint && (f.HasResult || !elsewhere(f)),
+			"took a claim that is held":        s.Do == plan.TakeClaim && f.Claim != plan.HeldByNobody,
+			"gave up a live job not to be":     s.Do == plan.TakeClaim && !f.Kill && !ended && !lost,
+			"took a claim after the result":    s.Do == plan.TakeClaim && f.HasResult,
+			"cancelled without a reason": s.Cancel &&
+				(ended && !f.Beating || f.HasResult || !f.Kill && f.Claim != plan.HeldByDaemon),
 			"a kill left a job alone":           f.Kill && alive && !f.HasResult && !s.Cancel && s.Do != plan.Repoint,
 			"waits for a result without an end": s.Do == plan.WaitForResult && (s.After <= 0 || !f.HasResult && !ended),
 			"does not say why":                  s.Why == "",
@@ -157,29 +163,41 @@ func TestEnding_CasesToRead(t *testing.T) {
 		facts plan.EndFacts
 		want  plan.EndDo
 	}{
-		"finished":                           {plan.EndFacts{HasResult: true, Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis}, plan.Judge},
-		"finished, batch system down":        {plan.EndFacts{HasResult: true, Claim: plan.HeldByThis}, plan.Judge},
-		"failed before its wrapper ran":      {plan.EndFacts{Batch: jjm.BatchEndedFailed}, plan.TakeClaim},
-		"the claim is got":                   {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldByDaemon}, plan.Judge},
-		"its file is late":                   {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis, EndAge: time.Second}, plan.WaitForResult},
-		"its file never came":                {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis, EndAge: time.Minute}, plan.Judge},
-		"cancelled, and its wrapper goes on": {plan.EndFacts{Batch: jjm.BatchCancelled, Claim: plan.HeldByThis, EndAge: time.Minute, Beating: true, Kill: true}, plan.EndWait},
-		"submitted twice, the other runs":    {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldByOther, ClaimBatch: "8"}, plan.Repoint},
-		"submitted twice, the other is hidden": {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldUnseen, ClaimBatch: "8",
-			EndAge: 59 * time.Minute}, plan.WaitForResult},
-		"its claim names a job that is not there": {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldUnseen, ClaimBatch: "8",
-			EndAge: time.Hour, ClaimAge: time.Hour}, plan.Judge},
+		"finished": {plan.EndFacts{HasResult: true, Batch: jjm.BatchEndedOK,
+			Claim: plan.HeldByThis}, plan.Judge},
+		"finished, batch system down":   {plan.EndFacts{HasResult: true, Claim: plan.HeldByThis}, plan.Judge},
+		"failed before its wrapper ran": {plan.EndFacts{Batch: jjm.BatchEndedFailed}, plan.TakeClaim},
+		"the claim is got": {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldByDaemon},
+			plan.Judge},
+		"its file is late": {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis,
+			EndAge: time.Second}, plan.WaitForResult},
+		"its file never came": {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldByThis,
+			EndAge: time.Minute}, plan.Judge},
+		"cancelled, and its wrapper goes on": {plan.EndFacts{Batch: jjm.BatchCancelled, Claim: plan.HeldByThis,
+			EndAge: time.Minute, Beating: true, Kill: true}, plan.EndWait},
+		"submitted twice, the other runs": {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldByOther,
+			ClaimBatch: "8"}, plan.Repoint},
+		"submitted twice, the other is hidden": {plan.EndFacts{Batch: jjm.BatchEndedFailed, Claim: plan.HeldUnseen,
+			ClaimBatch: "8",
+			EndAge:     59 * time.Minute}, plan.WaitForResult},
+		"its claim names a job that is not there": {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldUnseen,
+			ClaimBatch: "8",
+			EndAge:     time.Hour, ClaimAge: time.Hour}, plan.Judge},
 		"it was claimed after the end": {plan.EndFacts{Batch: jjm.BatchEndedOK, Claim: plan.HeldUnseen, ClaimBatch: "8",
 			EndAge: time.Hour, ClaimAge: time.Minute}, plan.WaitForResult},
-		"kill one whose claim names another":   {plan.EndFacts{Batch: jjm.BatchRunning, Claim: plan.HeldUnseen, ClaimBatch: "8", Kill: true}, plan.EndWait},
-		"kill a queued one":                    {plan.EndFacts{Batch: jjm.BatchQueued, Kill: true}, plan.TakeClaim},
-		"kill a running one":                   {plan.EndFacts{Batch: jjm.BatchRunning, Claim: plan.HeldByThis, Kill: true}, plan.EndWait},
-		"missing":                              {plan.EndFacts{Absence: plan.Prove, Claim: plan.HeldByThis}, plan.EndWait},
-		"missing, nobody claimed it":           {plan.EndFacts{Absence: plan.Prove}, plan.EndWait},
-		"lost":                                 {plan.EndFacts{Absence: plan.Lost, Claim: plan.HeldByThis}, plan.Judge},
-		"lost, nobody claimed it":              {plan.EndFacts{Absence: plan.Lost}, plan.TakeClaim},
-		"lost, heartbeat fresh":                {plan.EndFacts{Absence: plan.Lost, Claim: plan.HeldByThis, HeartbeatFresh: true}, plan.EndWait},
-		"given up, started again by the batch": {plan.EndFacts{Batch: jjm.BatchRunning, Claim: plan.HeldByDaemon}, plan.EndWait},
+		"kill one whose claim names another": {plan.EndFacts{Batch: jjm.BatchRunning, Claim: plan.HeldUnseen,
+			ClaimBatch: "8", Kill: true}, plan.EndWait},
+		"kill a queued one": {plan.EndFacts{Batch: jjm.BatchQueued, Kill: true}, plan.TakeClaim},
+		"kill a running one": {plan.EndFacts{Batch: jjm.BatchRunning, Claim: plan.HeldByThis, Kill: true},
+			plan.EndWait},
+		"missing":                    {plan.EndFacts{Absence: plan.Prove, Claim: plan.HeldByThis}, plan.EndWait},
+		"missing, nobody claimed it": {plan.EndFacts{Absence: plan.Prove}, plan.EndWait},
+		"lost":                       {plan.EndFacts{Absence: plan.Lost, Claim: plan.HeldByThis}, plan.Judge},
+		"lost, nobody claimed it":    {plan.EndFacts{Absence: plan.Lost}, plan.TakeClaim},
+		"lost, heartbeat fresh": {plan.EndFacts{Absence: plan.Lost, Claim: plan.HeldByThis,
+			HeartbeatFresh: true}, plan.EndWait},
+		"given up, started again by the batch": {plan.EndFacts{Batch: jjm.BatchRunning, Claim: plan.HeldByDaemon},
+			plan.EndWait},
 	} {
 		if s := plan.Ending(c.facts, rules); s.Do != c.want {
 			t.Errorf("%s: %s, want %s (%s)", name, s.Do, c.want, s.Why)
@@ -334,7 +352,8 @@ func TestEnding_NeverTwiceNeverLost(t *testing.T) {
 		kill := rapid.Bool().Draw(t, "kill")
 		for range 40 {
 			i := rapid.IntRange(0, 1).Draw(t, "job")
-			switch rapid.SampledFrom([]string{"start", "end", "die", "forget", "restart", "ask", "ask", "age"}).Draw(t, "event") {
+			switch rapid.SampledFrom([]string{"start", "end", "die", "forget", "restart", "ask", "ask", "age"}).Draw(t,
+				"event") {
 			case "start":
 				w.start(i)
 			case "end":

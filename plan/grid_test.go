@@ -80,21 +80,27 @@ func TestGrid_IsSafeOnItsWholeInputSpace(t *testing.T) {
 			expect(t, &f, &a, !a.Status.Final(), "final without Finish")
 		}
 		expect(t, &f, &a, a.Do != plan.Collect || over == n && !f.TarReady, "collected too early or again")
-		expect(t, &f, &a, a.Do != plan.Collect || a.Status == jjm.Prepared || f.Kill && a.Status == jjm.Aborting, "collected as something else")
-		expect(t, &f, &a, a.Status != jjm.Done || completed == n && n > 0 && f.Closed && !f.Kill && f.Failure == "", "done is not true")
+		expect(t, &f, &a, a.Do != plan.Collect || a.Status == jjm.Prepared || f.Kill && a.Status == jjm.Aborting,
+			"collected as something else")
+		expect(t, &f, &a, a.Status != jjm.Done || completed == n && n > 0 && f.Closed && !f.Kill && f.Failure == "",
+			"done is not true")
 		expect(t, &f, &a, a.Status != jjm.Finished || completed > 0 && !f.Kill, "finished is not true")
 		expect(t, &f, &a, a.Status != jjm.GridFailed || completed == 0 && !f.Kill, "failed is not true")
-		expect(t, &f, &a, a.Status != jjm.Broken || !f.Kill && (n == 0 || !f.EverSubmitted && f.Failure != ""), "broken is not true")
+		expect(t, &f, &a, a.Status != jjm.Broken || !f.Kill && (n == 0 || !f.EverSubmitted && f.Failure != ""),
+			"broken is not true")
 		expect(t, &f, &a, a.Status != jjm.Aborted || f.Kill || f.Counts[jjm.Killed] == n && n > 0, "aborted is not true")
 		expect(t, &f, &a, !f.Kill || a.Status == jjm.Aborting || a.Status == jjm.Aborted, "the kill does not show")
 		expect(t, &f, &a, !f.Kill || a.Do != plan.Prepare && a.Do != plan.Generate, "makes work for a killed grid job")
 		expect(t, &f, &a, f.Failure == "" || a.Do != plan.Prepare && a.Do != plan.Generate, "makes work after a failure")
 		expect(t, &f, &a, !f.Kill || over == n || f.KillAsked || a.Do == plan.KillLocals, "the kill is not passed on")
-		expect(t, &f, &a, a.Do != plan.KillLocals || !f.KillAsked && over < n && (f.Kill || f.Failure != "" && !f.EverSubmitted), "kills without a reason")
+		expect(t, &f, &a, a.Do != plan.KillLocals || !f.KillAsked && over < n &&
+			(f.Kill || f.Failure != "" && !f.EverSubmitted), "kills without a reason")
 		expect(t, &f, &a, a.Do != plan.Generate || f.Prepared && !f.Closed, "generates unprepared or closed")
 		expect(t, &f, &a, a.Do != plan.Prepare || !f.Prepared, "prepares again")
-		expect(t, &f, &a, f.Counts[jjm.Held] == 0 || !a.Status.Final() && a.Status != jjm.Prepared, "over with held local jobs")
-		expect(t, &f, &a, a.Status != jjm.Pending || !f.EverSubmitted && f.Waits != "" && a.Reason != "", "pending without a reason")
+		expect(t, &f, &a, f.Counts[jjm.Held] == 0 || !a.Status.Final() && a.Status != jjm.Prepared,
+			"over with held local jobs")
+		expect(t, &f, &a, a.Status != jjm.Pending || !f.EverSubmitted && f.Waits != "" && a.Reason != "",
+			"pending without a reason")
 		expect(t, &f, &a, a.Status != jjm.Paused || f.Status == jjm.Paused, "paused by itself")
 	}
 }
@@ -148,17 +154,23 @@ func TestGrid_FinalWordsHaveFigures(t *testing.T) {
 		"done": {plan.GridFacts{EverSubmitted: true, Counts: counts(3, 0, 0)}, jjm.Done, ""},
 		"done, but lost": {plan.GridFacts{EverSubmitted: true, Counts: counts(3, 0, 0), Recorded: 7, Lost: 2}, jjm.Finished,
 			"3 of 3 local jobs completed; 2 of 7 recorded outputs were changed or removed before they were collected: the tar's manifest names them"},
-		"finished":        {plan.GridFacts{EverSubmitted: true, Counts: counts(3, 1, 1)}, jjm.Finished, "3 of 5 local jobs completed, 1 failed, 1 killed"},
-		"failed":          {plan.GridFacts{EverSubmitted: true, Counts: counts(0, 4, 1)}, jjm.GridFailed, "0 of 5 local jobs completed, 4 failed, 1 killed"},
-		"aborted":         {plan.GridFacts{Kill: true, EverSubmitted: true, Counts: counts(3, 0, 2)}, jjm.Aborted, "killed on request; 3 of 5 local jobs completed, 2 killed"},
-		"killed too late": {plan.GridFacts{Kill: true, EverSubmitted: true, Counts: counts(3, 0, 0)}, jjm.Aborted, "killed on request; 3 of 3 local jobs completed"},
-		"killed unborn":   {plan.GridFacts{Kill: true}, jjm.Aborted, "killed on request; no local jobs"},
-		"killed singly":   {plan.GridFacts{EverSubmitted: true, Counts: counts(0, 0, 2)}, jjm.Aborted, "every local job was killed; 0 of 2 local jobs completed, 2 killed"},
-		"broken":          {plan.GridFacts{Failure: "input a.tar: no such file"}, jjm.Broken, "input a.tar: no such file"},
-		"broken halfway":  {plan.GridFacts{Failure: "disk full", Counts: counts(0, 0, 2)}, jjm.Broken, "disk full"},
-		"no parts":        {plan.GridFacts{}, jjm.Broken, "the grid job made no local jobs"},
-		"refused":         {plan.GridFacts{Counts: counts(0, 2, 0)}, jjm.GridFailed, "0 of 2 local jobs completed, 2 failed"},
-		"cut short, all well": {plan.GridFacts{Failure: "disk full", EverSubmitted: true, Counts: counts(2, 0, 0)}, jjm.Finished,
+		"finished": {plan.GridFacts{EverSubmitted: true, Counts: counts(3, 1, 1)}, jjm.Finished,
+			"3 of 5 local jobs completed, 1 failed, 1 killed"},
+		"failed": {plan.GridFacts{EverSubmitted: true, Counts: counts(0, 4, 1)}, jjm.GridFailed,
+			"0 of 5 local jobs completed, 4 failed, 1 killed"},
+		"aborted": {plan.GridFacts{Kill: true, EverSubmitted: true, Counts: counts(3, 0, 2)}, jjm.Aborted,
+			"killed on request; 3 of 5 local jobs completed, 2 killed"},
+		"killed too late": {plan.GridFacts{Kill: true, EverSubmitted: true, Counts: counts(3, 0, 0)}, jjm.Aborted,
+			"killed on request; 3 of 3 local jobs completed"},
+		"killed unborn": {plan.GridFacts{Kill: true}, jjm.Aborted, "killed on request; no local jobs"},
+		"killed singly": {plan.GridFacts{EverSubmitted: true, Counts: counts(0, 0, 2)}, jjm.Aborted,
+			"every local job was killed; 0 of 2 local jobs completed, 2 killed"},
+		"broken":         {plan.GridFacts{Failure: "input a.tar: no such file"}, jjm.Broken, "input a.tar: no such file"},
+		"broken halfway": {plan.GridFacts{Failure: "disk full", Counts: counts(0, 0, 2)}, jjm.Broken, "disk full"},
+		"no parts":       {plan.GridFacts{}, jjm.Broken, "the grid job made no local jobs"},
+		"refused":        {plan.GridFacts{Counts: counts(0, 2, 0)}, jjm.GridFailed, "0 of 2 local jobs completed, 2 failed"},
+		"cut short, all well": {plan.GridFacts{Failure: "disk full", EverSubmitted: true, Counts: counts(2, 0, 0)},
+			jjm.Finished,
 			"disk full; 2 of 2 local jobs completed"},
 	} {
 		if status, reason := plan.Final(c.f); status != c.status || reason != c.reason {
@@ -219,8 +231,10 @@ func carryOut(t *rapid.T, f *plan.GridFacts, a plan.GridAction) {
 // nudge moves one local job along.
 func nudge(t *rapid.T, f *plan.GridFacts) {
 	next := map[jjm.State][]jjm.State{
-		jjm.New: {jjm.Submitting}, jjm.Submitting: {jjm.Submitted, jjm.Failed}, jjm.Submitted: {jjm.Running, jjm.Failed, jjm.Killed},
-		jjm.Running: {jjm.Completing, jjm.Failed, jjm.Submitting, jjm.Held}, jjm.Completing: {jjm.Completed, jjm.Failed}, jjm.Held: {jjm.Submitting},
+		jjm.New: {jjm.Submitting}, jjm.Submitting: {jjm.Submitted, jjm.Failed},
+		jjm.Submitted: {jjm.Running, jjm.Failed, jjm.Killed},
+		jjm.Running:   {jjm.Completing, jjm.Failed, jjm.Submitting, jjm.Held}, jjm.Completing: {jjm.Completed, jjm.Failed},
+		jjm.Held: {jjm.Submitting},
 	}
 	from := jjm.State(rapid.IntRange(0, jjm.NumStates-1).Draw(t, "from"))
 	if f.Counts[from] == 0 || next[from] == nil {
@@ -237,7 +251,8 @@ func nudge(t *rapid.T, f *plan.GridFacts) {
 }
 
 func checkOrder(t *rapid.T, last, now jjm.GRAM, code int, status jjm.GridStatus) {
-	rank := map[jjm.GRAM]int{jjm.GRAMUnsubmitted: 0, jjm.GRAMPending: 1, jjm.GRAMActive: 2, jjm.GRAMSuspended: 2, jjm.GRAMDone: 3, jjm.GRAMFailed: 3}
+	rank := map[jjm.GRAM]int{jjm.GRAMUnsubmitted: 0, jjm.GRAMPending: 1, jjm.GRAMActive: 2, jjm.GRAMSuspended: 2,
+		jjm.GRAMDone: 3, jjm.GRAMFailed: 3}
 	if rank[now] < rank[last] {
 		t.Fatalf("GRAM %s after %s (%s)", now, last, status)
 	}

@@ -158,7 +158,8 @@ func Hold(f HoldFacts) HoldStep {
 	case h.Action != "":
 		return HoldStep{h.Action, h.Why}
 	case f.MaxAge > 0 && h.Age.D() >= f.MaxAge:
-		return HoldStep{jjm.HoldFail, fmt.Sprintf("held by the %s for %v, the longest that a hold may last here: %s", h.By, f.MaxAge, HoldText(h))}
+		return HoldStep{jjm.HoldFail, fmt.Sprintf("held by the %s for %v, the longest that a hold may last here: %s", h.By,
+			f.MaxAge, HoldText(h))}
 	}
 	for _, r := range f.Rules {
 		switch {
@@ -167,7 +168,8 @@ func Hold(f HoldFacts) HoldStep {
 		case r.Do == holdWait, !r.due(h):
 			return HoldStep{}
 		}
-		return HoldStep{jjm.HoldAction(r.Do), fmt.Sprintf("%s says %s%s; held by the %s: %s", r, r.Do, r.count(h), h.By, HoldText(h))}
+		return HoldStep{jjm.HoldAction(r.Do),
+			fmt.Sprintf("%s says %s%s; held by the %s: %s", r, r.Do, r.count(h), h.By, HoldText(h))}
 	}
 	return HoldStep{}
 }

@@ -47,28 +47,37 @@ func TestHold_CasesToRead(t *testing.T) {
 		want  jjm.HoldAction
 		why   string
 	}{
-		"too young":                         {hold("condor", "13/2", "no such file", 4), "", ""},
-		"old enough":                        {hold("condor", "13/2", "no such file", 5), jjm.HoldRelease, "the rule for kind condor, code 13/* says release (1 of 3); held by the batch system: 13/2: no such file"},
-		"of another kind":                   {hold("slurm", "13/2", "no such file", 5), "", ""},
-		"released, and held anew":           {hold("condor", "13/2", "", 5, released(2, 0, 0)), jjm.HoldRelease, "release (3 of 3)"},
-		"released a moment ago":             {hold("condor", "13/2", "", 9, released(1, 1, 5)), "", ""},
-		"released, in vain":                 {hold("condor", "13/2", "", 10, released(1, 1, 5)), jjm.HoldRelease, "(2 of 3)"},
-		"released often enough":             {hold("condor", "13/2", "", 20, released(3, 0, 0)), jjm.HoldRetry, "says retry (1 of 1)"},
-		"just released for the last time":   {hold("condor", "13/2", "", 20, released(3, 1, 20)), "", ""},
-		"a minute later":                    {hold("condor", "13/2", "", 21, released(3, 1, 20)), jjm.HoldRetry, ""},
-		"retried too":                       {hold("condor", "13/2", "", 0, released(3, 0, 0), retried(1)), jjm.HoldFail, "says fail; held"},
-		"a rule that waits":                 {hold("pbs", "s", "over its Quota", 100), "", ""},
-		"no rule":                           {hold("sge", "Eqw", "cannot chdir", 23*60), "", ""},
-		"no rule, too old":                  {hold("sge", "Eqw", "cannot chdir", 24*60), jjm.HoldFail, "held by the batch system for 24h0m0s, the longest that a hold may last here: Eqw: cannot chdir"},
-		"a rule that waits, too old":        {hold("pbs", "s", "over its Quota", 24*60), jjm.HoldFail, ""},
-		"an operator's, a rule for all":     {hold("condor", "1/0", "no quota, says the boss", 60), "", ""},
-		"an operator's, a rule for those":   {hold("slurm", "JobHeldAdmin", "JobHeldAdmin", 0), jjm.HoldRelease, "by operator says release (1 of 1); held by the operator: JobHeldAdmin"},
-		"an operator's, too old":            {hold("condor", "1/0", "", 24*60), jjm.HoldFail, "held by the operator for"},
-		"by any":                            {hold("slurm", "JobHoldMaxRequeue", "", 0), jjm.HoldFail, ""},
-		"an empty text":                     {hold("pbs", "E", "", 0, retried(1)), jjm.HoldRetry, "retry (2 of 2)"},
-		"decided already, whatever it says": {hold("pbs", "E", "", 25*60, func(h *jjm.Holding) { h.Action, h.Why = jjm.HoldRetry, "so it is" }), jjm.HoldRetry, "so it is"},
-		"the application's":                 {hold("condor", "", "look at me", 60, app), "", ""},
-		"the application's, too old":        {hold("condor", "", "look at me", 24*60, app), jjm.HoldFail, "held by the application for 24h0m0s, the longest that a hold may last here: look at me"},
+		"too young": {hold("condor", "13/2", "no such file", 4), "", ""},
+		"old enough": {hold("condor", "13/2", "no such file", 5), jjm.HoldRelease,
+			"the rule for kind condor, code 13/* says release (1 of 3); held by the batch system: 13/2: no such file"},
+		"of another kind": {hold("slurm", "13/2", "no such file", 5), "", ""},
+		"released, and held anew": {hold("condor", "13/2", "", 5, released(2, 0, 0)), jjm.HoldRelease,
+			"release (3 of 3)"},
+		"released a moment ago": {hold("condor", "13/2", "", 9, released(1, 1, 5)), "", ""},
+		"released, in vain":     {hold("condor", "13/2", "", 10, released(1, 1, 5)), jjm.HoldRelease, "(2 of 3)"},
+		"released often enough": {hold("condor", "13/2", "", 20, released(3, 0, 0)), jjm.HoldRetry,
+			"says retry (1 of 1)"},
+		"just released for the last time": {hold("condor", "13/2", "", 20, released(3, 1, 20)), "", ""},
+		"a minute later":                  {hold("condor", "13/2", "", 21, released(3, 1, 20)), jjm.HoldRetry, ""},
+		"retried too": {hold("condor", "13/2", "", 0, released(3, 0, 0), retried(1)), jjm.HoldFail,
+			"says fail; held"},
+		"a rule that waits": {hold("pbs", "s", "over its Quota", 100), "", ""},
+		"no rule":           {hold("sge", "Eqw", "cannot chdir", 23*60), "", ""},
+		"no rule, too old": {hold("sge", "Eqw", "cannot chdir", 24*60), jjm.HoldFail,
+			"held by the batch system for 24h0m0s, the longest that a hold may last here: Eqw: cannot chdir"},
+		"a rule that waits, too old":    {hold("pbs", "s", "over its Quota", 24*60), jjm.HoldFail, ""},
+		"an operator's, a rule for all": {hold("condor", "1/0", "no quota, says the boss", 60), "", ""},
+		"an operator's, a rule for those": {hold("slurm", "JobHeldAdmin", "JobHeldAdmin", 0), jjm.HoldRelease,
+			"by operator says release (1 of 1); held by the operator: JobHeldAdmin"},
+		"an operator's, too old": {hold("condor", "1/0", "", 24*60), jjm.HoldFail, "held by the operator for"},
+		"by any":                 {hold("slurm", "JobHoldMaxRequeue", "", 0), jjm.HoldFail, ""},
+		"an empty text":          {hold("pbs", "E", "", 0, retried(1)), jjm.HoldRetry, "retry (2 of 2)"},
+		"decided already, whatever it says": {hold("pbs", "E", "", 25*60, func(h *jjm.Holding) {
+			h.Action, h.Why = jjm.HoldRetry, "so it is"
+		}), jjm.HoldRetry, "so it is"},
+		"the application's": {hold("condor", "", "look at me", 60, app), "", ""},
+		"the application's, too old": {hold("condor", "", "look at me", 24*60, app), jjm.HoldFail,
+			"held by the application for 24h0m0s, the longest that a hold may last here: look at me"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plan.Hold(c.facts)
@@ -81,8 +90,10 @@ func TestHold_CasesToRead(t *testing.T) {
 
 func TestHeldBy_TellsPeopleFromBatchSystems(t *testing.T) {
 	for _, c := range []struct{ kind, code, want string }{
-		{"condor", "1/0", jjm.HeldOperator}, {"condor", "13/2", heldBatch}, {"condor", "15/1", heldBatch}, {"condor", "", heldBatch},
-		{"slurm", "JobHeldUser", jjm.HeldOperator}, {"slurm", "JobHeldAdmin", jjm.HeldOperator}, {"slurm", "JobHoldMaxRequeue", heldBatch},
+		{"condor", "1/0", jjm.HeldOperator}, {"condor", "13/2", heldBatch}, {"condor", "15/1", heldBatch},
+		{"condor", "", heldBatch},
+		{"slurm", "JobHeldUser", jjm.HeldOperator}, {"slurm", "JobHeldAdmin", jjm.HeldOperator},
+		{"slurm", "JobHoldMaxRequeue", heldBatch},
 		{"slurm", "launch failed requeued held", heldBatch},
 		{"pbs", "u", jjm.HeldOperator}, {"pbs", "so", jjm.HeldOperator}, {"pbs", "s", heldBatch},
 		{"sge", "hqw", jjm.HeldOperator}, {"sge", "Eqw", heldBatch}, {"sge", "Ehqw", heldBatch},
@@ -95,13 +106,15 @@ func TestHeldBy_TellsPeopleFromBatchSystems(t *testing.T) {
 }
 
 func TestHoldRule_Check(t *testing.T) {
-	for _, r := range []plan.HoldRule{{Do: "wait"}, {Do: "release", Times: 3}, {Do: "retry", By: "any", Code: "*"}, {Do: "fail", After: minutes(1)}} {
+	for _, r := range []plan.HoldRule{{Do: "wait"}, {Do: "release", Times: 3}, {Do: "retry", By: "any", Code: "*"},
+		{Do: "fail", After: minutes(1)}} {
 		if ps := r.Check(); len(ps) > 0 {
 			t.Errorf("%+v: %v", r, ps)
 		}
 	}
 	for field, r := range map[string]plan.HoldRule{
-		"code": {Do: "wait", Code: "[1"}, "by": {Do: "wait", By: "boss"}, "do": {Do: "panic"}, "times": {Do: "fail", Times: 2},
+		"code": {Do: "wait", Code: "[1"}, "by": {Do: "wait", By: "boss"}, "do": {Do: "panic"},
+		"times": {Do: "fail", Times: 2},
 	} {
 		if ps := r.Check(); len(ps) != 1 || ps[0].Field != field {
 			t.Errorf("%+v: %v, want one problem of %s", r, ps, field)
@@ -115,7 +128,8 @@ func TestHoldRule_Check(t *testing.T) {
 func TestHoldSeen_AgesAndForgetsWithTheHold(t *testing.T) {
 	r := jjm.Report{State: jjm.BatchHold, Hold: "13/2", Reason: "no such file", Source: "condor_q"}
 	h := plan.HoldSeen(nil, r, heldBatch, 100, time.Hour)
-	if want := (jjm.Holding{By: heldBatch, Code: "13/2", Text: "no such file", Source: "condor_q", Since: 100}); h != want {
+	if want := (jjm.Holding{By: heldBatch, Code: "13/2", Text: "no such file", Source: "condor_q",
+		Since: 100}); h != want {
 		t.Errorf("first seen:\n%+v", cmp.Diff(want, h))
 	}
 	h = plan.HoldSeen(&h, r, heldBatch, 200, 7*time.Minute)
@@ -161,7 +175,8 @@ func TestHoldNews_StoresAgeNowAndThen(t *testing.T) {
 		want bool
 	}{
 		{old, false}, {jjm.Holding{Since: 1, Age: minutes(9)}, false}, {jjm.Holding{Since: 1, Age: minutes(10)}, true},
-		{jjm.Holding{Since: 1, Age: minutes(6), Code: "x"}, true}, {jjm.Holding{Since: 1, Age: minutes(6), Releases: 1}, true},
+		{jjm.Holding{Since: 1, Age: minutes(6), Code: "x"}, true},
+		{jjm.Holding{Since: 1, Age: minutes(6), Releases: 1}, true},
 	} {
 		if got := plan.HoldNews(&old, c.h); got != c.want {
 			t.Errorf("%+v: %v", c.h, got)
@@ -178,7 +193,8 @@ func TestProperty_HoldsEndAndCountersHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		times := rapid.IntRange(1, 4).Draw(t, "times")
 		retries := rapid.IntRange(0, 3).Draw(t, "retries")
-		rules := []plan.HoldRule{{Code: "1*", Do: "release", Times: times, After: minutes(rapid.IntRange(0, 9).Draw(t, "after"))}}
+		rules := []plan.HoldRule{{Code: "1*", Do: "release", Times: times,
+			After: minutes(rapid.IntRange(0, 9).Draw(t, "after"))}}
 		if retries > 0 {
 			rules = append(rules, plan.HoldRule{Do: "retry", Times: retries})
 		}
@@ -243,25 +259,38 @@ func TestLocal_AnAttemptGivenUpForItsHold(t *testing.T) {
 	wrapper, daemon := &jjm.Claim{Holder: jjm.HolderWrapper}, &jjm.Claim{Holder: jjm.HolderDaemon}
 	cancelled := jjm.Report{State: jjm.BatchCancelled}
 	ok := &jjm.Result{Grid: 1, Local: 2, Attempt: 3, GLF: "", Claim: *wrapper}
-	retry, fail := &jjm.Holding{Action: jjm.HoldRetry, Why: "held", Retries: 2}, &jjm.Holding{Action: jjm.HoldFail, Why: "held for long"}
+	retry, fail := &jjm.Holding{Action: jjm.HoldRetry, Why: "held", Retries: 2},
+		&jjm.Holding{Action: jjm.HoldFail, Why: "held for long"}
 	for name, c := range map[string]struct {
 		in    plan.LocalInput
 		state jjm.State
 		phase jjm.Phase
 		text  string
 	}{
-		"retry":                   {plan.LocalInput{GiveUp: retry, Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}}, jjm.Submitting, jjm.RetryWait, "held"},
-		"retry, glf":              {plan.LocalInput{GiveUp: retry, Result: jjm.ResultGLF, Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}}, jjm.Submitting, jjm.RetryWait, "held"},
-		"retry, started, glf":     {plan.LocalInput{GiveUp: retry, Result: jjm.ResultGLF, Evidence: jjm.Evidence{Batch: cancelled, Claim: wrapper}}, jjm.Submitting, jjm.RetryWait, "held"},
-		"retry, started":          {plan.LocalInput{GiveUp: retry, Evidence: jjm.Evidence{Batch: cancelled, Claim: wrapper}}, jjm.Failed, jjm.BySystem, "held; it had been started, and its job file asks for no retries"},
-		"retry, started, asks":    {plan.LocalInput{GiveUp: retry, Retry: jjm.DefaultLimits(), Evidence: jjm.Evidence{Batch: cancelled, Claim: wrapper}}, jjm.Submitting, jjm.RetryWait, "held"},
-		"retry, lost":             {plan.LocalInput{GiveUp: retry, Lost: true, Evidence: jjm.Evidence{Claim: daemon}}, jjm.Submitting, jjm.RetryWait, "held"},
-		"retry, but it completed": {plan.LocalInput{GiveUp: retry, Evidence: jjm.Evidence{Batch: cancelled, Result: ok, Claim: wrapper}}, jjm.Completed, "", ""},
-		"fail":                    {plan.LocalInput{GiveUp: fail, Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}}, jjm.Failed, jjm.BySystem, "held for long"},
-		"fail, glf":               {plan.LocalInput{GiveUp: fail, Result: jjm.ResultGLF, Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}}, jjm.Failed, jjm.BySystem, "held for long"},
-		"killed meanwhile":        {plan.LocalInput{GiveUp: fail, Kill: true, Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}}, jjm.Killed, jjm.ByPerson, ""},
-		"no end yet":              {plan.LocalInput{GiveUp: fail, Evidence: jjm.Evidence{Batch: jjm.Report{State: jjm.BatchHold}}}, jjm.Submitted, jjm.BatchHeld, ""},
-		"only held":               {plan.LocalInput{GiveUp: &jjm.Holding{Since: 1}, Result: jjm.ResultGLF, Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}}, jjm.Held, jjm.HeldByBatch, ""},
+		"retry": {plan.LocalInput{GiveUp: retry, Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}},
+			jjm.Submitting, jjm.RetryWait, "held"},
+		"retry, glf": {plan.LocalInput{GiveUp: retry, Result: jjm.ResultGLF,
+			Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}}, jjm.Submitting, jjm.RetryWait, "held"},
+		"retry, started, glf": {plan.LocalInput{GiveUp: retry, Result: jjm.ResultGLF,
+			Evidence: jjm.Evidence{Batch: cancelled, Claim: wrapper}}, jjm.Submitting, jjm.RetryWait, "held"},
+		"retry, started": {plan.LocalInput{GiveUp: retry, Evidence: jjm.Evidence{Batch: cancelled, Claim: wrapper}},
+			jjm.Failed, jjm.BySystem, "held; it had been started, and its job file asks for no retries"},
+		"retry, started, asks": {plan.LocalInput{GiveUp: retry, Retry: jjm.DefaultLimits(),
+			Evidence: jjm.Evidence{Batch: cancelled, Claim: wrapper}}, jjm.Submitting, jjm.RetryWait, "held"},
+		"retry, lost": {plan.LocalInput{GiveUp: retry, Lost: true, Evidence: jjm.Evidence{Claim: daemon}},
+			jjm.Submitting, jjm.RetryWait, "held"},
+		"retry, but it completed": {plan.LocalInput{GiveUp: retry,
+			Evidence: jjm.Evidence{Batch: cancelled, Result: ok, Claim: wrapper}}, jjm.Completed, "", ""},
+		"fail": {plan.LocalInput{GiveUp: fail, Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}},
+			jjm.Failed, jjm.BySystem, "held for long"},
+		"fail, glf": {plan.LocalInput{GiveUp: fail, Result: jjm.ResultGLF,
+			Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}}, jjm.Failed, jjm.BySystem, "held for long"},
+		"killed meanwhile": {plan.LocalInput{GiveUp: fail, Kill: true,
+			Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}}, jjm.Killed, jjm.ByPerson, ""},
+		"no end yet": {plan.LocalInput{GiveUp: fail, Evidence: jjm.Evidence{Batch: jjm.Report{State: jjm.BatchHold}}},
+			jjm.Submitted, jjm.BatchHeld, ""},
+		"only held": {plan.LocalInput{GiveUp: &jjm.Holding{Since: 1}, Result: jjm.ResultGLF,
+			Evidence: jjm.Evidence{Batch: cancelled, Claim: daemon}}, jjm.Held, jjm.HeldByBatch, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.in.Result == "" {

@@ -7,7 +7,8 @@ import (
 	"jjm/plan"
 )
 
-var phases = []jjm.Phase{"", jjm.Doubtful, jjm.RetryWait, jjm.Spooled, jjm.Queued, jjm.BatchHeld, jjm.Starting, jjm.Collecting}
+var phases = []jjm.Phase{"", jjm.Doubtful, jjm.RetryWait, jjm.Spooled, jjm.Queued, jjm.BatchHeld, jjm.Starting,
+	jjm.Collecting}
 
 func TestLive_WholeInputSpace(t *testing.T) {
 	for s := jjm.New; int(s) < jjm.NumStates; s++ {
@@ -31,17 +32,20 @@ func checkLive(t *testing.T, in plan.LiveInput, out plan.LiveChange) {
 	restarted := out.Restarts > in.Restarts
 	movable := in.State >= jjm.Submitting && in.State <= jjm.Running && in.Phase != jjm.RetryWait
 	for what, bad := range map[string]bool{
-		"unknown or ended changed something":         !in.Report.State.Alive() && (out.Changed || !same),
-		"a job that is not in the batch moved":       !movable && (out.Changed || !same),
-		"running went back":                          in.State == jjm.Running && out.State == jjm.Submitted && out.Phase != jjm.BatchHeld && !restarted,
+		"unknown or ended changed something":   !in.Report.State.Alive() && (out.Changed || !same),
+		"a job that is not in the batch moved": !movable && (out.Changed || !same),
+		"running went back": in.State == jjm.Running && out.State == jjm.Submitted &&
+			out.Phase != jjm.BatchHeld && !restarted,
 		"restarts went back":                         out.Restarts < in.Restarts,
 		"a restart was not journaled":                restarted && !out.Changed,
 		"changed is wrong":                           out.Changed != (!same || restarted),
 		"a change without a cause":                   out.Changed && out.Cause == "",
 		"left the live states":                       !same && out.State != jjm.Submitted && out.State != jjm.Running,
 		"jjm's own hold shown as the batch system's": in.OwnHold && !same && out.Phase == jjm.BatchHeld,
-		"a running job is not shown so":              movable && (in.Report.State == jjm.BatchRunning || in.Report.State == jjm.BatchSuspended) && out.State != jjm.Running,
-		"a held job is not shown so":                 movable && !in.OwnHold && in.Report.State == jjm.BatchHold && out.Phase != jjm.BatchHeld,
+		"a running job is not shown so": movable &&
+			(in.Report.State == jjm.BatchRunning || in.Report.State == jjm.BatchSuspended) && out.State != jjm.Running,
+		"a held job is not shown so": movable && !in.OwnHold && in.Report.State == jjm.BatchHold &&
+			out.Phase != jjm.BatchHeld,
 	} {
 		if bad {
 			t.Errorf("%s: %+v -> %+v", what, in, out)
@@ -52,7 +56,8 @@ func checkLive(t *testing.T, in plan.LiveInput, out plan.LiveChange) {
 func TestLive_SaysWhatHappened(t *testing.T) {
 	out := plan.Live(plan.LiveInput{State: jjm.Running, Restarts: 1,
 		Report: jjm.Report{State: jjm.BatchQueued, Restarts: 2, Host: "wn3", Reason: "node failure"}})
-	if want := "batch system says QUEUED on wn3, restarted by it (restart 2): node failure"; out.Cause != want || out.State != jjm.Submitted {
+	if want := "batch system says QUEUED on wn3, restarted by it (restart 2): node failure"; out.Cause != want ||
+		out.State != jjm.Submitted {
 		t.Errorf("%+v, want cause %q", out, want)
 	}
 }

@@ -23,8 +23,9 @@ func localInput() plan.LocalInput {
 }
 
 func localResult(line string) *jjm.Result {
-	return &jjm.Result{Grid: 17, Local: 3, Attempt: 2, Started: 1000, Ended: 900_000, Claim: jjm.Claim{Host: "wn1", Holder: jjm.HolderWrapper},
-		GLF: glfStart + "2008-03-13T13:10:00Z " + line + "\n2008-03-13T13:10:01Z INFO job wrapper end exit=0\n"}
+	return &jjm.Result{Grid: 17, Local: 3, Attempt: 2, Started: 1000, Ended: 900_000,
+		Claim: jjm.Claim{Host: "wn1", Holder: jjm.HolderWrapper},
+		GLF:   glfStart + "2008-03-13T13:10:00Z " + line + "\n2008-03-13T13:10:01Z INFO job wrapper end exit=0\n"}
 }
 
 func TestLocal_VerdictsBecomeStates(t *testing.T) {
@@ -34,17 +35,31 @@ func TestLocal_VerdictsBecomeStates(t *testing.T) {
 		attempt int32
 		wait    time.Duration
 	}{
-		"succeeded":        {func(*plan.LocalInput) {}, "completed", 2, 0},
-		"failed":           {func(in *plan.LocalInput) { in.Evidence.Result = localResult("FAILED x") }, "failed/application", 2, 0},
-		"asked for hold":   {func(in *plan.LocalInput) { in.Evidence.Result = localResult("HOLD x") }, "held/application-hold", 2, 0},
-		"asked for retry":  {func(in *plan.LocalInput) { in.Evidence.Result = localResult("RETRY x") }, "submitting/retry-wait", 3, 0},
-		"asked early":      {func(in *plan.LocalInput) { in.Evidence.Result = localResult("RETRY x"); soon(in) }, "submitting/retry-wait", 3, 0},
-		"needs a retry":    {func(in *plan.LocalInput) { in.Evidence.Result.Exit = 1 }, "submitting/retry-wait", 3, 2 * time.Minute},
+		"succeeded": {func(*plan.LocalInput) {}, "completed", 2, 0},
+		"failed": {func(in *plan.LocalInput) {
+			in.Evidence.Result = localResult("FAILED x")
+		}, "failed/application", 2, 0},
+		"asked for hold": {func(in *plan.LocalInput) {
+			in.Evidence.Result = localResult("HOLD x")
+		}, "held/application-hold", 2, 0},
+		"asked for retry": {func(in *plan.LocalInput) {
+			in.Evidence.Result = localResult("RETRY x")
+		}, "submitting/retry-wait", 3, 0},
+		"asked early": {func(in *plan.LocalInput) {
+			in.Evidence.Result = localResult("RETRY x")
+			soon(in)
+		}, "submitting/retry-wait", 3, 0},
+		"needs a retry": {func(in *plan.LocalInput) {
+			in.Evidence.Result.Exit = 1
+		}, "submitting/retry-wait", 3, 2 * time.Minute},
 		"early, 4th time":  {func(in *plan.LocalInput) { neverStarted(in, 3) }, "submitting/retry-wait", 3, 16 * time.Minute},
 		"early, 6th time":  {func(in *plan.LocalInput) { neverStarted(in, 5) }, "submitting/retry-wait", 3, time.Hour},
 		"early, 20th time": {func(in *plan.LocalInput) { neverStarted(in, 19) }, "submitting/retry-wait", 3, time.Hour},
 		"early, too often": {func(in *plan.LocalInput) { neverStarted(in, 20) }, "failed/limit", 2, 0},
-		"no back-off":      {func(in *plan.LocalInput) { neverStarted(in, 5); in.Backoff = 0 }, "submitting/retry-wait", 3, 0},
+		"no back-off": {func(in *plan.LocalInput) {
+			neverStarted(in, 5)
+			in.Backoff = 0
+		}, "submitting/retry-wait", 3, 0},
 		"the site's limit": {func(in *plan.LocalInput) {
 			in.Evidence.Result.Exit = 1
 			in.Site.LateUnhandled = new(int)
@@ -54,7 +69,10 @@ func TestLocal_VerdictsBecomeStates(t *testing.T) {
 			three := 3
 			in.Site.LateUnhandled, in.Retry.LateUnhandled = new(int), &three
 		}, "submitting/retry-wait", 3, 2 * time.Minute},
-		"exit job": {func(in *plan.LocalInput) { in.Result = jjm.ResultExit; in.Evidence.Result.Exit = 1 }, "failed/application", 2, 0},
+		"exit job": {func(in *plan.LocalInput) {
+			in.Result = jjm.ResultExit
+			in.Evidence.Result.Exit = 1
+		}, "failed/application", 2, 0},
 		"exit job with limits": {func(in *plan.LocalInput) {
 			in.Result = jjm.ResultExit
 			in.Evidence.Result.Exit = 1
@@ -65,11 +83,22 @@ func TestLocal_VerdictsBecomeStates(t *testing.T) {
 			in.Result, in.Site = jjm.ResultExit, jjm.DefaultLimits()
 			in.Evidence.Result.Exit = 1
 		}, "failed/application", 2, 0},
-		"killed":               {func(in *plan.LocalInput) { in.Kill = true; in.Evidence.Result.Exit = 143 }, "killed/cancelled", 2, 0},
-		"killed too late":      {func(in *plan.LocalInput) { in.Kill = true }, "completed", 2, 0},
-		"cancelled by someone": {func(in *plan.LocalInput) { in.Evidence.Batch.State = jjm.BatchCancelled }, "held/batch-cancel", 2, 0},
-		"lost":                 {func(in *plan.LocalInput) { in.Lost = true; in.Evidence = jjm.Evidence{HasGLF: true, GLF: glfStart} }, "submitting/retry-wait", 3, 2 * time.Minute},
-		"the result of an earlier attempt": {func(in *plan.LocalInput) { in.Evidence.Result.Attempt = 1; in.Evidence.Batch.State = jjm.BatchRunning },
+		"killed": {func(in *plan.LocalInput) {
+			in.Kill = true
+			in.Evidence.Result.Exit = 143
+		}, "killed/cancelled", 2, 0},
+		"killed too late": {func(in *plan.LocalInput) { in.Kill = true }, "completed", 2, 0},
+		"cancelled by someone": {func(in *plan.LocalInput) {
+			in.Evidence.Batch.State = jjm.BatchCancelled
+		}, "held/batch-cancel", 2, 0},
+		"lost": {func(in *plan.LocalInput) {
+			in.Lost = true
+			in.Evidence = jjm.Evidence{HasGLF: true, GLF: glfStart}
+		}, "submitting/retry-wait", 3, 2 * time.Minute},
+		"the result of an earlier attempt": {func(in *plan.LocalInput) {
+			in.Evidence.Result.Attempt = 1
+			in.Evidence.Batch.State = jjm.BatchRunning
+		},
 			"running", 2, 0},
 		"unknown": {func(in *plan.LocalInput) { in.Evidence = jjm.Evidence{} }, "running", 2, 0},
 	} {
@@ -82,7 +111,8 @@ func TestLocal_VerdictsBecomeStates(t *testing.T) {
 				wait = d.NotBefore.Sub(in.Now)
 			}
 			if got := jjm.StateWord(d.State, d.Phase); got != c.state || d.Attempt != c.attempt || wait != c.wait {
-				t.Errorf("%s, attempt %d, wait %s; want %s, %d, %s\n%s", got, d.Attempt, wait, c.state, c.attempt, c.wait, d.Verdict.Text)
+				t.Errorf("%s, attempt %d, wait %s; want %s, %d, %s\n%s", got, d.Attempt, wait, c.state, c.attempt, c.wait,
+					d.Verdict.Text)
 			}
 			if d.Over == (c.state == "running") {
 				t.Errorf("over: %v", d.Over)
@@ -99,7 +129,8 @@ func soon(in *plan.LocalInput) {
 
 func neverStarted(in *plan.LocalInput, before int) {
 	in.Job.Counters.Early = before
-	in.Evidence = jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed, Exit: 7}, Claim: &jjm.Claim{Holder: jjm.HolderDaemon}}
+	in.Evidence = jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed, Exit: 7},
+		Claim: &jjm.Claim{Holder: jjm.HolderDaemon}}
 }
 
 func TestLocal_ApplyClearsWhatBelongsToTheEndedAttempt(t *testing.T) {
@@ -114,7 +145,8 @@ func TestLocal_ApplyClearsWhatBelongsToTheEndedAttempt(t *testing.T) {
 		t.Error(diff)
 	}
 	e := d.Entry(&before, in.Now)
-	if e.From != "running" || e.To != "submitting/retry-wait" || e.First != 3 || e.Last != 3 || !strings.Contains(e.Cause, "exit code 1") {
+	if e.From != "running" || e.To != "submitting/retry-wait" || e.First != 3 || e.Last != 3 ||
+		!strings.Contains(e.Cause, "exit code 1") {
 		t.Errorf("%+v", e)
 	}
 }
@@ -143,7 +175,8 @@ func TestLocal_ApplyOfNothingChangesNothing(t *testing.T) {
 
 func TestLocal_BatchSystemIsTheWitnessWithoutAResult(t *testing.T) {
 	in := localInput()
-	in.Evidence = jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed, Signal: 9, Host: "wn7", Started: 2000, Ended: 3000}}
+	in.Evidence = jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed, Signal: 9, Host: "wn7", Started: 2000,
+		Ended: 3000}}
 	d := plan.Local(in)
 	if d.Exit != 137 || d.Host != "wn7" || d.Started != 2000 || d.Ended != 3000 {
 		t.Errorf("%+v", d)
@@ -170,12 +203,15 @@ func TestLocal_TheBatchSystemOutranksTheResult(t *testing.T) {
 		host           string
 		exit           int
 	}{
-		"all of it is the batch system's":      {whole, nil, 2000, 3000, "wn7", 0},
-		"whatever the result says":             {whole, []func(*plan.LocalInput){absurd}, 2000, 3000, "wn7", 5},
-		"its listings said when and where":     {jjm.Report{State: jjm.BatchEndedOK}, []func(*plan.LocalInput){absurd}, 10, 1_000_000, "wn0", 5},
-		"it is silent, a result is all":        {jjm.Report{}, []func(*plan.LocalInput){silent}, 1000, 900_000, "wn1", 0},
-		"it is silent, the end is in between":  {jjm.Report{}, []func(*plan.LocalInput){silent, absurd}, 1, 1_000_000, "elsewhere", 5},
-		"it is silent, the end is not earlier": {jjm.Report{}, []func(*plan.LocalInput){silent, func(in *plan.LocalInput) { in.Evidence.Result.Ended = 7 }}, 1000, 1000, "wn1", 0},
+		"all of it is the batch system's": {whole, nil, 2000, 3000, "wn7", 0},
+		"whatever the result says":        {whole, []func(*plan.LocalInput){absurd}, 2000, 3000, "wn7", 5},
+		"its listings said when and where": {jjm.Report{State: jjm.BatchEndedOK}, []func(*plan.LocalInput){
+			absurd}, 10, 1_000_000, "wn0", 5},
+		"it is silent, a result is all": {jjm.Report{}, []func(*plan.LocalInput){silent}, 1000, 900_000, "wn1", 0},
+		"it is silent, the end is in between": {jjm.Report{}, []func(*plan.LocalInput){
+			silent, absurd}, 1, 1_000_000, "elsewhere", 5},
+		"it is silent, the end is not earlier": {jjm.Report{}, []func(*plan.LocalInput){
+			silent, func(in *plan.LocalInput) { in.Evidence.Result.Ended = 7 }}, 1000, 1000, "wn1", 0},
 	} {
 		in := localInput()
 		in.Evidence.Batch = c.batch
@@ -191,8 +227,9 @@ func TestLocal_TheBatchSystemOutranksTheResult(t *testing.T) {
 
 func TestLocal_AJobCancelledBeforeItStartedHasNoExitCode(t *testing.T) {
 	in := plan.LocalInput{Kill: true, Result: jjm.ResultExit, Now: 1000,
-		Job:      jjm.LocalJob{State: jjm.Submitted, Exit: -1},
-		Evidence: jjm.Evidence{Batch: jjm.Report{State: jjm.BatchCancelled, Ended: 900}, Claim: &jjm.Claim{Holder: jjm.HolderDaemon}}}
+		Job: jjm.LocalJob{State: jjm.Submitted, Exit: -1},
+		Evidence: jjm.Evidence{Batch: jjm.Report{State: jjm.BatchCancelled, Ended: 900},
+			Claim: &jjm.Claim{Holder: jjm.HolderDaemon}}}
 	if got := plan.Local(in); got.State != jjm.Killed || got.Exit != -1 {
 		t.Errorf("state %v, exit %d: want killed, -1", got.State, got.Exit)
 	}

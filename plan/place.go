@@ -23,7 +23,9 @@ func PlaceOf(have []jjm.Place, clusters []string, p *jjm.Place) ([]jjm.Place, in
 	if p == nil || !p.Known || len(p.Clusters) == 0 {
 		return have, 0
 	}
-	among := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return !slices.Contains(p.Clusters, name) })
+	among := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool {
+		return !slices.Contains(p.Clusters, name)
+	})
 	if len(among) == len(clusters) {
 		return have, 0
 	}
@@ -64,5 +66,7 @@ func Among(clusters []string, places []jjm.Place, place int32) []string {
 	if int(place) > len(places) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return !slices.Contains(places[place-1].Clusters, name) })
+	return slices.DeleteFunc(slices.Clone(clusters), func(name string) bool {
+		return !slices.Contains(places[place-1].Clusters, name)
+	})
 }

@@ -23,11 +23,12 @@ func TestPlaceOf_CasesToRead(t *testing.T) {
 		want  []jjm.Place
 		n     int32
 	}{
-		"no files":                      {nil, have, 0},
-		"not asked":                     {&jjm.Place{Storages: []string{"a"}}, have, 0},
-		"all clusters":                  {at("a", "big", "far", "sim"), have, 0},
-		"one that is there":             {at("a", "sim"), have, 1},
-		"the same clusters":             {at("b", "sim"), []jjm.Place{{Storages: []string{"a", "b"}, Clusters: []string{"sim"}, Known: true}}, 1},
+		"no files":          {nil, have, 0},
+		"not asked":         {&jjm.Place{Storages: []string{"a"}}, have, 0},
+		"all clusters":      {at("a", "big", "far", "sim"), have, 0},
+		"one that is there": {at("a", "sim"), have, 1},
+		"the same clusters": {at("b", "sim"),
+			[]jjm.Place{{Storages: []string{"a", "b"}, Clusters: []string{"sim"}, Known: true}}, 1},
 		"another, best cluster first":   {at("a", "far", "big"), append(slices.Clone(have), *at("a", "big", "far")), 2},
 		"clusters that are not its own": {at("a", "sim", "other"), have, 1},
 	} {

@@ -22,11 +22,13 @@ func TestPolling_TheIntervalGrowsWithTheTimeOfAListing(t *testing.T) {
 		{"almost frozen", p, 90 * time.Second, 5 * time.Minute, 3 * time.Minute, 5 * time.Minute},
 		{"hints", hints, 10 * time.Millisecond, 10 * time.Second, 250 * time.Millisecond, 10 * time.Second},
 		{"hints, slow", hints, 3 * time.Second, 30 * time.Second, 6 * time.Second, 30 * time.Second},
-		{"short interval", Polling{Poll: 50 * time.Millisecond, Max: time.Second}, 0, 50 * time.Millisecond, 50 * time.Millisecond, 50 * time.Millisecond},
+		{"short interval", Polling{Poll: 50 * time.Millisecond, Max: time.Second}, 0, 50 * time.Millisecond,
+			50 * time.Millisecond, 50 * time.Millisecond},
 	} {
 		every, soon, result := c.p.Every(c.took), c.p.Soon(c.took), c.p.AfterResult(c.took)
 		if every != c.every || soon != c.soon || result != c.result {
-			t.Errorf("%s: every %v, soon %v, after a result %v: want %v, %v and %v", c.name, every, soon, result, c.every, c.soon, c.result)
+			t.Errorf("%s: every %v, soon %v, after a result %v: want %v, %v and %v", c.name, every, soon, result, c.every,
+				c.soon, c.result)
 		}
 	}
 }
@@ -60,7 +62,8 @@ func TestPolling_AListingIsWorthTheResultsThatWait(t *testing.T) {
 		waiting, inBatch int
 		worth            bool
 	}{
-		{0, 0, false}, {0, 10, false}, {1, 1, true}, {1, 50, true}, {1, 51, false}, {1000, 100_000, false}, {2000, 100_000, true},
+		{0, 0, false}, {0, 10, false}, {1, 1, true}, {1, 50, true}, {1, 51, false}, {1000, 100_000, false},
+		{2000, 100_000, true},
 	} {
 		if got := Worth(c.waiting, c.inBatch); got != c.worth {
 			t.Errorf("%d results of %d jobs: %t", c.waiting, c.inBatch, got)
@@ -70,7 +73,8 @@ func TestPolling_AListingIsWorthTheResultsThatWait(t *testing.T) {
 
 func TestPolling_OneSlowListingSaysNothing(t *testing.T) {
 	for _, c := range []struct{ before, last, want time.Duration }{
-		{-1, time.Second, time.Second}, {0, time.Second, 0}, {time.Second, 9 * time.Second, time.Second}, {9 * time.Second, 8 * time.Second, 8 * time.Second},
+		{-1, time.Second, time.Second}, {0, time.Second, 0}, {time.Second, 9 * time.Second, time.Second},
+		{9 * time.Second, 8 * time.Second, 8 * time.Second},
 	} {
 		if got := Took(c.before, c.last); got != c.want {
 			t.Errorf("%v and %v: %v, want %v", c.before, c.last, got, c.want)

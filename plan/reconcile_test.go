@@ -23,29 +23,42 @@ func TestReconcile_CasesToRead(t *testing.T) {
 		id    string
 		extra []string
 	}{
-		"found":                        {plan.BulkFacts{Tried: fresh, Found: found(adapters.Present, "7")}, plan.BulkAdopt, "7", nil},
-		"found, refused":               {plan.BulkFacts{Tried: fresh, Refused: true, Found: found(adapters.Present, "7")}, plan.BulkAdopt, "7", nil},
-		"found twice":                  {plan.BulkFacts{Tried: fresh, Found: found(adapters.Present, "7", "8", "7")}, plan.BulkAdopt, "7", []string{"8"}},
-		"found twice, the other runs":  {plan.BulkFacts{Found: found(adapters.Present, "7", "8", "9"), Holders: map[string]int{"8": 3, "7": 1}}, plan.BulkAdopt, "8", []string{"7", "9"}},
-		"found without an id":          {plan.BulkFacts{Tried: old, Found: found(adapters.Present)}, plan.BulkWait, "", nil},
-		"forgotten, but wrappers ran":  {plan.BulkFacts{Tried: old, Found: found(adapters.Absent), WrapperClaims: 2, Holders: map[string]int{"7": 2}}, plan.BulkAdopt, "7", nil},
-		"wrappers ran, ids unknown":    {plan.BulkFacts{Tried: old, Found: found(adapters.Absent), WrapperClaims: 2}, plan.BulkAdopt, "", nil},
-		"not known yet":                {plan.BulkFacts{Tried: old}, plan.BulkWait, "", nil},
-		"no answer":                    {plan.BulkFacts{Tried: old, FindErr: true}, plan.BulkWait, "", nil},
-		"no answer, whatever it says":  {plan.BulkFacts{Tried: old, FindErr: true, Found: found(adapters.Absent)}, plan.BulkWait, "", nil},
-		"no answer, and not wanted":    {plan.BulkFacts{Tried: old, FindErr: true, Refused: true}, plan.BulkWait, "", nil},
-		"absent too soon":              {plan.BulkFacts{Tried: fresh, Found: found(adapters.Absent)}, plan.BulkWait, "", nil},
-		"absent too soon, not wanted":  {plan.BulkFacts{Tried: fresh, Found: found(adapters.Absent), Refused: true}, plan.BulkWait, "", nil},
-		"absent":                       {plan.BulkFacts{Tried: old, Found: found(adapters.Absent)}, plan.BulkSubmit, "", nil},
-		"absent, never tried":          {plan.BulkFacts{Found: found(adapters.Absent)}, plan.BulkSubmit, "", nil},
-		"absent, not wanted":           {plan.BulkFacts{Tried: old, Found: found(adapters.Absent), Refused: true}, plan.BulkRefuse, "", nil},
-		"busy just now":                {plan.BulkFacts{Tried: fresh, Tries: 1, Busy: true}, plan.BulkWait, "", nil},
-		"busy a while ago":             {plan.BulkFacts{Tried: old, Tries: 1, Busy: true}, plan.BulkSubmit, "", nil},
-		"refused at once":              {plan.BulkFacts{Tried: fresh, Busy: true, Refused: true}, plan.BulkRefuse, "", nil},
-		"the clock was set back":       {plan.BulkFacts{Tried: now.Add(time.Hour), Found: found(adapters.Absent)}, plan.BulkWait, "", nil},
-		"absent, many tries, a minute": {plan.BulkFacts{Tried: now.Add(-time.Minute), Tries: 30, Found: found(adapters.Absent)}, plan.BulkWait, "", nil},
-		"the same after an outage":     {plan.BulkFacts{Tried: now.Add(-time.Minute), Tries: 30, Back: true, Found: found(adapters.Absent)}, plan.BulkSubmit, "", nil},
-		"too soon after an outage":     {plan.BulkFacts{Tried: fresh, Tries: 30, Back: true, Found: found(adapters.Absent)}, plan.BulkWait, "", nil},
+		"found": {plan.BulkFacts{Tried: fresh, Found: found(adapters.Present, "7")}, plan.BulkAdopt,
+			"7", nil},
+		"found, refused": {plan.BulkFacts{Tried: fresh, Refused: true, Found: found(adapters.Present, "7")},
+			plan.BulkAdopt, "7", nil},
+		"found twice": {plan.BulkFacts{Tried: fresh, Found: found(adapters.Present, "7", "8", "7")},
+			plan.BulkAdopt, "7", []string{"8"}},
+		"found twice, the other runs": {plan.BulkFacts{Found: found(adapters.Present, "7", "8", "9"),
+			Holders: map[string]int{"8": 3, "7": 1}}, plan.BulkAdopt, "8", []string{"7", "9"}},
+		"found without an id": {plan.BulkFacts{Tried: old, Found: found(adapters.Present)}, plan.BulkWait, "", nil},
+		"forgotten, but wrappers ran": {plan.BulkFacts{Tried: old, Found: found(adapters.Absent), WrapperClaims: 2,
+			Holders: map[string]int{"7": 2}}, plan.BulkAdopt, "7", nil},
+		"wrappers ran, ids unknown": {plan.BulkFacts{Tried: old, Found: found(adapters.Absent), WrapperClaims: 2},
+			plan.BulkAdopt, "", nil},
+		"not known yet": {plan.BulkFacts{Tried: old}, plan.BulkWait, "", nil},
+		"no answer":     {plan.BulkFacts{Tried: old, FindErr: true}, plan.BulkWait, "", nil},
+		"no answer, whatever it says": {plan.BulkFacts{Tried: old, FindErr: true, Found: found(adapters.Absent)},
+			plan.BulkWait, "", nil},
+		"no answer, and not wanted": {plan.BulkFacts{Tried: old, FindErr: true, Refused: true}, plan.BulkWait, "", nil},
+		"absent too soon":           {plan.BulkFacts{Tried: fresh, Found: found(adapters.Absent)}, plan.BulkWait, "", nil},
+		"absent too soon, not wanted": {plan.BulkFacts{Tried: fresh, Found: found(adapters.Absent), Refused: true},
+			plan.BulkWait, "", nil},
+		"absent":              {plan.BulkFacts{Tried: old, Found: found(adapters.Absent)}, plan.BulkSubmit, "", nil},
+		"absent, never tried": {plan.BulkFacts{Found: found(adapters.Absent)}, plan.BulkSubmit, "", nil},
+		"absent, not wanted": {plan.BulkFacts{Tried: old, Found: found(adapters.Absent), Refused: true},
+			plan.BulkRefuse, "", nil},
+		"busy just now":    {plan.BulkFacts{Tried: fresh, Tries: 1, Busy: true}, plan.BulkWait, "", nil},
+		"busy a while ago": {plan.BulkFacts{Tried: old, Tries: 1, Busy: true}, plan.BulkSubmit, "", nil},
+		"refused at once":  {plan.BulkFacts{Tried: fresh, Busy: true, Refused: true}, plan.BulkRefuse, "", nil},
+		"the clock was set back": {plan.BulkFacts{Tried: now.Add(time.Hour), Found: found(adapters.Absent)},
+			plan.BulkWait, "", nil},
+		"absent, many tries, a minute": {plan.BulkFacts{Tried: now.Add(-time.Minute), Tries: 30,
+			Found: found(adapters.Absent)}, plan.BulkWait, "", nil},
+		"the same after an outage": {plan.BulkFacts{Tried: now.Add(-time.Minute), Tries: 30, Back: true,
+			Found: found(adapters.Absent)}, plan.BulkSubmit, "", nil},
+		"too soon after an outage": {plan.BulkFacts{Tried: fresh, Tries: 30, Back: true, Found: found(adapters.Absent)},
+			plan.BulkWait, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.facts.Now, c.facts.Settle = now, settle
@@ -141,7 +154,8 @@ func TestReconcile_EndsWithExactlyOneBulk(t *testing.T) {
 				t.Fatalf("not settled after %d tries", tries)
 			}
 			found, failed := b.find()
-			a := plan.Reconcile(plan.BulkFacts{Now: b.now, Tried: tried, Tries: tries, Found: found, FindErr: failed, Settle: b.settle})
+			a := plan.Reconcile(plan.BulkFacts{Now: b.now, Tried: tried, Tries: tries, Found: found, FindErr: failed,
+				Settle: b.settle})
 			switch a.Do {
 			case plan.BulkWait:
 				b.now = b.now.Add(a.After)

@@ -17,23 +17,33 @@ func TestSite_CasesToRead(t *testing.T) {
 		room    int
 		want    []plan.Budget
 	}{
-		"nobody":                 {nil, 10, nil},
-		"no room":                {[]plan.Demand{{Grid: 1, Ready: 5}}, 0, nil},
-		"negative room":          {[]plan.Demand{{Grid: 1, Ready: 5}}, -3, nil},
-		"alone":                  {[]plan.Demand{{Grid: 1, Ready: 5}}, 3, []plan.Budget{{Grid: 1, Jobs: 3}}},
-		"room for all":           {[]plan.Demand{{Grid: 1, Ready: 5}, {Grid: 2, Ready: 1}}, 100, []plan.Budget{{Grid: 1, Jobs: 5}, {Grid: 2, Jobs: 1}}},
-		"small beside large":     {[]plan.Demand{{Grid: 1, Ready: 100000}, {Grid: 2, Ready: 10}}, 100, []plan.Budget{{Grid: 1, Jobs: 90}, {Grid: 2, Jobs: 10}}},
-		"levels what they have":  {[]plan.Demand{{Grid: 1, Ready: 100, InBatch: 30}, {Grid: 2, Ready: 100, InBatch: 10}}, 30, []plan.Budget{{Grid: 1, Jobs: 5}, {Grid: 2, Jobs: 25}}},
-		"nobody starves":         {[]plan.Demand{{Grid: 1, Ready: 100, InBatch: 1000}, {Grid: 2, Ready: 100}}, 10, []plan.Budget{{Grid: 1, Jobs: 1}, {Grid: 2, Jobs: 9}}},
-		"odd one to the oldest":  {[]plan.Demand{{Grid: 2, Ready: 9}, {Grid: 1, Ready: 9}}, 3, []plan.Budget{{Grid: 2, Jobs: 1}, {Grid: 1, Jobs: 2}}},
-		"less room than demands": {[]plan.Demand{{Grid: 1, Ready: 9, InBatch: 2}, {Grid: 2, Ready: 9}, {Grid: 3, Ready: 9}}, 2, []plan.Budget{{Grid: 2, Jobs: 1}, {Grid: 3, Jobs: 1}}},
-		"places share what falls to their grid job": {[]plan.Demand{{Grid: 1, Place: 1, Ready: 50}, {Grid: 2, Ready: 50}, {Grid: 1, Place: 2, Ready: 50}}, 40,
+		"nobody":        {nil, 10, nil},
+		"no room":       {[]plan.Demand{{Grid: 1, Ready: 5}}, 0, nil},
+		"negative room": {[]plan.Demand{{Grid: 1, Ready: 5}}, -3, nil},
+		"alone":         {[]plan.Demand{{Grid: 1, Ready: 5}}, 3, []plan.Budget{{Grid: 1, Jobs: 3}}},
+		"room for all": {[]plan.Demand{{Grid: 1, Ready: 5}, {Grid: 2, Ready: 1}}, 100,
+			[]plan.Budget{{Grid: 1, Jobs: 5}, {Grid: 2, Jobs: 1}}},
+		"small beside large": {[]plan.Demand{{Grid: 1, Ready: 100000}, {Grid: 2, Ready: 10}}, 100,
+			[]plan.Budget{{Grid: 1, Jobs: 90}, {Grid: 2, Jobs: 10}}},
+		"levels what they have": {[]plan.Demand{{Grid: 1, Ready: 100, InBatch: 30}, {Grid: 2, Ready: 100, InBatch: 10}}, 30,
+			[]plan.Budget{{Grid: 1, Jobs: 5}, {Grid: 2, Jobs: 25}}},
+		"nobody starves": {[]plan.Demand{{Grid: 1, Ready: 100, InBatch: 1000}, {Grid: 2, Ready: 100}}, 10,
+			[]plan.Budget{{Grid: 1, Jobs: 1}, {Grid: 2, Jobs: 9}}},
+		"odd one to the oldest": {[]plan.Demand{{Grid: 2, Ready: 9}, {Grid: 1, Ready: 9}}, 3,
+			[]plan.Budget{{Grid: 2, Jobs: 1}, {Grid: 1, Jobs: 2}}},
+		"less room than demands": {[]plan.Demand{{Grid: 1, Ready: 9, InBatch: 2}, {Grid: 2, Ready: 9}, {Grid: 3, Ready: 9}},
+			2, []plan.Budget{{Grid: 2, Jobs: 1}, {Grid: 3, Jobs: 1}}},
+		"places share what falls to their grid job": {[]plan.Demand{{Grid: 1, Place: 1, Ready: 50}, {Grid: 2, Ready: 50},
+			{Grid: 1, Place: 2, Ready: 50}}, 40,
 			[]plan.Budget{{Grid: 1, Place: 1, Jobs: 10}, {Grid: 2, Jobs: 20}, {Grid: 1, Place: 2, Jobs: 10}}},
-		"what its other places have counts": {[]plan.Demand{{Grid: 1, Place: 1, Ready: 50, InBatch: 2, Others: 18}, {Grid: 2, Ready: 50}}, 20,
+		"what its other places have counts": {[]plan.Demand{{Grid: 1, Place: 1, Ready: 50, InBatch: 2, Others: 18},
+			{Grid: 2, Ready: 50}}, 20,
 			[]plan.Budget{{Grid: 1, Place: 1, Jobs: 1}, {Grid: 2, Jobs: 19}}},
-		"its emptiest place first": {[]plan.Demand{{Grid: 1, Place: 1, Ready: 9, InBatch: 3, Others: 1}, {Grid: 1, Place: 2, Ready: 9, InBatch: 1, Others: 3}}, 3,
+		"its emptiest place first": {[]plan.Demand{{Grid: 1, Place: 1, Ready: 9, InBatch: 3, Others: 1},
+			{Grid: 1, Place: 2, Ready: 9, InBatch: 1, Others: 3}}, 3,
 			[]plan.Budget{{Grid: 1, Place: 1, Jobs: 1}, {Grid: 1, Place: 2, Jobs: 2}}},
-		"nothing ready is no ask": {[]plan.Demand{{Grid: 1}, {Grid: 2, Ready: -4}, {Grid: 3, Ready: 2}}, 2, []plan.Budget{{Grid: 3, Jobs: 2}}},
+		"nothing ready is no ask": {[]plan.Demand{{Grid: 1}, {Grid: 2, Ready: -4}, {Grid: 3, Ready: 2}}, 2,
+			[]plan.Budget{{Grid: 3, Jobs: 2}}},
 	} {
 		if diff := cmp.Diff(c.want, plan.Site(c.demands, c.room)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
@@ -88,7 +98,8 @@ func TestSite_PlacesTakeNothingFromOtherGridJobs(t *testing.T) {
 		for id := range jjm.GridID(rapid.IntRange(1, 6).Draw(t, "grid jobs")) {
 			one, first := plan.Demand{Grid: id + 1}, len(demands)
 			for place := range int32(rapid.IntRange(1, 4).Draw(t, "places")) {
-				d := plan.Demand{Grid: id + 1, Place: place, Ready: rapid.IntRange(0, 40).Draw(t, "ready"), InBatch: rapid.IntRange(0, 40).Draw(t, "in batch")}
+				d := plan.Demand{Grid: id + 1, Place: place, Ready: rapid.IntRange(0, 40).Draw(t, "ready"),
+					InBatch: rapid.IntRange(0, 40).Draw(t, "in batch")}
 				one.Ready, one.InBatch = one.Ready+d.Ready, one.InBatch+d.InBatch
 				demands = append(demands, d)
 			}

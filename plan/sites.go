@@ -76,7 +76,8 @@ func Candidates(named, site []string) (clusters []string, problems jjm.Problems)
 			clusters = append(clusters, name)
 			continue
 		}
-		problems = append(problems, jjm.Problem{Field: "clusters", Text: fmt.Sprintf("unknown cluster %.40q: this site has %v", name, site)})
+		problems = append(problems, jjm.Problem{Field: "clusters",
+			Text: fmt.Sprintf("unknown cluster %.40q: this site has %v", name, site)})
 	}
 	return clusters, problems
 }
@@ -111,9 +112,12 @@ func CheckSiteLists(prefix string, p *split.Params, site, clusters []string) (ps
 	case len(left) > 0:
 		return nil
 	case p.TrustSitelists && len(p.SiteWhitelist) == 0:
-		return bad("trustSitelists", "lets siteWhitelist alone say where local jobs may run, and there is none: name clusters in it, of those that the grid job may use: %s", may)
+		return bad(
+			"trustSitelists", "lets siteWhitelist alone say where local jobs may run, and there is none: name clusters in it, of those that the grid job may use: %s", may)
 	case len(p.SiteWhitelist) > 0:
-		return bad("siteWhitelist", "leaves none of the clusters that the grid job may use, %s: name one of them, or others with the key clusters of the job file", may)
+		return bad(
+			"siteWhitelist", "leaves none of the clusters that the grid job may use, %s: name one of them, or others with the key clusters of the job file", may)
 	}
-	return bad("siteBlacklist", "leaves none of the clusters that the grid job may use, %s: name fewer, or others with the key clusters of the job file", may)
+	return bad(
+		"siteBlacklist", "leaves none of the clusters that the grid job may use, %s: name fewer, or others with the key clusters of the job file", may)
 }

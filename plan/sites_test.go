@@ -11,7 +11,8 @@ import (
 )
 
 func TestSites_WhoReadsWhat(t *testing.T) {
-	files := []jjm.File{{LFN: "1", Locations: []string{"a"}}, {LFN: "2", Locations: []string{"a", "b"}}, {LFN: "3"}, {LFN: "4", Locations: []string{"c"}}}
+	files := []jjm.File{{LFN: "1", Locations: []string{"a"}}, {LFN: "2", Locations: []string{"a", "b"}}, {LFN: "3"},
+		{LFN: "4", Locations: []string{"c"}}}
 	all := plan.Reader{Name: "all"}
 	a, ab := plan.Reader{Name: "a", Storages: []string{"a"}}, plan.Reader{Name: "ab", Storages: []string{"a", "b"}}
 	for name, c := range map[string]struct {
@@ -19,10 +20,13 @@ func TestSites_WhoReadsWhat(t *testing.T) {
 		params  split.Params
 		want    map[string][]string
 	}{
-		"all read all":       {[]plan.Reader{all, {Name: "too"}}, split.Params{}, nil},
-		"some do not":        {[]plan.Reader{all, a, ab}, split.Params{}, map[string][]string{"": {"all"}, "a": {"all", "a", "ab"}, "b": {"all", "ab"}, "c": {"all"}}},
-		"nowhere":            {[]plan.Reader{a, ab}, split.Params{}, map[string][]string{"": {}, "a": {"a", "ab"}, "b": {"ab"}, "c": {}}},
-		"a site list counts": {[]plan.Reader{all}, split.Params{SiteBlacklist: []string{"x"}}, map[string][]string{"": {"all"}, "a": {"all"}, "b": {"all"}, "c": {"all"}}},
+		"all read all": {[]plan.Reader{all, {Name: "too"}}, split.Params{}, nil},
+		"some do not": {[]plan.Reader{all, a, ab}, split.Params{},
+			map[string][]string{"": {"all"}, "a": {"all", "a", "ab"}, "b": {"all", "ab"}, "c": {"all"}}},
+		"nowhere": {[]plan.Reader{a, ab}, split.Params{},
+			map[string][]string{"": {}, "a": {"a", "ab"}, "b": {"ab"}, "c": {}}},
+		"a site list counts": {[]plan.Reader{all}, split.Params{SiteBlacklist: []string{"x"}},
+			map[string][]string{"": {"all"}, "a": {"all"}, "b": {"all"}, "c": {"all"}}},
 	} {
 		if diff := cmp.Diff(c.want, plan.Sites(c.readers, &c.params, files)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
@@ -46,14 +50,19 @@ func TestCheckSiteLists_RefusesWhatCannotBe(t *testing.T) {
 		field  string
 		text   string
 	}{
-		"nothing said":       {split.Params{}, "", ""},
-		"some are left":      {split.Params{SiteWhitelist: []string{"b", "c"}, SiteBlacklist: []string{"c"}}, "", ""},
-		"trusted":            {split.Params{TrustSitelists: true, SiteWhitelist: []string{"b"}}, "", ""},
-		"no cluster":         {split.Params{SiteWhitelist: []string{"b", "x"}}, "p.siteWhitelist[1]", `unknown cluster "x": this site has [a b c]`},
-		"no cluster, black":  {split.Params{SiteBlacklist: []string{"x"}}, "p.siteBlacklist[0]", `unknown cluster "x": this site has [a b c]`},
-		"not the grid job's": {split.Params{SiteWhitelist: []string{"c"}}, "p.siteWhitelist", "leaves none of the clusters that the grid job may use, a, b: name one of them, or others with the key clusters of the job file"},
-		"all are black":      {split.Params{SiteBlacklist: []string{"a", "b"}}, "p.siteBlacklist", "leaves none of the clusters that the grid job may use, a, b: name fewer, or others with the key clusters of the job file"},
-		"nothing to trust":   {split.Params{TrustSitelists: true}, "p.trustSitelists", "lets siteWhitelist alone say where local jobs may run, and there is none: name clusters in it, of those that the grid job may use: a, b"},
+		"nothing said":  {split.Params{}, "", ""},
+		"some are left": {split.Params{SiteWhitelist: []string{"b", "c"}, SiteBlacklist: []string{"c"}}, "", ""},
+		"trusted":       {split.Params{TrustSitelists: true, SiteWhitelist: []string{"b"}}, "", ""},
+		"no cluster": {split.Params{SiteWhitelist: []string{"b", "x"}}, "p.siteWhitelist[1]",
+			`unknown cluster "x": this site has [a b c]`},
+		"no cluster, black": {split.Params{SiteBlacklist: []string{"x"}}, "p.siteBlacklist[0]",
+			`unknown cluster "x": this site has [a b c]`},
+		"not the grid job's": {split.Params{SiteWhitelist: []string{"c"}}, "p.siteWhitelist",
+			"leaves none of the clusters that the grid job may use, a, b: name one of them, or others with the key clusters of the job file"},
+		"all are black": {split.Params{SiteBlacklist: []string{"a", "b"}}, "p.siteBlacklist",
+			"leaves none of the clusters that the grid job may use, a, b: name fewer, or others with the key clusters of the job file"},
+		"nothing to trust": {split.Params{TrustSitelists: true}, "p.trustSitelists",
+			"lets siteWhitelist alone say where local jobs may run, and there is none: name clusters in it, of those that the grid job may use: a, b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ps := plan.CheckSiteLists("p", &c.params, []string{"a", "b", "c"}, []string{"a", "b"})
@@ -74,7 +83,8 @@ func TestCandidates_OfAJobFile(t *testing.T) {
 		named, want []string
 		problems    int
 	}{
-		"the default": {nil, []string{"a"}, 0}, "any": {[]string{"any"}, site, 0}, "some": {[]string{"c", "a"}, []string{"c", "a"}, 0},
+		"the default": {nil, []string{"a"}, 0}, "any": {[]string{"any"}, site, 0},
+		"some":            {[]string{"c", "a"}, []string{"c", "a"}, 0},
 		"one that is not": {[]string{"c", "x"}, []string{"c"}, 1},
 	} {
 		got, ps := plan.Candidates(c.named, site)

@@ -27,25 +27,36 @@ func TestSpread_CasesToRead(t *testing.T) {
 		all   []plan.Candidate
 		want  []int
 	}{
-		"one alone gets all":                          {9000, []plan.Candidate{fit(2, 0)}, []int{9000}},
-		"one alone, in trouble":                       {9, []plan.Candidate{rank(plan.Troubled, fit(2, 0))}, []int{9}},
-		"one alone, barred":                           {9, []plan.Candidate{rank(plan.Barred, fit(2, 0))}, []int{0}},
-		"in proportion to the slots":                  {44, []plan.Candidate{fit(2, 0), fit(20, 0)}, []int{4, 40}},
-		"the load counts":                             {24, []plan.Candidate{fit(2, 0), fit(20, 20)}, []int{4, 20}},
-		"few go to the emptiest":                      {2, []plan.Candidate{fit(2, 2), fit(20, 1)}, []int{0, 2}},
-		"at most four waves":                          {1000, []plan.Candidate{fit(2, 0), fit(20, 0)}, []int{8, 80}},
-		"nearly full ones wait for a whole wave":      {1000, []plan.Candidate{fit(2, 7), fit(20, 60)}, []int{0, 20}},
-		"but not with the last ones":                  {1, []plan.Candidate{fit(2, 7), fit(20, 80)}, []int{1, 0}},
-		"not to one in trouble":                       {44, []plan.Candidate{fit(2, 0), rank(plan.Troubled, fit(20, 0))}, []int{8, 0}},
-		"not to a drained one":                        {4, []plan.Candidate{rank(plan.Drained, fit(20, 0)), fit(2, 0)}, []int{0, 4}},
-		"not even while the others are full":          {4, []plan.Candidate{rank(plan.Drained, fit(20, 0)), with(fit(2, 8), func(c *plan.Candidate) { c.Room = 0 })}, []int{0, 0}},
-		"to a drained one rather than one in trouble": {4, []plan.Candidate{rank(plan.Drained, fit(20, 0)), rank(plan.Troubled, fit(2, 0))}, []int{4, 0}},
-		"all in trouble":                              {4, []plan.Candidate{rank(plan.Troubled, fit(1, 0)), rank(plan.Troubled, fit(3, 0))}, []int{1, 3}},
-		"all barred":                                  {4, []plan.Candidate{rank(plan.Barred, fit(1, 0)), rank(plan.Barred, fit(3, 0))}, []int{0, 0}},
-		"room binds":                                  {44, []plan.Candidate{fit(2, 0), with(fit(20, 0), func(c *plan.Candidate) { c.Room = 5 })}, []int{8, 5}},
-		"those of others bar nobody":                  {10, []plan.Candidate{{Slots: 10, Load: 9000, Room: ample}, {Slots: 10, Load: 9000, Room: ample}}, []int{5, 5}},
-		"no slots known":                              {10, []plan.Candidate{fit(0, 0), fit(0, 4)}, []int{7, 3}},
-		"slots of one known":                          {20, []plan.Candidate{fit(10, 0), fit(0, 0)}, []int{10, 10}},
+		"one alone gets all":                     {9000, []plan.Candidate{fit(2, 0)}, []int{9000}},
+		"one alone, in trouble":                  {9, []plan.Candidate{rank(plan.Troubled, fit(2, 0))}, []int{9}},
+		"one alone, barred":                      {9, []plan.Candidate{rank(plan.Barred, fit(2, 0))}, []int{0}},
+		"in proportion to the slots":             {44, []plan.Candidate{fit(2, 0), fit(20, 0)}, []int{4, 40}},
+		"the load counts":                        {24, []plan.Candidate{fit(2, 0), fit(20, 20)}, []int{4, 20}},
+		"few go to the emptiest":                 {2, []plan.Candidate{fit(2, 2), fit(20, 1)}, []int{0, 2}},
+		"at most four waves":                     {1000, []plan.Candidate{fit(2, 0), fit(20, 0)}, []int{8, 80}},
+		"nearly full ones wait for a whole wave": {1000, []plan.Candidate{fit(2, 7), fit(20, 60)}, []int{0, 20}},
+		"but not with the last ones":             {1, []plan.Candidate{fit(2, 7), fit(20, 80)}, []int{1, 0}},
+		"not to one in trouble": {44, []plan.Candidate{fit(2, 0), rank(plan.Troubled, fit(20, 0))},
+			[]int{8, 0}},
+		"not to a drained one": {4, []plan.Candidate{rank(plan.Drained, fit(20, 0)), fit(2, 0)},
+			[]int{0, 4}},
+		"not even while the others are full": {4,
+			[]plan.Candidate{rank(plan.Drained, fit(20, 0)), with(fit(2, 8), func(c *plan.Candidate) {
+				c.Room = 0
+			})}, []int{0, 0}},
+		"to a drained one rather than one in trouble": {4,
+			[]plan.Candidate{rank(plan.Drained, fit(20, 0)), rank(plan.Troubled, fit(2, 0))}, []int{4, 0}},
+		"all in trouble": {4, []plan.Candidate{rank(plan.Troubled, fit(1, 0)), rank(plan.Troubled, fit(3, 0))},
+			[]int{1, 3}},
+		"all barred": {4, []plan.Candidate{rank(plan.Barred, fit(1, 0)), rank(plan.Barred, fit(3, 0))},
+			[]int{0, 0}},
+		"room binds": {44, []plan.Candidate{fit(2, 0), with(fit(20, 0), func(c *plan.Candidate) {
+			c.Room = 5
+		})}, []int{8, 5}},
+		"those of others bar nobody": {10,
+			[]plan.Candidate{{Slots: 10, Load: 9000, Room: ample}, {Slots: 10, Load: 9000, Room: ample}}, []int{5, 5}},
+		"no slots known":     {10, []plan.Candidate{fit(0, 0), fit(0, 4)}, []int{7, 3}},
+		"slots of one known": {20, []plan.Candidate{fit(10, 0), fit(0, 0)}, []int{10, 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, plan.Spread(c.ready, c.all)); diff != "" {
@@ -59,8 +70,10 @@ func drawCandidates(t *rapid.T) []plan.Candidate {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) plan.Candidate {
 		load := rapid.IntRange(0, 3000).Draw(t, "load")
 		return plan.Candidate{
-			Rank: plan.Rank(rapid.IntRange(0, 3).Draw(t, "rank")), Slots: rapid.SampledFrom([]int{0, 1, 2, 7, 100, 5000}).Draw(t, "slots"),
-			Load: load, Mine: rapid.IntRange(0, load).Draw(t, "mine"), Room: rapid.SampledFrom([]int{0, 1, 5, 300, ample}).Draw(t, "room"),
+			Rank:  plan.Rank(rapid.IntRange(0, 3).Draw(t, "rank")),
+			Slots: rapid.SampledFrom([]int{0, 1, 2, 7, 100, 5000}).Draw(t, "slots"),
+			Load:  load, Mine: rapid.IntRange(0, load).Draw(t, "mine"),
+			Room: rapid.SampledFrom([]int{0, 1, 5, 300, ample}).Draw(t, "room"),
 		}
 	}), 1, 5).Draw(t, "clusters")
 }
@@ -95,7 +108,8 @@ func TestSpread_KeepsItsPromises(t *testing.T) {
 				free := give[j] < b.Room && b.Mine+give[j] < 4*b.Slots
 				if sum == ready && give[i] > 0 && a.Slots > 0 && b.Slots > 0 && b.Rank == best && free &&
 					(a.Load+give[i]-1)*b.Slots > (b.Load+give[j]+1)*a.Slots {
-					t.Fatalf("cluster %d is filled to %d/%d, cluster %d only to %d/%d", i, a.Load+give[i], a.Slots, j, b.Load+give[j], b.Slots)
+					t.Fatalf("cluster %d is filled to %d/%d, cluster %d only to %d/%d", i, a.Load+give[i], a.Slots, j, b.Load+give[j],
+						b.Slots)
 				}
 			}
 		}
@@ -164,7 +178,8 @@ func TestRoom_IsNeverOverstepped(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string) int { return rapid.IntRange(0, 1000).Draw(t, name) }
-		l, b := plan.Load{Pending: n("pending"), Running: n("running")}, plan.Bounds{Pending: n("p"), Running: n("r"), Queued: n("q")}
+		l, b := plan.Load{Pending: n("pending"), Running: n("running")},
+			plan.Bounds{Pending: n("p"), Running: n("r"), Queued: n("q")}
 		room := plan.Room(l, b)
 		if room == 0 {
 			return
@@ -173,7 +188,8 @@ func TestRoom_IsNeverOverstepped(t *testing.T) {
 		room = min(room, 1<<20)
 		started := rapid.IntRange(0, l.Pending+room).Draw(t, "started")
 		pending, running := l.Pending+room-started, l.Running+started
-		if b.Pending > 0 && l.Pending+room > b.Pending || b.Running > 0 && running > b.Running || b.Queued > 0 && pending+running > b.Queued {
+		if b.Pending > 0 && l.Pending+room > b.Pending || b.Running > 0 && running > b.Running || b.Queued > 0 &&
+			pending+running > b.Queued {
 			t.Fatalf("load %+v, bounds %+v, room %d", l, b, room)
 		}
 	})
@@ -203,9 +219,12 @@ func TestShare_GridJobsOfOneChoiceAreSpreadTogether(t *testing.T) {
 // What an owner may not have on one cluster goes to the others.
 func TestShare_AnOwnersRoomIsKept(t *testing.T) {
 	site := []plan.Candidate{{Slots: 100, Room: ample}, {Slots: 100, Room: ample}}
-	any := plan.Want{Demand: plan.Demand{Grid: 1, Ready: 100}, Owner: "alice", Among: []int{0, 1}, At: []int{0, 0}, Rooms: []int{10, ample}}
-	fixed := plan.Want{Demand: plan.Demand{Grid: 2, Ready: 100}, Owner: "alice", Among: []int{0}, At: []int{0}, Rooms: []int{10}}
-	other := plan.Want{Demand: plan.Demand{Grid: 3, Ready: 7}, Owner: "bob", Among: []int{0}, At: []int{0}, Rooms: []int{ample}}
+	any := plan.Want{Demand: plan.Demand{Grid: 1, Ready: 100}, Owner: "alice", Among: []int{0, 1}, At: []int{0, 0},
+		Rooms: []int{10, ample}}
+	fixed := plan.Want{Demand: plan.Demand{Grid: 2, Ready: 100}, Owner: "alice", Among: []int{0}, At: []int{0},
+		Rooms: []int{10}}
+	other := plan.Want{Demand: plan.Demand{Grid: 3, Ready: 7}, Owner: "bob", Among: []int{0}, At: []int{0},
+		Rooms: []int{ample}}
 	for here, expect := range [][]plan.Demand{
 		{{Grid: 1, Ready: 5}, {Grid: 2, Ready: 5}, {Grid: 3, Ready: 7}},
 		{{Grid: 1, Ready: 90}},
@@ -262,7 +281,8 @@ func TestShare_NothingLeavesItsPlaceAndNothingWaitsForNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var site []plan.Candidate
 		for range rapid.IntRange(1, 4).Draw(t, "clusters") {
-			site = append(site, plan.Candidate{Slots: rapid.IntRange(1, 20).Draw(t, "slots"), Room: rapid.SampledFrom([]int{0, 3, 40, ample}).Draw(t, "room"),
+			site = append(site, plan.Candidate{Slots: rapid.IntRange(1, 20).Draw(t, "slots"),
+				Room: rapid.SampledFrom([]int{0, 3, 40, ample}).Draw(t, "room"),
 				Rank: rapid.SampledFrom([]plan.Rank{plan.Fit, plan.Fit, plan.Drained, plan.Troubled, plan.Barred}).Draw(t, "rank")})
 		}
 		rooms := map[string][]int{}
@@ -303,7 +323,8 @@ func drawPlaces(t *rapid.T, clusters int, rooms map[string][]int) (wants []plan.
 	for id := range jjm.GridID(rapid.IntRange(1, 5).Draw(t, "grid jobs")) {
 		owner := rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "owner")
 		for place := range int32(rapid.IntRange(1, 4).Draw(t, "places")) {
-			w := plan.Want{Demand: plan.Demand{Grid: id + 1, Place: place, Ready: rapid.IntRange(0, 300).Draw(t, "ready")}, Owner: owner}
+			w := plan.Want{Demand: plan.Demand{Grid: id + 1, Place: place, Ready: rapid.IntRange(0, 300).Draw(t, "ready")},
+				Owner: owner}
 			for at := range clusters {
 				if rapid.Bool().Draw(t, "reads") {
 					w.Among, w.At, w.Rooms = append(w.Among, at), append(w.At, 0), append(w.Rooms, rooms[owner][at])

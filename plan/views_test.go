@@ -159,7 +159,8 @@ func byJ11(f plan.GRAMFacts) jjm.GRAM {
 func TestGRAM_EverySetOfStatesWithEveryFlag(t *testing.T) {
 	for c := range subsets() {
 		for n := range jjm.NumGridStatuses << 4 {
-			f := plan.GRAMFacts{Status: jjm.GridStatus(n >> 4), Counts: c, EverSubmitted: n&1 != 0, EverRan: n&2 != 0, Closed: n&4 != 0}
+			f := plan.GRAMFacts{Status: jjm.GridStatus(n >> 4), Counts: c, EverSubmitted: n&1 != 0, EverRan: n&2 != 0,
+				Closed: n&4 != 0}
 			if n&8 != 0 {
 				f.Reason = "disk full"
 			}

@@ -104,7 +104,8 @@ func TestDetach_GivesASessionOfItsOwnAndExactFiles(t *testing.T) {
 		t.Errorf("pid, session, group: %q", lines[0])
 	}
 	text := strings.Join(lines, "\n")
-	for _, want := range []string{" 0 -> /dev/null", " 1 -> " + out, " 2 -> " + out, " 3 -> /dev/zero", "PATH=/usr/bin:/bin"} {
+	for _, want := range []string{" 0 -> /dev/null", " 1 -> " + out, " 2 -> " + out, " 3 -> /dev/zero",
+		"PATH=/usr/bin:/bin"} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -154,7 +155,8 @@ func TestDetach_TroubleOfTheMachineIsBusy(t *testing.T) {
 }
 
 func TestSignal_ReachesTheWholeGroup(t *testing.T) {
-	p, out := detach(t, `trap 'echo parent; wait; exit 7' TERM; sh -c 'trap "echo child; exit" TERM; echo ready; while :; do sleep 0.02; done' & wait; wait`)
+	p, out := detach(
+		t, `trap 'echo parent; wait; exit 7' TERM; sh -c 'trap "echo child; exit" TERM; echo ready; while :; do sleep 0.02; done' & wait; wait`)
 	defer p.Close()
 	waitFor(t, func() bool { return strings.Contains(read(t, out), "ready") })
 	if err := p.Signal(syscall.SIGTERM); err != nil {

@@ -55,7 +55,8 @@ func RunFiles(ctx context.Context, f Files, started func()) (out Output, err err
 		out.Exit, out.Signal = Status(ws)
 	}
 	if stop.began.Load() {
-		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w", f.Argv[0], out.Wall.Round(time.Millisecond), ctx.Err())
+		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w", f.Argv[0], out.Wall.Round(time.Millisecond),
+			ctx.Err())
 	}
 	return out, nil
 }

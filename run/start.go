@@ -48,7 +48,8 @@ const notRegular = syscall.EINVAL
 
 // startAs is the first step's command line, environment and descriptors.
 func startAs(d Detached, path string, files []uintptr, trouble *os.File) (string, []string, *syscall.ProcAttr) {
-	argv := append([]string{"jjm-start", startWord, d.As.String(), strconv.Itoa(len(files)), d.Log, d.Dir, path}, d.Argv...)
+	argv := append([]string{"jjm-start", startWord, d.As.String(), strconv.Itoa(len(files)), d.Log, d.Dir, path},
+		d.Argv...)
 	env := make([]string, len(d.Env))
 	for i, v := range d.Env {
 		env[i] = envMark + v

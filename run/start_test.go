@@ -55,12 +55,14 @@ func TestDetachAs_IsTheAccountAndNothingOfRoots(t *testing.T) {
 		t.Fatalf("status %v, error %v:\n%s", ws, err, text)
 	}
 	for _, want := range []string{"Uid: 65534 65534 65534 65534\n", "Gid: 65534 65534 65534 65534\n", "Groups: 4 \n",
-		"CapPrm: 0000000000000000\n", "CapEff: 0000000000000000\n", d.Dir + "\n", "ODD=+x=y\n", "GODEBUG=inittrace=1\n", "zero-one\n"} {
+		"CapPrm: 0000000000000000\n", "CapEff: 0000000000000000\n", d.Dir + "\n", "ODD=+x=y\n", "GODEBUG=inittrace=1\n",
+		"zero-one\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, envMark+"PATH") || strings.Contains(text, " 3 -> ") || strings.Contains(text, "init internal/") {
+	if strings.Contains(text, envMark+"PATH") || strings.Contains(text, " 3 -> ") ||
+		strings.Contains(text, "init internal/") {
 		t.Errorf("it has more than it was given:\n%s", text)
 	}
 }
@@ -177,7 +179,8 @@ func FuzzParseTrouble(f *testing.F) {
 }
 
 func FuzzParseAccount(f *testing.F) {
-	for _, text := range []string{nobody.String(), "1:1:", "0:0:", "1000:100:1,2,3", "1:1", "-1:1:", "1:1:,", "4294967294:1:4294967294"} {
+	for _, text := range []string{nobody.String(), "1:1:", "0:0:", "1000:100:1,2,3", "1:1", "-1:1:", "1:1:,",
+		"4294967294:1:4294967294"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -150,7 +150,8 @@ func BulkDir(tag jjm.Tag) string { return "bulks/" + string(tag) }
 // its output. A name that would leave the attempt's folder is refused.
 func OutputPath(id jjm.AttemptID, name string) (string, error) {
 	if !fs.ValidPath(name) || name == "." {
-		return "", jjm.Errorf(jjm.Invalid, "sandbox: output %.100q of %s: want a relative path without . or ..", name, id.LocalID)
+		return "", jjm.Errorf(jjm.Invalid, "sandbox: output %.100q of %s: want a relative path without . or ..", name,
+			id.LocalID)
 	}
 	return AttemptDir(id) + "/" + name, nil
 }

@@ -240,7 +240,8 @@ func TestOpenRegular_RefusesDevicesAndDoesNotWaitForFIFOs(t *testing.T) {
 
 func TestKindOf_ClassifiesWhatFileSystemsSay(t *testing.T) {
 	tests := map[error]jjm.Kind{
-		syscall.ENOSPC: jjm.Busy, syscall.EDQUOT: jjm.Busy, syscall.EFBIG: jjm.Busy, syscall.ESTALE: jjm.Busy, syscall.EIO: jjm.Busy,
+		syscall.ENOSPC: jjm.Busy, syscall.EDQUOT: jjm.Busy, syscall.EFBIG: jjm.Busy, syscall.ESTALE: jjm.Busy,
+		syscall.EIO:    jjm.Busy,
 		syscall.ENOENT: jjm.Gone, syscall.EACCES: jjm.Denied, syscall.EINVAL: jjm.Unclassified,
 		jjm.Errorf(jjm.Conflict, "x"): jjm.Conflict,
 	}

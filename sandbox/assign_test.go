@@ -157,7 +157,8 @@ func TestWriteAssignment_OfAThousandIsFast(t *testing.T) {
 func TestJob_SurvivesTheFile(t *testing.T) {
 	a := newArea(t)
 	want := Job{Grid: 17, Package: "abc", Files: []string{"a"}, Env: map[string]string{"A": "b\n"}, Outputs: []string{"*"},
-		Result: jjm.ResultGLF, Mode: "Test", Grace: jjm.Duration(time.Second), Heartbeat: jjm.Duration(time.Minute), MaxOutputBytes: 7}
+		Result: jjm.ResultGLF, Mode: "Test", Grace: jjm.Duration(time.Second), Heartbeat: jjm.Duration(time.Minute),
+		MaxOutputBytes: 7}
 	for range 2 {
 		if err := a.WriteJob(want); err != nil {
 			t.Fatal(err)

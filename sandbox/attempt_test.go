@@ -83,7 +83,8 @@ func TestHeartbeatAge(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(a.Root(), AttemptDir(first), HeartbeatName), beat, beat); err != nil {
 		t.Fatal(err)
 	}
-	for now, want := range map[time.Time]time.Duration{beat.Add(90 * time.Second): 90 * time.Second, beat.Add(-time.Hour): 0} {
+	for now, want := range map[time.Time]time.Duration{beat.Add(90 * time.Second): 90 * time.Second,
+		beat.Add(-time.Hour): 0} {
 		if age, ok, err := a.HeartbeatAge(first, now); age != want || !ok || err != nil {
 			t.Errorf("at %v: %v %t %v, want %v", now, age, ok, err, want)
 		}

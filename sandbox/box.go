@@ -90,7 +90,8 @@ func (a *Area) addFile(w *tar.Writer, name string) error {
 	if info.Mode()&0o100 != 0 {
 		mode = execMode
 	}
-	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: info.Size(), ModTime: info.ModTime()})
+	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: info.Size(),
+		ModTime: info.ModTime()})
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,8 @@ func (a *Area) Claim(tag jjm.Tag, pos int32, c jjm.Claim) (holder jjm.Claim, won
 		return holder, false, err
 	}
 	if c.Nonce == "" {
-		return holder, false, jjm.Errorf(jjm.Invalid, "sandbox: claim position %d of bulk %s: the claim needs a nonce", pos, tag)
+		return holder, false, jjm.Errorf(jjm.Invalid, "sandbox: claim position %d of bulk %s: the claim needs a nonce", pos,
+			tag)
 	}
 	content, err := json.Marshal(c)
 	if err != nil {

@@ -23,7 +23,8 @@ func TestClaim_OfManyOneWinsAndAllLearnWho(t *testing.T) {
 	holders := make([]jjm.Claim, n)
 	claims := make([]jjm.Claim, n)
 	for i := range n {
-		claims[i] = jjm.Claim{Holder: jjm.HolderWrapper, Batch: fmt.Sprint(i), Host: "wn1", PID: i, Nonce: fmt.Sprint("n", i), Time: 5}
+		claims[i] = jjm.Claim{Holder: jjm.HolderWrapper, Batch: fmt.Sprint(i), Host: "wn1", PID: i, Nonce: fmt.Sprint("n", i),
+			Time: 5}
 		all.Go(func() {
 			holder, won, err := a.Claim(tag, 0, claims[i])
 			if err != nil {

@@ -78,7 +78,8 @@ func slashName(raw []byte) string {
 	if _, err := asn1.Unmarshal(raw, &names); err != nil {
 		return ""
 	}
-	short := map[string]string{"2.5.4.3": "CN", "2.5.4.6": "C", "2.5.4.7": "L", "2.5.4.8": "ST", "2.5.4.10": "O", "2.5.4.11": "OU",
+	short := map[string]string{"2.5.4.3": "CN", "2.5.4.6": "C", "2.5.4.7": "L", "2.5.4.8": "ST", "2.5.4.10": "O",
+		"2.5.4.11":                  "OU",
 		"0.9.2342.19200300.100.1.1": "USERID", "0.9.2342.19200300.100.1.25": "DC", "1.2.840.113549.1.9.1": "emailAddress"}
 	var b strings.Builder
 	for _, set := range names {

@@ -20,7 +20,8 @@ func nested(t testing.TB, levels int, der []byte) []byte {
 	t.Helper()
 	for range levels {
 		var err error
-		if der, err = asn1.Marshal(asn1.RawValue{Class: asn1.ClassUniversal, Tag: asn1.TagSequence, IsCompound: true, Bytes: der}); err != nil {
+		if der, err = asn1.Marshal(asn1.RawValue{Class: asn1.ClassUniversal, Tag: asn1.TagSequence, IsCompound: true,
+			Bytes: der}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,12 +46,14 @@ func attributeList(t testing.TB, names ...string) []byte {
 		values = append(values, der(t, []byte(name))...)
 	}
 	authority := der(t, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 0, IsCompound: true,
-		Bytes: der(t, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 6, Bytes: []byte("dzero://voms.example.org:15002")})})
+		Bytes: der(t, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 6,
+			Bytes: []byte("dzero://voms.example.org:15002")})})
 	syntax := nested(t, 1, append(authority, nested(t, 1, values)...))
 	set := der(t, asn1.RawValue{Class: asn1.ClassUniversal, Tag: asn1.TagSet, IsCompound: true, Bytes: syntax})
 	attribute := nested(t, 1, append(der(t, vomsNames), set...))
 	other := nested(t, 1, append(der(t, asn1.ObjectIdentifier{1, 2, 3}), der(t, []byte("not this"))...))
-	info := append(der(t, 1), append(nested(t, 1, der(t, []byte("holder"))), nested(t, 1, append(other, attribute...))...)...)
+	info := append(der(t, 1), append(nested(t, 1, der(t, []byte("holder"))),
+		nested(t, 1, append(other, attribute...))...)...)
 	return nested(t, 3, nested(t, 1, info))
 }
 
@@ -62,7 +65,8 @@ func chain(t testing.TB, lists ...[]byte) string {
 		t.Fatal(err)
 	}
 	user := pkix.RDNSequence{{{Type: asn1.ObjectIdentifier{0, 9, 2342, 19200300, 100, 1, 25}, Value: "org"}},
-		{{Type: asn1.ObjectIdentifier{2, 5, 4, 10}, Value: "Grid"}}, {{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: "Ann User"}}}
+		{{Type: asn1.ObjectIdentifier{2, 5, 4, 10}, Value: "Grid"}},
+		{{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: "Ann User"}}}
 	text := ""
 	for i := range len(lists) + 1 {
 		name := append(pkix.RDNSequence(nil), user...)
@@ -93,14 +97,16 @@ func TestWhose_IsReadFromTheCredential(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, secret, subject, issuer, vo string
 	}{
-		"a proxy of VOMS":         {jjm.ProxyKind, chain(t, production), ann, "", "/dzero/Role=production"},
-		"a member":                {jjm.ProxyKind, chain(t, attributeList(t, "/dzero/Role=NULL/Capability=NULL")), ann, "", "/dzero"},
-		"delegated":               {jjm.ProxyKind, chain(t, nil, production), ann, "", "/dzero/Role=production"},
-		"a plain proxy":           {jjm.ProxyKind, chain(t, nil), ann, "", ""},
-		"the certificate itself":  {jjm.ProxyKind, chain(t), ann, "", ""},
-		"junk in the extension":   {jjm.ProxyKind, chain(t, []byte("\x30\x80junk")), ann, "", ""},
-		"junk":                    {jjm.ProxyKind, "junk", "", "", ""},
-		"a token":                 {jjm.TokenKind, token(`{"sub":"ann","iss":"https://i","wlcg.groups":["/dzero","/x"]}`), "ann", "https://i", "/dzero"},
+		"a proxy of VOMS": {jjm.ProxyKind, chain(t, production), ann, "", "/dzero/Role=production"},
+		"a member": {jjm.ProxyKind, chain(t, attributeList(t, "/dzero/Role=NULL/Capability=NULL")), ann, "",
+			"/dzero"},
+		"delegated":              {jjm.ProxyKind, chain(t, nil, production), ann, "", "/dzero/Role=production"},
+		"a plain proxy":          {jjm.ProxyKind, chain(t, nil), ann, "", ""},
+		"the certificate itself": {jjm.ProxyKind, chain(t), ann, "", ""},
+		"junk in the extension":  {jjm.ProxyKind, chain(t, []byte("\x30\x80junk")), ann, "", ""},
+		"junk":                   {jjm.ProxyKind, "junk", "", "", ""},
+		"a token": {jjm.TokenKind, token(`{"sub":"ann","iss":"https://i","wlcg.groups":["/dzero","/x"]}`),
+			"ann", "https://i", "/dzero"},
 		"a token without groups":  {jjm.TokenKind, token(`{"sub":"ann","iss":"https://i"}`), "ann", "https://i", ""},
 		"what is no token at all": {jjm.TokenKind, "opaque", "", "", ""},
 	} {

@@ -24,7 +24,8 @@ import (
 // by its path. Inputs whose name is bad or used twice, or whose content does
 // not have the SHA-256 that the job file gives, are refused; then, as after any
 // error, no package is left. Without inputs there is no package: pkg is "".
-func (a *Area) Pack(ctx context.Context, inputs []jjm.Input, open func(path string) (io.ReadCloser, error)) (pkg string, files []string, err error) {
+func (a *Area) Pack(ctx context.Context, inputs []jjm.Input, open func(path string) (io.ReadCloser, error)) (pkg string,
+	files []string, err error) {
 	files, err = inputNames(inputs)
 	if err != nil || len(files) == 0 {
 		return "", nil, err
@@ -73,7 +74,8 @@ func (a *Area) keep(tmp, name string) error {
 }
 
 // packOne copies one input and gives its SHA-256 in hex.
-func (a *Area) packOne(ctx context.Context, name string, in jjm.Input, open func(string) (io.ReadCloser, error)) (string, error) {
+func (a *Area) packOne(ctx context.Context, name string, in jjm.Input,
+	open func(string) (io.ReadCloser, error)) (string, error) {
 	src, err := open(in.Path)
 	if err != nil {
 		return "", err

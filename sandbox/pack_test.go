@@ -229,7 +229,8 @@ func TestFull_ErrorsNameTheFileAndLeaveNothing(t *testing.T) {
 			return err
 		}, "claims/0"},
 		"WriteTar": {func(t *testing.T, a *Area) error {
-			_, err := a.WriteTar(t.Context(), "jobs/17/output/x.tar", "x", entriesOf(TarEntry{Name: "a", Content: []byte(big + big)}), 0)
+			_, err := a.WriteTar(t.Context(), "jobs/17/output/x.tar", "x",
+				entriesOf(TarEntry{Name: "a", Content: []byte(big + big)}), 0)
 			return err
 		}, "jobs/17/output/x.tar"},
 	}
@@ -260,7 +261,8 @@ func TestFull_ErrorsNameTheFileAndLeaveNothing(t *testing.T) {
 				if b, err := os.ReadFile(filepath.Join(a.Root(), "jobs/17/output/x.tar")); string(b) != "old" || err != nil {
 					t.Errorf("the old tar: %.20q %v", b, err)
 				}
-				for _, file := range []string{"jobs/17/job.json", assignFile(tag), "bulks/" + string(tag) + "/done/0.json", "bulks/" + string(tag) + "/claims/0"} {
+				for _, file := range []string{"jobs/17/job.json", assignFile(tag), "bulks/" + string(tag) + "/done/0.json",
+					"bulks/" + string(tag) + "/claims/0"} {
 					if exists(filepath.Join(a.Root(), file)) {
 						t.Errorf("%s exists", file)
 					}

@@ -70,7 +70,8 @@ func (a *Area) addParcelFile(t *tar.Writer, name string) error {
 		return fs.ErrNotExist
 	}
 	defer f.Close()
-	err = t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: parcelFiles + name, Mode: fileMode, Size: info.Size(), ModTime: info.ModTime()})
+	err = t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: parcelFiles + name, Mode: fileMode, Size: info.Size(),
+		ModTime: info.ModTime()})
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,8 @@ func (a *Area) TakeParcel(tag jjm.Tag, pos int32, id jjm.AttemptID, limit int64)
 		return nil, nil
 	}
 	if r.AttemptID() != id || r.Tag != tag || r.Pos != pos {
-		return nil, jjm.Errorf(jjm.Invalid, "sandbox: the parcel of %s is about attempt %d of %s", id.LocalID, r.Attempt, r.AttemptID().LocalID)
+		return nil, jjm.Errorf(jjm.Invalid, "sandbox: the parcel of %s is about attempt %d of %s", id.LocalID, r.Attempt,
+			r.AttemptID().LocalID)
 	}
 	if _, won, err := a.Claim(tag, pos, r.Claim); err != nil || !won {
 		return nil, err

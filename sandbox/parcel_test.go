@@ -33,7 +33,8 @@ func tarOf(t testing.TB, entries ...entry) []byte {
 		if kind == 0 {
 			kind = tar.TypeReg
 		}
-		err := w.WriteHeader(&tar.Header{Typeflag: kind, Name: e.name, Linkname: e.link, Mode: 0o600, Size: int64(len(e.text))})
+		err := w.WriteHeader(&tar.Header{Typeflag: kind, Name: e.name, Linkname: e.link, Mode: 0o600,
+			Size: int64(len(e.text))})
 		if err == nil {
 			_, err = w.Write([]byte(e.text))
 		}
@@ -124,7 +125,8 @@ func sparse(t *testing.T, version string, size int64) []byte {
 	number := strconv.FormatInt(size, 10)
 	records := map[string]string{"GNU.sparse.size": number, "GNU.sparse.numblocks": "1", "GNU.sparse.map": "0,512"}
 	if version == "1.0" {
-		records = map[string]string{"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "attempt/work/x", "GNU.sparse.realsize": number}
+		records = map[string]string{"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "attempt/work/x",
+			"GNU.sparse.realsize": number}
 	}
 	var pax strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(records)) {

@@ -43,7 +43,8 @@ func flooded(t *testing.T, strange int) (*Area, *opened) {
 		}
 	}
 	for _, pos := range []int32{2, 7} {
-		if err := errors.Join(a.PutResult(resultAt(pos)), a.PutProgress(tag, pos, jjm.Progress{Phase: "sim", Done: 1})); err != nil {
+		if err := errors.Join(a.PutResult(resultAt(pos)),
+			a.PutProgress(tag, pos, jjm.Progress{Phase: "sim", Done: 1})); err != nil {
 			t.Fatal(err)
 		}
 	}

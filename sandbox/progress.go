@@ -22,7 +22,9 @@ func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress) error {
 	}
 	line := formatProgress(p)
 	if back, ok := parseProgress(line); !ok || back != p {
-		return jjm.Errorf(jjm.Invalid, "sandbox: progress %.40q %d of %d: want a phase of one word, at most %d letters, and numbers not below 0", p.Phase, p.Done, p.Total, maxPhase)
+		return jjm.Errorf(jjm.Invalid,
+			"sandbox: progress %.40q %d of %d: want a phase of one word, at most %d letters, and numbers not below 0", p.Phase,
+			p.Done, p.Total, maxPhase)
 	}
 	name := posFile(tag, "progress", pos, "")
 	return wrap(a.replaceBytes(name, quick, []byte(line)), "write progress %s", name)
@@ -31,7 +33,8 @@ func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress) error {
 // Progress returns the progress of the positions whose file was written at or
 // after since, by the clock of the file system, and the position at which to go
 // on, or All. Files that are no progress are left out.
-func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.Time) (map[int32]jjm.Progress, int32, error) {
+func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.Time) (map[int32]jjm.Progress, int32,
+	error) {
 	if err := checkTag(tag); err != nil {
 		return nil, look.From, err
 	}

@@ -33,7 +33,8 @@ func (a *Area) PutResult(r jjm.Result) error {
 		return wrap(err, "encode result %s", name)
 	}
 	if b = append(b, '\n'); len(b) > MaxResult {
-		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d bytes: shorten the log or the list of outputs to fit %d", name, len(b), MaxResult)
+		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d bytes: shorten the log or the list of outputs to fit %d", name,
+			len(b), MaxResult)
 	}
 	if n := len(r.Outputs); n > maxOutputs {
 		return jjm.Errorf(jjm.Invalid, "sandbox: result %s: %d outputs: collect at most %d files", name, n, maxOutputs)
@@ -59,7 +60,8 @@ func (a *Area) DoneChanged(tag jjm.Tag) (time.Time, error) {
 // of this bulk and position, or longer than MaxResult, becomes a problem whose
 // Field is its name; the others are read all the same. Of many problems the first
 // are told. It gives the position at which to go on, or All.
-func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*jjm.Result) bool) (next int32, problems []jjm.Problem, err error) {
+func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*jjm.Result) bool) (next int32,
+	problems []jjm.Problem, err error) {
 	if err := checkTag(tag); err != nil {
 		return look.From, nil, err
 	}

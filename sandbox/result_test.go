@@ -87,8 +87,10 @@ func TestResults_BadFilesAreProblemsAndStopNothing(t *testing.T) {
 	}
 	put(t, a, done+tmpPrefix+"x", "half")
 	dir := filepath.Join(a.Root(), done)
-	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "11.json"), 0o600), os.Mkdir(filepath.Join(dir, "12.json"), 0o700),
-		os.Symlink("3.json", filepath.Join(dir, "13.json")), os.Symlink("/etc/passwd", filepath.Join(dir, "14.json"))); err != nil {
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "11.json"), 0o600),
+		os.Mkdir(filepath.Join(dir, "12.json"), 0o700),
+		os.Symlink("3.json", filepath.Join(dir, "13.json")),
+		os.Symlink("/etc/passwd", filepath.Join(dir, "14.json"))); err != nil {
 		t.Fatal(err)
 	}
 	got, problems, err := resultsOf(a, tag, nil)
@@ -117,7 +119,8 @@ func TestPutResult_RefusesWhatNobodyWillRead(t *testing.T) {
 	r = resultAt(0)
 	r.Outputs = make([]jjm.Output, maxOutputs+1)
 	mustNot(t, "too many outputs", a.PutResult(r), jjm.Invalid)
-	put(t, a, BulkDir(tag)+"/done/0.json", `{"v":1,"tag":"`+string(tag)+`","pos":0,"outputs":[{}`+strings.Repeat(",{}", maxOutputs)+`]}`)
+	put(t, a, BulkDir(tag)+"/done/0.json",
+		`{"v":1,"tag":"`+string(tag)+`","pos":0,"outputs":[{}`+strings.Repeat(",{}", maxOutputs)+`]}`)
 	_, err := a.ReadResult(tag, 0)
 	mustNot(t, "a list of nothing", err, jjm.Unclassified)
 	if _, _, err := resultsOf(newArea(t), tag, nil); jjm.KindOf(err) != jjm.Gone {
@@ -193,7 +196,8 @@ func TestProgress_GivesWhatIsNewAndWellFormed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, content := range map[string]string{"3": "one two three", "4": "", "5": strings.Repeat("x", 5000), "6": "a -1 2", "7": "a\x00b 1 2",
+	for name, content := range map[string]string{"3": "one two three", "4": "", "5": strings.Repeat("x", 5000),
+		"6": "a -1 2", "7": "a\x00b 1 2",
 		"8": "a 1 2 3", "x": "a 1 2", tmpPrefix + "q": "a 1 2"} {
 		put(t, a, BulkDir(tag)+"/progress/"+name, content)
 	}
@@ -208,14 +212,16 @@ func TestProgress_GivesWhatIsNewAndWellFormed(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(a.Root(), BulkDir(tag), "progress/1"), old, old); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err = a.Progress(t.Context(), tag, Look{N: 10}, old.Add(time.Minute)); len(got) != 1 || got[2].Phase != "sim" || err != nil {
+	if got, _, err = a.Progress(t.Context(), tag, Look{N: 10}, old.Add(time.Minute)); len(got) != 1 ||
+		got[2].Phase != "sim" || err != nil {
 		t.Errorf("new ones: %v %v", got, err)
 	}
 }
 
 func TestPutProgress_RefusesWhatWouldNotBeReadBack(t *testing.T) {
 	a := newBulk(t, 1)
-	for _, p := range []jjm.Progress{{}, {Phase: "two words"}, {Phase: "a\n"}, {Phase: "x", Done: -1}, {Phase: "x", Total: -1},
+	for _, p := range []jjm.Progress{{}, {Phase: "two words"}, {Phase: "a\n"}, {Phase: "x", Done: -1},
+		{Phase: "x", Total: -1},
 		{Phase: strings.Repeat("x", maxPhase+1)}, {Phase: "a\x00"}, {Phase: "\xff"}} {
 		mustNot(t, fmt.Sprintf("%+v", p), a.PutProgress(tag, 0, p), jjm.Invalid)
 	}

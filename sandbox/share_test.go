@@ -49,12 +49,15 @@ func TestShare_OneFileAndNothingElse(t *testing.T) {
 		if err := needs.As(uid, open("jobs/17/output/a.17.tar")); (err == nil) != may {
 			t.Errorf("uid %d opens the tar: %v", uid, err)
 		}
-		for _, name := range []string{".", "jobs", "jobs/17", "jobs/17/output", "jobs/17/job.json", "jobs/18/output/a.18.tar"} {
+		for _, name := range []string{".", "jobs", "jobs/17", "jobs/17/output", "jobs/17/job.json",
+			"jobs/18/output/a.18.tar"} {
 			if err := needs.As(uid, open(name)); !errors.Is(err, os.ErrPermission) {
 				t.Errorf("uid %d opens %s: %v", uid, name, err)
 			}
 		}
-		if err := needs.As(uid, func() error { return os.Truncate(filepath.Join(dir, "alice/jobs/17/output/a.17.tar"), 0) }); err == nil {
+		if err := needs.As(uid, func() error {
+			return os.Truncate(filepath.Join(dir, "alice/jobs/17/output/a.17.tar"), 0)
+		}); err == nil {
 			t.Errorf("uid %d wrote the tar", uid)
 		}
 	}

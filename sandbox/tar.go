@@ -90,7 +90,8 @@ type manifestLine struct {
 // cap), further files are absent too; entries with Content are not capped. Only
 // an error of the sequence, of dest or of ctx stops WriteTar; then there is no
 // file at dest, or the old one.
-func (a *Area) WriteTar(ctx context.Context, dest string, prefix string, entries iter.Seq2[TarEntry, error], maxBytes int64) (TarInfo, error) {
+func (a *Area) WriteTar(ctx context.Context, dest string, prefix string, entries iter.Seq2[TarEntry, error],
+	maxBytes int64) (TarInfo, error) {
 	t := tarring{area: a, prefix: prefix, maxBytes: maxBytes, names: map[string]int{}}
 	if text := badTarName(prefix); text != "" {
 		return TarInfo{}, jjm.Errorf(jjm.Invalid, "sandbox: prefix of tar %s: %s", dest, text)
@@ -142,7 +143,8 @@ func (t *tarring) run(ctx context.Context, entries iter.Seq2[TarEntry, error]) e
 		}
 	}
 	if more := t.info.Absent - maxAbsent; more > 0 {
-		if err := t.note(manifestLine{Path: t.prefix + "/*", Absent: fmt.Sprintf("%d more files are absent", more)}); err != nil {
+		if err := t.note(manifestLine{Path: t.prefix + "/*",
+			Absent: fmt.Sprintf("%d more files are absent", more)}); err != nil {
 			return err
 		}
 	}

@@ -112,7 +112,8 @@ func TestWriteTar_HoldsFilesInOrderAndAManifestAtLast(t *testing.T) {
 	info, err := a.WriteTar(t.Context(), tarDest, "mc-17", entriesOf(
 		TarEntry{Name: "mc.17.3117.stdout", Path: dir + "stdout"},
 		TarEntry{Name: "jjm.log", Content: []byte("log\n")},
-		TarEntry{Name: "mc.17.3117.a.root", Path: dir + "work/a.root", SHA256: sha(strings.Repeat("data", 100_000)), Bytes: 400_000},
+		TarEntry{Name: "mc.17.3117.a.root", Path: dir + "work/a.root", SHA256: sha(strings.Repeat("data", 100_000)),
+			Bytes: 400_000},
 		TarEntry{Name: "mc.17.3118.stdout", Absent: "never started"},
 		TarEntry{Name: "mc.17.3117.empty", Path: dir + "work/empty"},
 		TarEntry{Name: "none", Content: nil},
@@ -121,7 +122,8 @@ func TestWriteTar_HoldsFilesInOrderAndAManifestAtLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, order, manifest := untar(t, a, info)
-	want := []string{"mc-17/mc.17.3117.stdout", "mc-17/jjm.log", "mc-17/mc.17.3117.a.root", "mc-17/mc.17.3117.empty", "mc-17/none", "mc-17/manifest.json"}
+	want := []string{"mc-17/mc.17.3117.stdout", "mc-17/jjm.log", "mc-17/mc.17.3117.a.root", "mc-17/mc.17.3117.empty",
+		"mc-17/none", "mc-17/manifest.json"}
 	if diff := cmp.Diff(want, order); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
@@ -142,7 +144,8 @@ func TestWriteTar_IsDeterministic(t *testing.T) {
 	}
 	var sums []string
 	for range 2 {
-		info, err := a.WriteTar(t.Context(), tarDest, "p", entriesOf(TarEntry{Name: "x", Path: "jobs/x"}, TarEntry{Name: "log", Content: []byte("l")}), 0)
+		info, err := a.WriteTar(t.Context(), tarDest, "p",
+			entriesOf(TarEntry{Name: "x", Path: "jobs/x"}, TarEntry{Name: "log", Content: []byte("l")}), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +172,8 @@ func TestWriteTar_WhatCannotBeReadIsAbsentWithItsReason(t *testing.T) {
 	put(t, a, "jobs/wrong", "wrong")
 	at := func(name string) string { return filepath.Join(a.Root(), "jobs", name) }
 	if err := errors.Join(syscall.Mkfifo(at("fifo"), 0o600), os.Mkdir(at("folder"), 0o700),
-		os.Symlink("/etc/passwd", at("out")), os.Symlink("../../../../../../../../etc/passwd", at("climb")), os.Symlink("good", at("in"))); err != nil {
+		os.Symlink("/etc/passwd", at("out")), os.Symlink("../../../../../../../../etc/passwd", at("climb")),
+		os.Symlink("good", at("in"))); err != nil {
 		t.Fatal(err)
 	}
 	lost := 0
@@ -203,11 +207,15 @@ func TestWriteTar_WhatCannotBeReadIsAbsentWithItsReason(t *testing.T) {
 		t.Errorf("files %v", files)
 	}
 	want := map[string]string{
-		"p/missing": "no such file or directory", "p/fifo": "is not a regular file but p---------", "p/folder": "is a directory, not a regular file",
-		"p/out": "path escapes from parent", "p/climb": "path escapes from parent", "p/up": "path escapes from parent",
-		"p/size": "its size is 5 instead of 6", "p/sum": "its SHA-256 is " + sha("wrong") + " instead", "p/content": "its SHA-256 is " + sha("x") + " instead",
-		"p/../evil": "bad name: want a relative path without . or ..", "p//evil": "bad name: want a relative path without . or ..",
-		"p/": "bad name: want a relative path without . or ..", "p/a\x00b": "bad name: control characters", "p/a\nb": "bad name: control characters",
+		"p/missing": "no such file or directory", "p/fifo": "is not a regular file but p---------",
+		"p/folder": "is a directory, not a regular file",
+		"p/out":    "path escapes from parent", "p/climb": "path escapes from parent", "p/up": "path escapes from parent",
+		"p/size": "its size is 5 instead of 6", "p/sum": "its SHA-256 is " + sha("wrong") + " instead",
+		"p/content": "its SHA-256 is " + sha("x") + " instead",
+		"p/../evil": "bad name: want a relative path without . or ..",
+		"p//evil":   "bad name: want a relative path without . or ..",
+		"p/":        "bad name: want a relative path without . or ..", "p/a\x00b": "bad name: control characters",
+		"p/a\nb": "bad name: control characters",
 	}
 	if diff := cmp.Diff(want, absent(manifest)); diff != "" {
 		t.Errorf("absent (-want +got):\n%s", diff)
@@ -217,7 +225,8 @@ func TestWriteTar_WhatCannotBeReadIsAbsentWithItsReason(t *testing.T) {
 func TestWriteTar_NamesGivenTwiceAreKeptApart(t *testing.T) {
 	a := newArea(t)
 	info, err := a.WriteTar(t.Context(), tarDest, "p", entriesOf(
-		TarEntry{Name: "x", Content: []byte("1")}, TarEntry{Name: "x", Content: []byte("2")}, TarEntry{Name: "x.2", Content: []byte("3")}, TarEntry{Name: "x", Content: []byte("4")}), 0)
+		TarEntry{Name: "x", Content: []byte("1")}, TarEntry{Name: "x", Content: []byte("2")},
+		TarEntry{Name: "x.2", Content: []byte("3")}, TarEntry{Name: "x", Content: []byte("4")}), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,8 +241,9 @@ func TestWriteTar_TheSizeCapStopsFilesButNotJJMsOwn(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		put(t, a, "jobs/"+name, strings.Repeat(name, 40))
 	}
-	info, err := a.WriteTar(t.Context(), tarDest, "p", entriesOf(TarEntry{Name: "a", Path: "jobs/a"}, TarEntry{Name: "b", Path: "jobs/b"},
-		TarEntry{Name: "c", Path: "jobs/c"}, TarEntry{Name: "log", Content: make([]byte, 1000)}), 60)
+	info, err := a.WriteTar(t.Context(), tarDest, "p",
+		entriesOf(TarEntry{Name: "a", Path: "jobs/a"}, TarEntry{Name: "b", Path: "jobs/b"},
+			TarEntry{Name: "c", Path: "jobs/c"}, TarEntry{Name: "log", Content: make([]byte, 1000)}), 60)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +251,8 @@ func TestWriteTar_TheSizeCapStopsFilesButNotJJMsOwn(t *testing.T) {
 	if len(files) != 3 || len(files["p/log"]) != 1000 {
 		t.Errorf("files %v", files)
 	}
-	if diff := cmp.Diff(map[string]string{"p/b": "size cap of 60 bytes reached", "p/c": "size cap of 60 bytes reached"}, absent(manifest)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"p/b": "size cap of 60 bytes reached", "p/c": "size cap of 60 bytes reached"},
+		absent(manifest)); diff != "" {
 		t.Errorf("absent (-want +got):\n%s", diff)
 	}
 }
@@ -252,7 +263,8 @@ func TestWriteTar_ErrorsOfSequenceOrContextLeaveTheOldTar(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	tests := map[string]iter.Seq2[TarEntry, error]{
 		"sequence": func(yield func(TarEntry, error) bool) {
-			_ = yield(TarEntry{Name: "a", Content: make([]byte, 5<<20)}, nil) && yield(TarEntry{}, errors.New("database is gone"))
+			_ = yield(TarEntry{Name: "a", Content: make([]byte, 5<<20)}, nil) &&
+				yield(TarEntry{}, errors.New("database is gone"))
 		},
 		"cancelled": func(yield func(TarEntry, error) bool) {
 			cancel()
@@ -310,7 +322,8 @@ func TestWriteTar_FilesThatChangeLeaveNoTraceButTheirReason(t *testing.T) {
 				t.Fatal(err)
 			}
 			files, order, manifest := untar(t, a, info)
-			if len(order) != 4 || files["p/a"] != strings.Repeat("a", size) || files["p/c"] != strings.Repeat("c", size) || len(absent(manifest)) != 2 {
+			if len(order) != 4 || files["p/a"] != strings.Repeat("a", size) || files["p/c"] != strings.Repeat("c", size) ||
+				len(absent(manifest)) != 2 {
 				t.Errorf("order %v", order)
 			}
 		})
@@ -422,7 +435,8 @@ func TestOutputOf_ReadsWhatOutputNameWrites(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, ok)
 		}
 	}
-	for _, name := range []string{"", "a", "mc.17.3", "mc.17.x.a", "mc.0.3.a", "mc.17.3-9.a", "mc.17.*.a", "/d/mc.17.3.a", "a.b.17.3.c"} {
+	for _, name := range []string{"", "a", "mc.17.3", "mc.17.x.a", "mc.0.3.a", "mc.17.3-9.a", "mc.17.*.a", "/d/mc.17.3.a",
+		"a.b.17.3.c"} {
 		if got, ok := OutputOf(name); ok {
 			t.Errorf("%q is taken for an output of %v", name, got)
 		}
@@ -444,7 +458,8 @@ func TestWriteTar_GNUTarReadsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	if msg, err := exec.Command(gnu, "-xf", filepath.Join(a.Root(), info.Path), "-C", out).CombinedOutput(); err != nil || len(msg) > 0 {
+	if msg, err := exec.Command(gnu, "-xf", filepath.Join(a.Root(), info.Path), "-C", out).CombinedOutput(); err != nil ||
+		len(msg) > 0 {
 		t.Fatalf("%v: %s", err, msg)
 	}
 	if b, err := os.ReadFile(filepath.Join(out, "p", long)); string(b) != "x" || err != nil {
@@ -463,7 +478,8 @@ func BenchmarkWriteTar(b *testing.B) {
 		id := jjm.AttemptID{LocalID: jjm.LocalID{Grid: 17, N: int32(i)}}
 		name := AttemptDir(id) + "/work/a.root"
 		put(b, a, name, string(block))
-		entries = append(entries, TarEntry{Name: OutputName("mc", id.LocalID, "a.root"), Path: name, SHA256: sha(string(block)), Bytes: size})
+		entries = append(entries, TarEntry{Name: OutputName("mc", id.LocalID, "a.root"), Path: name,
+			SHA256: sha(string(block)), Bytes: size})
 	}
 	b.Run("jjm", func(b *testing.B) {
 		b.SetBytes(n * size)

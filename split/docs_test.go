@@ -32,7 +32,8 @@ func tables(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]* \\| [^|]* \\| ([^|]*) \\|")
 	out := map[string]map[string]string{}
-	for _, m := range regexp.MustCompile(`(?s)<!-- params (\w+) -->\n(.*?)<!-- end -->`).FindAllStringSubmatch(page(t), -1) {
+	for _, m := range regexp.MustCompile(`(?s)<!-- params (\w+) -->\n(.*?)<!-- end -->`).FindAllStringSubmatch(page(t),
+		-1) {
 		keys := map[string]string{}
 		for _, row := range rows.FindAllStringSubmatch(m[2], -1) {
 			keys[row[1]] = row[2]
@@ -95,7 +96,8 @@ func TestSettings_OthersAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	err := CheckSettings(FileBased, []string{"file_per_job"})
-	if want := `split by FileBased: it does not read "file_per_job": did you mean files_per_job?`; err == nil || err.Error() != want {
+	if want := `split by FileBased: it does not read "file_per_job": did you mean files_per_job?`; err == nil ||
+		err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 	if err := CheckSettings("x", nil); err == nil {
@@ -118,7 +120,8 @@ type example struct {
 
 func TestDocs_ExamplesMakeThePartsShown(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?s)```json (\\w+)\n(.*?)```\n```parts\n(.*?)```").FindAllStringSubmatch(page(t), -1) {
+	for _, m := range regexp.MustCompile("(?s)```json (\\w+)\n(.*?)```\n```parts\n(.*?)```").FindAllStringSubmatch(page(t),
+		-1) {
 		name := m[1]
 		seen[name] = true
 		var e example

@@ -59,13 +59,25 @@ func TestCut_AbsurdParametersAreRefusedWithTheNumberOfParts(t *testing.T) {
 		change func(*Params)
 		want   string
 	}{
-		{EventBased, one(file("f", 1<<50)), func(p *Params) { p.EventsPerJob = 1 }, "would make 1125899906842624 parts: at most 10000000"},
-		{EventBased, one(file(MadeUpPrefix, 1<<62)), func(p *Params) { p.EventsPerJob = 1 }, "would make 4611686018427387904 parts"},
-		{LumiBased, one(file("f", 0, lumis(1, 1, 4_000_000_000))), func(p *Params) { p.LumisPerJob = 3 }, "would make 1333333334 parts"},
-		{EventAwareLumiBased, one(file("f", 8_000_000_000, lumis(1, 1, 4_000_000_000))), func(p *Params) { p.EventsPerJob = 4 }, "would make 2000000000 parts"},
-		{LHCbDataSplitter, one(file("f", 1<<50)), func(p *Params) { p.EventBunchSize = 1 }, "would make 1125899906842624 parts"},
+		{EventBased, one(file("f", 1<<50)), func(p *Params) {
+			p.EventsPerJob = 1
+		}, "would make 1125899906842624 parts: at most 10000000"},
+		{EventBased, one(file(MadeUpPrefix, 1<<62)), func(p *Params) {
+			p.EventsPerJob = 1
+		}, "would make 4611686018427387904 parts"},
+		{LumiBased, one(file("f", 0, lumis(1, 1, 4_000_000_000))), func(p *Params) {
+			p.LumisPerJob = 3
+		}, "would make 1333333334 parts"},
+		{EventAwareLumiBased, one(file("f", 8_000_000_000, lumis(1, 1, 4_000_000_000))), func(p *Params) {
+			p.EventsPerJob = 4
+		}, "would make 2000000000 parts"},
+		{LHCbDataSplitter, one(file("f", 1<<50)), func(p *Params) {
+			p.EventBunchSize = 1
+		}, "would make 1125899906842624 parts"},
 		{GaussSplitter, Work{}, func(p *Params) { p.NumberOfJobs = 1 << 40 }, "would make 1099511627776 parts"},
-		{JEDI, one(file("f", 1<<50)), func(p *Params) { p.Records.RealEvents, p.Records.EventsPerJob = true, 1 }, "would make as many as 11258999"},
+		{JEDI, one(file("f", 1<<50)), func(p *Params) {
+			p.Records.RealEvents, p.Records.EventsPerJob = true, 1
+		}, "would make as many as 11258999"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := params(t, c.name, c.change)
@@ -79,7 +91,8 @@ func TestCut_AbsurdParametersAreRefusedWithTheNumberOfParts(t *testing.T) {
 		})
 	}
 	// Long ranges alone are no harm.
-	n, err := mustGet(t, LumiBased).Count(one(file("f", 0, lumis(1, 1, 4_000_000_000))), params(t, LumiBased, func(p *Params) { p.LumisPerJob = 1000 }))
+	n, err := mustGet(t, LumiBased).Count(one(file("f", 0, lumis(1, 1, 4_000_000_000))),
+		params(t, LumiBased, func(p *Params) { p.LumisPerJob = 1000 }))
 	if n != 4_000_000 || err != nil {
 		t.Errorf("Count says %d, %v", n, err)
 	}
@@ -94,22 +107,31 @@ func TestCut_RefusesParametersThatMakeNoSense(t *testing.T) {
 		want   string
 	}{
 		{EventBased, files, func(p *Params) { p.EventsPerJob = 0 }, "events_per_job is 0"},
-		{JEDI, files, func(p *Params) { p.Records.OrderBy = "eventAlignment" }, `order_by "eventAlignment": want "eventsAlignment"`},
+		{JEDI, files, func(p *Params) {
+			p.Records.OrderBy = "eventAlignment"
+		}, `order_by "eventAlignment": want "eventsAlignment"`},
 		{EventBased, files, func(p *Params) { p.EventsPerLumi = 0 }, "events_per_lumi is 0"},
 		{EventBased, Work{Files: []jjm.File{file("f", -1)}}, func(*Params) {}, `file "f" has -1 events`},
 		{LumiBased, files, func(p *Params) { p.LumisPerJob = -1 }, "lumis_per_job is -1"},
-		{LumiBased, files, func(p *Params) { p.Runs, p.Lumis = []string{"1", "2"}, []string{"1,2"} }, "runs has 2 elements and lumis 1"},
+		{LumiBased, files, func(p *Params) {
+			p.Runs, p.Lumis = []string{"1", "2"}, []string{"1,2"}
+		}, "runs has 2 elements and lumis 1"},
 		{LumiBased, files, func(p *Params) { p.Runs, p.Lumis = []string{"1"}, []string{"1,2,3"} }, "3 numbers"},
 		{LumiBased, files, func(p *Params) { p.Runs, p.Lumis = []string{"x"}, []string{"1,2"} }, `runs[0] is "x"`},
 		{LumiBased, files, func(p *Params) { p.Runs, p.Lumis = []string{"1"}, []string{"1,y"} }, `"y" is no section number`},
 		{EventAwareLumiBased, files, func(p *Params) { p.EventsPerJob = 0 }, "events_per_job is 0"},
-		{EventAwareLumiBased, files, func(p *Params) { p.EventsPerJob, p.JobLimit = 1, 1 }, "would make 2 parts: job_limit allows 1"},
+		{EventAwareLumiBased, files, func(p *Params) {
+			p.EventsPerJob, p.JobLimit = 1, 1
+		}, "would make 2 parts: job_limit allows 1"},
 		{FileBased, files, func(p *Params) { p.FilesPerJob = 0 }, "files_per_job is 0"},
 		{SiblingProcessingBased, files, func(p *Params) { p.FilesPerJob = 0 }, "files_per_job is 0"},
-		{SiblingProcessingBased, Work{Files: files.Files, Siblings: []SiblingState{0, 0}}, func(*Params) {}, "2 states with siblings for 1 files"},
+		{SiblingProcessingBased, Work{Files: files.Files, Siblings: []SiblingState{0, 0}}, func(*Params) {},
+			"2 states with siblings for 1 files"},
 		{ArgSplitter, Work{}, func(p *Params) { p.Args = []any{"x"} }, "args[0]: x is no list"},
 		{ArgSplitter, Work{}, func(p *Params) { p.Args = []any{[]any{map[string]any{}}} }, "element 0 is a map"},
-		{GenericSplitter, Work{}, func(p *Params) { p.Attribute, p.Values = "owner.uid", []any{0} }, `"owner.uid" is no field that a part may set`},
+		{GenericSplitter, Work{}, func(p *Params) {
+			p.Attribute, p.Values = "owner.uid", []any{0}
+		}, `"owner.uid" is no field that a part may set`},
 		{GenericSplitter, Work{}, func(p *Params) { p.Values = []any{0} }, "attribute is missing"},
 		{GenericSplitter, Work{}, func(p *Params) {
 			p.MultiAttrs = map[string][]any{"application.args": {1}, "backend.queue": {"a", "b"}}
@@ -240,7 +262,8 @@ func TestMerge_CyclesLeaveNothing(t *testing.T) {
 }
 
 func TestWMBSMerge_OrphansFailWhenTheDatasetCloses(t *testing.T) {
-	w := Work{Files: []jjm.File{file("good", 1, lumis(1, 1, 1)), file("orphan", 1, lumis(1, 2, 2)), file("half", 1, lumis(1, 3, 3))},
+	w := Work{Files: []jjm.File{file("good", 1, lumis(1, 1, 1)), file("orphan", 1, lumis(1, 2, 2)),
+		file("half", 1, lumis(1, 3, 3))},
 		Producers: map[string][]Producer{"p": {{1, true}}, "q": {{1, false}}, "r": {{1, false}, {2, true}}}}
 	for i, parent := range []string{"p", "q", "r"} {
 		w.Files[i].Parents = []string{parent}
@@ -299,7 +322,8 @@ func TestCreationFailure_IsReportedAndRecovered(t *testing.T) {
 		t.Fatalf("parts read %q: what follows a createfailed part is no part of it", reads(parts))
 	}
 	failure := parts[0].Failure()
-	if failure == nil || failure.Code != 99305 || !strings.Contains(failure.Reason, "File long has a single lumi 7, in run 1") ||
+	if failure == nil || failure.Code != 99305 ||
+		!strings.Contains(failure.Reason, "File long has a single lumi 7, in run 1") ||
 		parts[0].Input.Estimate.Seconds != 50_000 {
 		t.Fatalf("failure is %+v, estimate %+v", failure, parts[0].Input.Estimate)
 	}
@@ -460,7 +484,8 @@ func TestPlaces_APartThatNoClusterMayRunIsCreatefailed(t *testing.T) {
 
 // A file that tells no location is read where any can be.
 func TestPlaces_AFileWithoutLocationsIsReadByThoseThatReadAll(t *testing.T) {
-	w := Work{Closed: true, Files: []jjm.File{{LFN: "a", Events: 1}}, Sites: map[string][]string{"": {"all"}, "A": {"one"}}}
+	w := Work{Closed: true, Files: []jjm.File{{LFN: "a", Events: 1}},
+		Sites: map[string][]string{"": {"all"}, "A": {"one"}}}
 	parts, _ := cut(t, FileBased, w, func(*Params) {})
 	if parts[0].Failure() != nil || !slices.Equal(parts[0].Input.Place.Clusters, []string{"all"}) {
 		t.Errorf("%+v, %+v", parts[0].Failure(), parts[0].Input.Place)
@@ -487,12 +512,14 @@ func TestPlaces_OfSplittersThatMixThem(t *testing.T) {
 		parts, _ := cut(t, name, w, set)
 		var got []string
 		for i := range parts {
-			got = append(got, strings.Join(parts[i].Input.Place.Storages, "+")+" on "+strings.Join(parts[i].Input.Place.Clusters, "+"))
+			got = append(got, strings.Join(parts[i].Input.Place.Storages, "+")+" on "+
+				strings.Join(parts[i].Input.Place.Clusters, "+"))
 		}
 		if diff := cmp.Diff([]string{"A+B on both", "A+B on both+one", "A+C on "}, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if f := parts[2].Failure(); f == nil || f.Code != 71101 || !strings.Contains(f.Reason, "none can read all of its files, which are at A, C") || parts[1].Failure() != nil {
+		if f := parts[2].Failure(); f == nil || f.Code != 71101 ||
+			!strings.Contains(f.Reason, "none can read all of its files, which are at A, C") || parts[1].Failure() != nil {
 			t.Errorf("%s: %+v", name, f)
 		}
 		w.Sites = nil
@@ -512,14 +539,16 @@ func TestSiblings_FailedFilesAreCompletedAtTheEnd(t *testing.T) {
 	}
 	w.Closed = true
 	parts, left = cut(t, SiblingProcessingBased, w, one)
-	if reads(parts) != "done" || left.Waiting != 1 || len(left.Dropped) != 1 || left.Dropped[0].File != 2 || left.Dropped[0].Failed {
+	if reads(parts) != "done" || left.Waiting != 1 || len(left.Dropped) != 1 || left.Dropped[0].File != 2 ||
+		left.Dropped[0].Failed {
 		t.Errorf("closed: %q, left %+v", reads(parts), left)
 	}
 }
 
 func TestJEDI_SecondaryDatasetsSeedsAndSequenceGoOn(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{file("a", 1), file("b", 1)},
-		Secondary: []Stream{{Dataset: jjm.Dataset{Name: "mb", Attributes: "ratio=2,repeat"}, Files: []jjm.File{{LFN: "x"}, {LFN: "y"}, {LFN: "z"}}},
+		Secondary: []Stream{{Dataset: jjm.Dataset{Name: "mb", Attributes: "ratio=2,repeat"},
+			Files: []jjm.File{{LFN: "x"}, {LFN: "y"}, {LFN: "z"}}},
 			{Dataset: jjm.Dataset{Name: jedi.Sequence}}}}
 	p := params(t, JEDI, func(p *Params) { p.Task.Rule, p.RandomSeed, p.RandomSeedOffset = "NF=1", true, 100 })
 	carry := Carry{Cursors: map[string]int64{"mb": 1}, Seeds: jedi.Numbers{Last: 3, Free: []int64{2}}}
@@ -572,8 +601,10 @@ func TestResplit_TheNewPartsOwnWhatTheOldOneDid(t *testing.T) {
 			if diff := cmp.Diff(owned(parts[i:i+1]), owned(fine)); diff != "" {
 				t.Fatalf("%s: part %d (-old +new):\n%s", c.first, i, diff)
 			}
-			if len(fine) < 2 || fine[0].Serial != carry.Serial+1 || fine[0].First != carry.Next || next.Serial != carry.Serial+int64(len(fine)) {
-				t.Errorf("%s: part %d: %d new parts from serial %d and unit %d, carry was %+v, is %+v", c.first, i, len(fine), fine[0].Serial, fine[0].First, carry, next)
+			if len(fine) < 2 || fine[0].Serial != carry.Serial+1 || fine[0].First != carry.Next ||
+				next.Serial != carry.Serial+int64(len(fine)) {
+				t.Errorf("%s: part %d: %d new parts from serial %d and unit %d, carry was %+v, is %+v", c.first, i, len(fine),
+					fine[0].Serial, fine[0].First, carry, next)
 			}
 			carry = next
 		}
@@ -592,7 +623,8 @@ func TestResplit_RefusesWhatItCannotCutFiner(t *testing.T) {
 		`reads file "f", which is no longer`: {EventBased, none},
 		`unknown splitter "x"`:               {"x", known},
 	} {
-		if _, _, err := Resplit(c.name, &parts[0], c.file, params(t, EventBased, func(*Params) {}), Carry{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := Resplit(c.name, &parts[0], c.file, params(t, EventBased, func(*Params) {}), Carry{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want %q", err, want)
 		}
 	}

@@ -22,7 +22,8 @@ const (
 
 // Settable are the job fields that GenericSplitter may set.
 func Settable() []string {
-	return []string{"application.args", "application.env", "backend.queue", "backend.cores", "backend.memory", "backend.walltime"}
+	return []string{"application.args", "application.env", "backend.queue", "backend.cores", "backend.memory",
+		"backend.walltime"}
 }
 
 func argMethod() *method {
@@ -40,9 +41,11 @@ func argMethod() *method {
 			rows[i] = words
 		}
 		if c.carry.Next > int64(len(rows)) {
-			return nil, m.conflict("%d parts were made before, but args now has %d lists: it became shorter", c.carry.Next, len(rows))
+			return nil, m.conflict("%d parts were made before, but args now has %d lists: it became shorter", c.carry.Next,
+				len(rows))
 		}
-		return &ranges{unit: m.unit, work: &Work{Rows: rows}, spans: []jjm.Span{{Count: int64(len(rows))}}, size: 1, total: int64(len(rows)), at: c.carry.Next}, nil
+		return &ranges{unit: m.unit, work: &Work{Rows: rows}, spans: []jjm.Span{{Count: int64(len(rows))}}, size: 1,
+			total: int64(len(rows)), at: c.carry.Next}, nil
 	}
 	return m
 }
@@ -112,7 +115,8 @@ func (g *generic) check(m *method) (int, error) {
 			return 0, m.invalid("%.60q is no field that a part may set: known are %s", path, strings.Join(Settable(), ", "))
 		}
 		if n >= 0 && len(g.attrs[path]) != n {
-			return 0, m.invalid("multi_attrs has %d values for %s and %d for %s: want as many of each", n, of, len(g.attrs[path]), path)
+			return 0, m.invalid("multi_attrs has %d values for %s and %d for %s: want as many of each", n, of,
+				len(g.attrs[path]), path)
 		}
 		n, of = len(g.attrs[path]), path
 	}
@@ -139,7 +143,8 @@ func (g *generic) left(*Left)    {}
 func gaussMethod() *method {
 	size := func(p *Params) (int64, error) {
 		if p.EventsPerSubjob < 1 || p.NumberOfJobs < 0 || p.FirstEventNumber < 0 {
-			return 0, jjm.Errorf(jjm.Invalid, "eventsPerJob is %d, numberOfJobs %d, firstEventNumber %d: want at least 1, 0 and 0",
+			return 0, jjm.Errorf(jjm.Invalid,
+				"eventsPerJob is %d, numberOfJobs %d, firstEventNumber %d: want at least 1, 0 and 0",
 				p.EventsPerSubjob, p.NumberOfJobs, p.FirstEventNumber)
 		}
 		return p.EventsPerSubjob, nil

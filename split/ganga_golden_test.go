@@ -95,7 +95,8 @@ func (r *gangaRow) subjobs(parts []jjm.Part) (out []any) {
 			}
 			out = append(out, one)
 		case LHCbDataSplitter:
-			out = append(out, map[string]any{"files": texts(in.Files), "firstEvent": float64(in.Mask.Events.First), "nEvents": float64(in.Mask.Events.Count)})
+			out = append(out, map[string]any{"files": texts(in.Files), "firstEvent": float64(in.Mask.Events.First),
+				"nEvents": float64(in.Mask.Events.Count)})
 		default:
 			out = append(out, texts(in.Files))
 		}

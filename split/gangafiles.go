@@ -21,7 +21,8 @@ func gangaDatasetMethod() *method {
 	m.defaults = func(p *Params) { p.FilesPerSubjob, p.MaxFiles, p.Trim = 5, -1, true }
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
 		if p.FilesPerSubjob < 1 || p.MaxFiles == 0 || p.MaxFiles < -1 {
-			return nil, m.invalid("files_per_subjob is %d and maxFiles %d: want at least 1, and at least 1 or -1 for all", p.FilesPerSubjob, p.MaxFiles)
+			return nil, m.invalid("files_per_subjob is %d and maxFiles %d: want at least 1, and at least 1 or -1 for all",
+				p.FilesPerSubjob, p.MaxFiles)
 		}
 		most := p.MaxFiles
 		if most > 0 && !p.Trim {
@@ -37,7 +38,8 @@ func splitByFilesMethod() *method {
 	m.defaults = func(p *Params) { p.FilesPerSplit, p.MaxFiles = 10, -1 }
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
 		if p.FilesPerSplit < 1 || p.MaxFiles == 0 || p.MaxFiles < -1 {
-			return nil, m.invalid("filesPerJob is %d and maxFiles %d: want at least 1, and at least 1 or -1 for all", p.FilesPerSplit, p.MaxFiles)
+			return nil, m.invalid("filesPerJob is %d and maxFiles %d: want at least 1, and at least 1 or -1 for all",
+				p.FilesPerSplit, p.MaxFiles)
 		}
 		return chunks(m, c, w, p.FilesPerSplit, p.MaxFiles)
 	}
@@ -75,7 +77,8 @@ func lhcbMethod() *method {
 	}
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
 		if p.FileBunchSize < 1 || p.EventBunchSize < 0 {
-			return nil, m.invalid("file_bunch_size is %d and event_bunch_size %d: want at least 1 and 0", p.FileBunchSize, p.EventBunchSize)
+			return nil, m.invalid("file_bunch_size is %d and event_bunch_size %d: want at least 1 and 0", p.FileBunchSize,
+				p.EventBunchSize)
 		}
 		if p.EventBunchSize > 0 {
 			if i := negativeEvents(w); i >= 0 {

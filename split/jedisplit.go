@@ -228,7 +228,8 @@ func (k *jediCut) add(in *jjm.PartInput, r *jedi.Record) int64 {
 	if r.Start != jedi.Unknown {
 		one.First, one.Count = r.Start, r.End-r.Start+1
 	}
-	if n := len(in.Events); n > 0 && in.Events[n-1].File == one.File && in.Events[n-1].First+in.Events[n-1].Count == one.First {
+	if n := len(in.Events); n > 0 && in.Events[n-1].File == one.File &&
+		in.Events[n-1].First+in.Events[n-1].Count == one.First {
 		in.Events[n-1].Count += one.Count
 	} else {
 		in.Events = append(in.Events, one)

@@ -16,7 +16,9 @@ func TestLeavesOut_NamesWhatKeepsUnitsFromEveryPart(t *testing.T) {
 		{LumiBased, func(p *Params) { p.TotalLumis = 5 }, "total_lumis = 5"},
 		{LumiBased, func(p *Params) { p.TotalFiles = 5 }, ""}, // it does not read that
 		{FileBased, func(p *Params) { p.TotalFiles = 5 }, "total_files = 5"},
-		{EventAwareLumiBased, func(p *Params) { p.TotalEvents, p.RunWhitelist = 5, []uint32{1, 2} }, "total_events = 5, runWhitelist = [1 2]"},
+		{EventAwareLumiBased, func(p *Params) {
+			p.TotalEvents, p.RunWhitelist = 5, []uint32{1, 2}
+		}, "total_events = 5, runWhitelist = [1 2]"},
 		{GangaDatasetSplitter, func(*Params) {}, ""},
 		{GangaDatasetSplitter, func(p *Params) { p.MaxFiles = 3 }, "maxFiles = 3"},
 		{JEDI, func(p *Params) { p.Records = jedi.RecordRules{EventsPerJob: 5} }, ""},

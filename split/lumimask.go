@@ -75,7 +75,8 @@ func maskOf(p *Params) (lumiMask, error) {
 		return m, nil
 	}
 	if len(p.Runs) != len(p.Lumis) {
-		return nil, jjm.Errorf(jjm.Invalid, "runs has %d elements and lumis %d: want one list of sections for each run", len(p.Runs), len(p.Lumis))
+		return nil, jjm.Errorf(jjm.Invalid, "runs has %d elements and lumis %d: want one list of sections for each run",
+			len(p.Runs), len(p.Lumis))
 	}
 	for i, text := range p.Runs {
 		run, err := number(text)

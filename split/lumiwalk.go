@@ -303,7 +303,8 @@ func (l *lumiWalk) add(n int64) {
 // begin begins a part at the present section.
 func (l *lumiWalk) begin(c *Cutting) {
 	l.cur = &l.spare
-	*l.cur = gathered{place: l.places[0], files: l.spare.files[:0], lumis: l.spare.lumis[:0], est: jjm.Estimate{MemoryMB: l.p.Performance.Memory}}
+	*l.cur = gathered{place: l.places[0], files: l.spare.files[:0], lumis: l.spare.lumis[:0],
+		est: jjm.Estimate{MemoryMB: l.p.Performance.Memory}}
 	l.made++
 	if l.counts {
 		l.counted++

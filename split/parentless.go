@@ -20,7 +20,8 @@ func parentlessMethod() *method {
 		p.MergeAcrossRuns, p.MaxWaitTime = true, 12*3600
 	}
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
-		k := &parentless{work: w, p: p, force: w.Closed && !w.Pending, storages: firstStorage{}, keys: make([]mergeKey, len(w.Files))}
+		k := &parentless{work: w, p: p, force: w.Closed && !w.Pending, storages: firstStorage{},
+			keys: make([]mergeKey, len(w.Files))}
 		for _, group := range k.groups() {
 			k.pack(c, group)
 		}

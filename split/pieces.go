@@ -52,7 +52,9 @@ func newPieces(m *method, c *Cutting, w *Work, p *Params) (*pieces, error) {
 		end, seen := ends[piece.LFN]
 		whole := piece.Count == jjm.ToTheEnd && piece.First == 0 && !seen
 		if !whole && (piece.Count < 1 || piece.First < end || end < 0 || piece.First > maxEvent-piece.Count) {
-			return nil, m.invalid("pieces[%d]: %d events of %.60q from %d on: want at least 1, after those of the same file before it", i, piece.Count, piece.LFN, piece.First)
+			return nil, m.invalid(
+				"pieces[%d]: %d events of %.60q from %d on: want at least 1, after those of the same file before it", i,
+				piece.Count, piece.LFN, piece.First)
 		}
 		if ends[piece.LFN] = piece.First + piece.Count; whole {
 			ends[piece.LFN] = -1

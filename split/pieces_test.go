@@ -79,7 +79,8 @@ func TestPieces_WaitForTheirFile(t *testing.T) {
 		t.Fatal(parts, left, err)
 	}
 	parts, left, _, err = s.Cut(Work{Files: []jjm.File{{LFN: "late"}}, Closed: true}, Limits{}, p, carry)
-	if err != nil || len(parts) != 1 || parts[0].Count != 1 || parts[0].Input.Mask.Events.Count != jjm.ToTheEnd || left.Waiting != 0 {
+	if err != nil || len(parts) != 1 || parts[0].Count != 1 || parts[0].Input.Mask.Events.Count != jjm.ToTheEnd ||
+		left.Waiting != 0 {
 		t.Fatal(parts, left, err)
 	}
 }
@@ -97,7 +98,8 @@ func TestPieces_RefusesWhatCannotBe(t *testing.T) {
 		"twice":    {{"n", 0, -1}, {"n", 5, 5}},
 		"overflow": {{"n", 5, 1<<63 - 1}},
 	} {
-		_, _, _, err := mustGet(t, Pieces).Cut(Work{Files: []jjm.File{{LFN: "a", Events: 50}, {LFN: "n"}}, Closed: true}, Limits{}, Params{Pieces: pieces}, Carry{})
+		_, _, _, err := mustGet(t, Pieces).Cut(Work{Files: []jjm.File{{LFN: "a", Events: 50}, {LFN: "n"}}, Closed: true},
+			Limits{}, Params{Pieces: pieces}, Carry{})
 		if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "pieces") {
 			t.Errorf("%s: %v", name, err)
 		}

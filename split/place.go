@@ -109,8 +109,8 @@ func newPlace(key string, at []string, w *Work, p *Params) *place {
 }
 
 // clusters are where parts that read from these storages may run: those that can
-// read from any of them, or where there are none those that can read any file, among the white-listed if there are any, without the
-// black-listed. If the site lists are trusted, they alone decide.
+// read from any of them, or where there are none those that can read any file, among the
+// white-listed if there are any, without the black-listed. If the site lists are trusted, they alone decide.
 func clusters(at []string, sites map[string][]string, p *Params) []string {
 	var out []string
 	if p.TrustSitelists {
@@ -167,5 +167,6 @@ func barred(in *jjm.PartInput) {
 		why, at = "its files tell no location, and ", "everywhere"
 	}
 	more(in).Failure = &jjm.CreateFailure{Code: failNoSite,
-		Reason: "no cluster may run this: " + why + "the grid job may use none that can read from " + at + " and that the site lists allow"}
+		Reason: "no cluster may run this: " + why + "the grid job may use none that can read from " + at +
+			" and that the site lists allow"}
 }

@@ -82,9 +82,12 @@ func subjects() []subject {
 		{name: MinFileBased, params: files(MinFileBased), bound: filesPerJob, partly: never},
 		{name: SiblingProcessingBased, params: files(SiblingProcessingBased), bound: filesPerJob,
 			partly: never},
-		{name: ParentlessMergeBySize, cyclic: true, bound: unbound, partly: never, params: mergeParams(ParentlessMergeBySize)},
+		{name: ParentlessMergeBySize, cyclic: true, bound: unbound, partly: never,
+			params: mergeParams(ParentlessMergeBySize)},
 		{name: WMBSMergeBySize, cyclic: true, bound: unbound, partly: never, params: mergeParams(WMBSMergeBySize)},
-		{name: GangaDatasetSplitter, bound: func(p *Params) int64 { return p.FilesPerSubjob }, partly: func(p *Params) bool { return p.MaxFiles > 0 },
+		{name: GangaDatasetSplitter, bound: func(p *Params) int64 {
+			return p.FilesPerSubjob
+		}, partly: func(p *Params) bool { return p.MaxFiles > 0 },
 			params: func(t *rapid.T) Params {
 				p := drawParams(t, GangaDatasetSplitter)
 				p.FilesPerSubjob = size(t, "files", 5)

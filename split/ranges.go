@@ -70,7 +70,8 @@ func rangesMethod(name, unit string, size func(*Params) (int64, error), total fu
 
 func eventsPerJob(p *Params) (int64, error) {
 	if p.EventsPerJob < 1 {
-		return 0, jjm.Errorf(jjm.Invalid, "events_per_job is %d, which would make parts without events: want at least 1", p.EventsPerJob)
+		return 0, jjm.Errorf(jjm.Invalid, "events_per_job is %d, which would make parts without events: want at least 1",
+			p.EventsPerJob)
 	}
 	return p.EventsPerJob, nil
 }
@@ -82,7 +83,8 @@ func one(*Params) (int64, error) { return 1, nil }
 func events(w *Work) (jjm.Span, error) {
 	const most = 1 << 53
 	if w.First < 0 || w.Events < 0 || w.First > most || w.Events > most-w.First {
-		return jjm.Span{}, jjm.Errorf(jjm.Invalid, "%d events from event %d on: want numbers from 0 to %d", w.Events, w.First, int64(most))
+		return jjm.Span{}, jjm.Errorf(jjm.Invalid, "%d events from event %d on: want numbers from 0 to %d", w.Events, w.First,
+			int64(most))
 	}
 	return jjm.Span{First: w.First, Count: w.Events}, nil
 }

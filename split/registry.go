@@ -31,7 +31,8 @@ type counter interface{ count(*Cutting) int64 }
 
 // all lists the splitters.
 func all() []*method {
-	return append(ownMethods(), eventBasedMethod(), fileBasedMethod(), minFileBasedMethod(), lumiBasedMethod(), eventAwareMethod(),
+	return append(ownMethods(), eventBasedMethod(), fileBasedMethod(), minFileBasedMethod(), lumiBasedMethod(),
+		eventAwareMethod(),
 		parentlessMethod(), wmbsMergeMethod(), siblingMethod(),
 		argMethod(), genericMethod(), gaussMethod(), gangaDatasetMethod(), splitByFilesMethod(), lhcbMethod(),
 		jediMethod(), piecesMethod())

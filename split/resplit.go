@@ -99,13 +99,15 @@ func finer(unit string) []string {
 // failed or killed: the new parts own together what it owned, and go on with the
 // serial numbers and job groups of the carry. The old part must be given back in
 // the same transaction.
-func Resplit(name string, p *jjm.Part, file func(lfn string) *jjm.File, params Params, carry Carry) ([]jjm.Part, Carry, error) {
+func Resplit(name string, p *jjm.Part, file func(lfn string) *jjm.File, params Params, carry Carry) ([]jjm.Part, Carry,
+	error) {
 	m, err := find(name)
 	if err != nil {
 		return nil, carry, err
 	}
 	if !slices.Contains(finer(p.Unit), m.unit) {
-		return nil, carry, m.invalid("part %d owns %ss: cannot cut it into %ss, of which it may own a part only", p.Serial, p.Unit, m.unit)
+		return nil, carry, m.invalid("part %d owns %ss: cannot cut it into %ss, of which it may own a part only", p.Serial,
+			p.Unit, m.unit)
 	}
 	w, err := WorkOf(p, file)
 	if err != nil {

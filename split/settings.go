@@ -11,19 +11,24 @@ import (
 // settings are the keys of Params that each splitter reads.
 func settings() map[string][]string {
 	sites := []string{"production", "siteWhitelist", "siteBlacklist", "trustSitelists"}
-	walk := slices.Concat(sites, []string{"halt_job_on_file_boundaries", "splitOnRun", "applyLumiCorrection", "job_limit", "runs", "lumis",
+	walk := slices.Concat(sites, []string{"halt_job_on_file_boundaries", "splitOnRun", "applyLumiCorrection", "job_limit",
+		"runs", "lumis",
 		"runWhitelist", "performance", "include_parents", "deterministicPileup"})
 	merge := slices.Concat(sites, []string{"min_merge_size", "max_merge_size", "max_merge_events"})
 	return map[string][]string{
-		ByEvents:   {"events_per_job"},
-		ByRows:     nil,
-		EventBased: slices.Concat(sites, []string{"events_per_job", "events_per_lumi", "performance", "include_parents", "deterministicPileup"}),
-		FileBased: slices.Concat(sites, []string{"files_per_job", "jobs_per_group", "total_files", "respect_run_boundaries", "runs", "lumis",
-			"performance", "include_parents"}),
-		MinFileBased: slices.Concat(sites, []string{"files_per_job", "jobs_per_group", "respect_run_boundaries", "include_parents"}),
-		LumiBased:    slices.Concat(walk, []string{"lumis_per_job", "total_lumis"}),
-		EventAwareLumiBased: slices.Concat(walk, []string{"events_per_job", "total_events", "job_time_limit", "allowCreationFailure",
-			"max_events_per_lumi", "legacy_max_events_per_lumi"}),
+		ByEvents: {"events_per_job"},
+		ByRows:   nil,
+		EventBased: slices.Concat(sites,
+			[]string{"events_per_job", "events_per_lumi", "performance", "include_parents", "deterministicPileup"}),
+		FileBased: slices.Concat(sites,
+			[]string{"files_per_job", "jobs_per_group", "total_files", "respect_run_boundaries", "runs", "lumis",
+				"performance", "include_parents"}),
+		MinFileBased: slices.Concat(sites,
+			[]string{"files_per_job", "jobs_per_group", "respect_run_boundaries", "include_parents"}),
+		LumiBased: slices.Concat(walk, []string{"lumis_per_job", "total_lumis"}),
+		EventAwareLumiBased: slices.Concat(walk,
+			[]string{"events_per_job", "total_events", "job_time_limit", "allowCreationFailure",
+				"max_events_per_lumi", "legacy_max_events_per_lumi"}),
 		ParentlessMergeBySize:  slices.Concat(merge, []string{"max_merge_files", "merge_across_runs", "max_wait_time"}),
 		WMBSMergeBySize:        merge,
 		SiblingProcessingBased: slices.Concat(sites, []string{"files_per_job"}),

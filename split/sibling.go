@@ -20,7 +20,8 @@ func siblingMethod() *method {
 		if w.Siblings != nil && len(w.Siblings) != len(w.Files) {
 			return nil, m.invalid("%d states with siblings for %d files: want one each", len(w.Siblings), len(w.Files))
 		}
-		s := &siblings{fileBased: fileBased{work: w, p: &Params{}, full: !w.Closed, size: int(min(p.FilesPerJob, math.MaxInt32))}}
+		s := &siblings{fileBased: fileBased{work: w, p: &Params{}, full: !w.Closed,
+			size: int(min(p.FilesPerJob, math.MaxInt32))}}
 		s.gather(p)
 		s.places = resume(c, s.places)
 		return s, nil

@@ -22,7 +22,8 @@ func mustGet(t testing.TB, name string) Splitter {
 }
 
 func TestEvents_LastPartIsShorter(t *testing.T) {
-	parts, left, carry, err := mustGet(t, ByEvents).Cut(Work{First: 1, Events: 600}, Limits{}, Params{EventsPerJob: 250}, Carry{})
+	parts, left, carry, err := mustGet(t, ByEvents).Cut(Work{First: 1, Events: 600}, Limits{}, Params{EventsPerJob: 250},
+		Carry{})
 	if err != nil || left.More {
 		t.Fatalf("more %v, error %v", left.More, err)
 	}
@@ -73,10 +74,14 @@ func TestCut_RefusesWhatCannotBeCut(t *testing.T) {
 		"negative work": {ByEvents, Work{Events: -5}, Params{EventsPerJob: 1}, Carry{}, "-5 events", jjm.Invalid},
 		"negative start": {ByEvents, Work{First: -1, Events: 5}, Params{EventsPerJob: 1}, Carry{},
 			"from event -1", jjm.Invalid},
-		"too far":   {ByEvents, Work{First: 1 << 53, Events: 1}, Params{EventsPerJob: 1}, Carry{}, "want numbers from 0 to 9007199254740992", jjm.Invalid},
-		"overflow":  {ByEvents, Work{First: math.MaxInt64, Events: math.MaxInt64}, Params{EventsPerJob: 1}, Carry{}, "want numbers", jjm.Invalid},
-		"too many":  {ByEvents, Work{Events: 1 << 52}, Params{EventsPerJob: 2}, Carry{}, "would make 2251799813685248 parts: at most 10000000", jjm.Invalid},
-		"shrunk":    {ByRows, Work{Rows: make([][]string, 2)}, Params{}, Carry{Next: 3, Serial: 3}, "3 units were cut before, but the work now has 2", jjm.Conflict},
+		"too far": {ByEvents, Work{First: 1 << 53, Events: 1}, Params{EventsPerJob: 1}, Carry{},
+			"want numbers from 0 to 9007199254740992", jjm.Invalid},
+		"overflow": {ByEvents, Work{First: math.MaxInt64, Events: math.MaxInt64}, Params{EventsPerJob: 1}, Carry{},
+			"want numbers", jjm.Invalid},
+		"too many": {ByEvents, Work{Events: 1 << 52}, Params{EventsPerJob: 2}, Carry{},
+			"would make 2251799813685248 parts: at most 10000000", jjm.Invalid},
+		"shrunk": {ByRows, Work{Rows: make([][]string, 2)}, Params{}, Carry{Next: 3, Serial: 3},
+			"3 units were cut before, but the work now has 2", jjm.Conflict},
 		"bad carry": {ByEvents, Work{Events: 2}, Params{EventsPerJob: 1}, Carry{Next: -1}, "-1 units", jjm.Conflict},
 	}
 	for name, test := range tests {
@@ -185,7 +190,8 @@ func TestCut_MakesPartsWithoutAnAllocationForEach(t *testing.T) {
 	for name, work := range map[string]Work{ByEvents: events, ByRows: rows} {
 		s := mustGet(t, name)
 		n := testing.AllocsPerRun(1, func() {
-			if parts, _, _, err := s.Cut(work, Limits{}, Params{EventsPerJob: 250}, Carry{}); err != nil || len(parts) != 10_000 {
+			if parts, _, _, err := s.Cut(work, Limits{}, Params{EventsPerJob: 250}, Carry{}); err != nil ||
+				len(parts) != 10_000 {
 				t.Errorf("%s: %d parts, error %v", name, len(parts), err)
 			}
 		})
@@ -198,14 +204,16 @@ func TestCut_MakesPartsWithoutAnAllocationForEach(t *testing.T) {
 func BenchmarkCut(b *testing.B) {
 	s := mustGet(b, ByEvents)
 	for b.Loop() {
-		if _, _, _, err := s.Cut(Work{First: 1, Events: 25_000_000}, Limits{}, Params{EventsPerJob: 250}, Carry{}); err != nil {
+		if _, _, _, err := s.Cut(Work{First: 1, Events: 25_000_000}, Limits{}, Params{EventsPerJob: 250},
+			Carry{}); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func TestOnly_CutsWhatIsChosenAndKeepsItsNumbers(t *testing.T) {
-	work := Work{First: 1, Events: 600, Only: []jjm.Span{{First: 1, Count: 30}, {First: 500, Count: 5}, {First: 600, Count: 1}}}
+	work := Work{First: 1, Events: 600,
+		Only: []jjm.Span{{First: 1, Count: 30}, {First: 500, Count: 5}, {First: 600, Count: 1}}}
 	s := mustGet(t, ByEvents)
 	params := Params{EventsPerJob: 20}
 	if n, err := s.Count(work, params); n != 4 || err != nil {
@@ -221,7 +229,8 @@ func TestOnly_CutsWhatIsChosenAndKeepsItsNumbers(t *testing.T) {
 		got, carry, more = append(got, parts...), next, left.More
 	}
 	var want []jjm.Part
-	for i, span := range []jjm.Span{{First: 1, Count: 20}, {First: 21, Count: 10}, {First: 500, Count: 5}, {First: 600, Count: 1}} {
+	for i, span := range []jjm.Span{{First: 1, Count: 20}, {First: 21, Count: 10}, {First: 500, Count: 5},
+		{First: 600, Count: 1}} {
 		want = append(want, jjm.Part{Unit: jjm.UnitEvent, First: span.First, Count: span.Count, Serial: int64(31 + i)})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -37,13 +37,14 @@ func (s *Store) Archive(ctx context.Context, id jjm.GridID, chunk int) (more boo
 
 func (tx *Tx) archive(id jjm.GridID, chunk int) (more bool, err error) {
 	archived := int64(-1)
-	err = tx.c.query(tx.ctx, "SELECT archived, status FROM grid_jobs WHERE id = ?", args{}.int(int64(id)), func(r row) error {
-		archived = r.int(0)
-		if st := jjm.GridStatus(r.int(1)); !st.Final() {
-			return jjm.Errorf(jjm.Conflict, "it is %s: only what is over is archived", st)
-		}
-		return nil
-	})
+	err = tx.c.query(tx.ctx, "SELECT archived, status FROM grid_jobs WHERE id = ?", args{}.int(int64(id)),
+		func(r row) error {
+			archived = r.int(0)
+			if st := jjm.GridStatus(r.int(1)); !st.Final() {
+				return jjm.Errorf(jjm.Conflict, "it is %s: only what is over is archived", st)
+			}
+			return nil
+		})
 	if err != nil {
 		return false, err
 	}
@@ -64,7 +65,8 @@ func (tx *Tx) archive(id jjm.GridID, chunk int) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = tx.exec("UPDATE grid_jobs SET archived = ? WHERE id = ? AND archived <> ?1", args{}.int(2-left).int(int64(id)))
+	_, err = tx.exec("UPDATE grid_jobs SET archived = ? WHERE id = ? AND archived <> ?1",
+		args{}.int(2-left).int(int64(id)))
 	return left != 0, err
 }
 
@@ -83,11 +85,14 @@ func (tx *Tx) chunkEnd(id jjm.GridID, chunk int) (last int64, err error) {
 // not been copied. Cover follows its local job.
 func (tx *Tx) moveUpTo(id jjm.GridID, last int64) error {
 	a := args{}.int(int64(id)).int(last)
-	err := tx.c.query(tx.ctx, "SELECT local, attempt, tag FROM attempts WHERE grid = ? AND local <= ? AND ended = 0 LIMIT 1", a, func(r row) error {
-		return jjm.Errorf(jjm.Conflict, "attempt %d.%d #%d of bulk %s is open", id, r.int(0), r.int(1), r.text(2))
-	})
+	err := tx.c.query(
+		tx.ctx, "SELECT local, attempt, tag FROM attempts WHERE grid = ? AND local <= ? AND ended = 0 LIMIT 1", a,
+		func(r row) error {
+			return jjm.Errorf(jjm.Conflict, "attempt %d.%d #%d of bulk %s is open", id, r.int(0), r.int(1), r.text(2))
+		})
 	for _, move := range [...]string{
-		"INSERT INTO history_local_jobs (" + localColumns + ") SELECT " + localColumns + " FROM local_jobs WHERE grid = ? AND n <= ? ORDER BY n",
+		"INSERT INTO history_local_jobs (" + localColumns + ") SELECT " + localColumns +
+			" FROM local_jobs WHERE grid = ? AND n <= ? ORDER BY n",
 		"INSERT INTO history_attempts (grid, local, attempt, tag, pos, ended) SELECT grid, local, attempt, tag, pos, ended " +
 			"FROM attempts WHERE grid = ? AND local <= ? ORDER BY local, attempt",
 		"DELETE FROM attempts WHERE grid = ? AND local <= ?",

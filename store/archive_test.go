@@ -54,7 +54,8 @@ func TestArchive_ReadsDoNotSeeIt(t *testing.T) {
 		return a
 	}
 	want := read()
-	if len(want.Results) != n || want.Results[5] == nil || len(want.Tries[5]) != 1 || len(want.Range) != 10 || len(want.Owned) != n {
+	if len(want.Results) != n || want.Results[5] == nil || len(want.Tries[5]) != 1 || len(want.Range) != 10 ||
+		len(want.Owned) != n {
 		t.Fatalf("%d results, %d attempts, %d rows of the ledger", len(want.Results), len(want.Tries), len(want.Owned))
 	}
 	calls := 0
@@ -138,7 +139,8 @@ func TestLive_MembersOfABulkMayBeArchived(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	one, two := fill(t, s, 2, 2), fill(t, s, 2, 2)
 	b := &jjm.Bulk{Tag: "jmix", Cluster: "local", Owner: one.Owner, Created: 1, Members: []jjm.AttemptID{
-		{LocalID: jjm.LocalID{Grid: two.ID}}, {LocalID: jjm.LocalID{Grid: one.ID}}, {LocalID: jjm.LocalID{Grid: two.ID, N: 1}}}}
+		{LocalID: jjm.LocalID{Grid: two.ID}}, {LocalID: jjm.LocalID{Grid: one.ID}},
+		{LocalID: jjm.LocalID{Grid: two.ID, N: 1}}}}
 	update(t, s, func(tx *Tx) error {
 		return errors.Join(tx.InsertBulk(b), tx.EndAttempts([]AttemptEnd{sampleEnd(b.Members[0]), sampleEnd(b.Members[2])}))
 	})
@@ -188,7 +190,8 @@ func TestResultsOf_LastEndedAttemptAndPaging(t *testing.T) {
 		end.Evidence.Result.Exit = 77
 		third := id
 		third.Attempt = 2
-		return errors.Join(tx.InsertBulk(&jjm.Bulk{Tag: "jb", Members: []jjm.AttemptID{id, third}}), tx.EndAttempts([]AttemptEnd{end}))
+		return errors.Join(tx.InsertBulk(&jjm.Bulk{Tag: "jb", Members: []jjm.AttemptID{id, third}}),
+			tx.EndAttempts([]AttemptEnd{end}))
 	})
 	next := int32(0)
 	err := s.ResultsOf(ctx, g.ID, func(l jjm.LocalJob, ev *jjm.Evidence) error {

@@ -73,12 +73,13 @@ func (tx *Tx) mustBeOpen(id jjm.AttemptID) error {
 		return errOver()
 	}
 	found := false
-	err := tx.c.query(tx.ctx, "SELECT ended FROM attempts WHERE grid = ? AND local = ? AND attempt = ?", attemptArgs(nil, id), func(r row) error {
-		if found = true; r.bool(0) {
-			return jjm.Errorf(jjm.Conflict, "it ended at %s", jjm.Time(r.int(0)))
-		}
-		return nil
-	})
+	err := tx.c.query(tx.ctx, "SELECT ended FROM attempts WHERE grid = ? AND local = ? AND attempt = ?",
+		attemptArgs(nil, id), func(r row) error {
+			if found = true; r.bool(0) {
+				return jjm.Errorf(jjm.Conflict, "it ended at %s", jjm.Time(r.int(0)))
+			}
+			return nil
+		})
 	if err == nil && !found {
 		err = jjm.Errorf(jjm.Gone, "it is in no bulk, or archived")
 	}

@@ -59,7 +59,8 @@ func (s *Store) Bans(ctx context.Context) (out []jjm.Ban, err error) {
 func (c *conn) bans(ctx context.Context) (out []jjm.Ban, err error) {
 	const all = "SELECT kind, name, reason, actor, uid, since, CAST(account AS TEXT) FROM bans ORDER BY kind, name"
 	err = c.query(ctx, all, nil, func(r row) error {
-		b := jjm.Ban{Kind: r.text(0), Name: r.text(1), Reason: r.text(2), By: r.text(3), UID: int(r.int(4)), Since: jjm.Time(r.int(5))}
+		b := jjm.Ban{Kind: r.text(0), Name: r.text(1), Reason: r.text(2), By: r.text(3), UID: int(r.int(4)),
+			Since: jjm.Time(r.int(5))}
 		if uid, err := strconv.Atoi(r.text(6)); err == nil {
 			b.Account = &uid
 		}

@@ -13,7 +13,8 @@ func TestBans_AreKeptReplacedAndDropped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jjm.db")
 	s := open(t, path)
 	number := 1003
-	user := jjm.Ban{Kind: jjm.BanUser, Name: "O'Brien; --", Account: &number, Reason: "y\n", By: "alice", UID: 1001, Since: 7}
+	user := jjm.Ban{Kind: jjm.BanUser, Name: "O'Brien; --", Account: &number, Reason: "y\n", By: "alice", UID: 1001,
+		Since: 7}
 	dn := jjm.Ban{Kind: jjm.BanDN, Name: "/CN=Ünal", Reason: "x", By: "root", Since: 5}
 	same := dn
 	same.Name = `CN=\C3\9CNAL`
@@ -45,7 +46,8 @@ func TestBans_AreKeptReplacedAndDropped(t *testing.T) {
 		update(t, s, func(tx *Tx) error { return tx.DropBan(same) })
 	}
 	check(user)
-	for _, bad := range []jjm.Ban{{}, {Kind: "host", Name: "a", Reason: "b"}, {Kind: "user", Name: "a"}, {Kind: "dn", Reason: "b"}} {
+	for _, bad := range []jjm.Ban{{}, {Kind: "host", Name: "a", Reason: "b"}, {Kind: "user", Name: "a"},
+		{Kind: "dn", Reason: "b"}} {
 		err := s.Update(t.Context(), func(tx *Tx) error { return tx.PutBan(bad) })
 		wantKind(t, err, jjm.Internal)
 	}

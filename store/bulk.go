@@ -33,15 +33,16 @@ func scanBulk(r row) (jjm.Bulk, error) {
 func fillMembers(ctx context.Context, c *conn, b *jjm.Bulk) error {
 	found := 0
 	for _, table := range [...]string{"attempts", "history_attempts"} {
-		err := c.query(ctx, "SELECT pos, grid, local, attempt FROM "+table+" WHERE tag = ?", args{}.text(string(b.Tag)), func(r row) error {
-			pos := r.int(0)
-			if pos >= int64(len(b.Members)) {
-				return jjm.Errorf(jjm.Internal, "bulk %s: member at position %d of %d", b.Tag, pos, len(b.Members))
-			}
-			b.Members[pos] = attemptID(r, 1)
-			found++
-			return nil
-		})
+		err := c.query(ctx, "SELECT pos, grid, local, attempt FROM "+table+" WHERE tag = ?", args{}.text(string(b.Tag)),
+			func(r row) error {
+				pos := r.int(0)
+				if pos >= int64(len(b.Members)) {
+					return jjm.Errorf(jjm.Internal, "bulk %s: member at position %d of %d", b.Tag, pos, len(b.Members))
+				}
+				b.Members[pos] = attemptID(r, 1)
+				found++
+				return nil
+			})
 		if err != nil {
 			return err
 		}
@@ -80,9 +81,10 @@ func (tx *Tx) insertBulk(b *jjm.Bulk) error {
 	if _, err := tx.exec("INSERT INTO bulks ("+bulkColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", a); err != nil {
 		return err
 	}
-	return tx.insertMany("INSERT INTO attempts (grid, local, attempt, tag, pos)", 5, len(b.Members), func(a args, i int) args {
-		return attemptArgs(a, b.Members[i]).value(string(b.Tag)).int(int64(i))
-	})
+	return tx.insertMany("INSERT INTO attempts (grid, local, attempt, tag, pos)", 5, len(b.Members),
+		func(a args, i int) args {
+			return attemptArgs(a, b.Members[i]).value(string(b.Tag)).int(int64(i))
+		})
 }
 
 // SaveBulk stores what may change of a bulk: State, ID, Settled, Tries, Error.

@@ -128,7 +128,8 @@ func TestOrders_AreKeptReplacedAndDropped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jjm.db")
 	s := open(t, path)
 	drain := jjm.Order{Verb: jjm.OrderDrain, Kind: jjm.OrderCluster, Name: "slurm", Reason: "disks", By: "root", Since: 5}
-	pause := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: "slurm", Reason: "x", By: "root", Since: 6, Until: 9}
+	pause := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: "slurm", Reason: "x", By: "root", Since: 6,
+		Until: 9}
 	user := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderUser, Name: "O'Brien; --", Reason: "y\n", By: "alice", Since: 7}
 	update(t, s, func(tx *Tx) error {
 		for _, o := range []jjm.Order{user, drain, pause} {
@@ -161,7 +162,8 @@ func TestOrders_AreKeptReplacedAndDropped(t *testing.T) {
 		return tx.DropOrder(drain)
 	})
 	check(pause, user)
-	for _, bad := range []jjm.Order{{}, {Verb: "stop", Kind: "cluster", Name: "a", Reason: "b"}, {Verb: "drain", Kind: "cluster", Name: "a"}} {
+	for _, bad := range []jjm.Order{{}, {Verb: "stop", Kind: "cluster", Name: "a", Reason: "b"},
+		{Verb: "drain", Kind: "cluster", Name: "a"}} {
 		err := s.Update(t.Context(), func(tx *Tx) error { return tx.PutOrder(bad) })
 		wantKind(t, err, jjm.Internal)
 	}

@@ -32,10 +32,11 @@ func (tx *Tx) Members(uid int, container string) ([]Dataset, error) {
 }
 
 func members(ctx context.Context, c *conn, uid int, container string) (all []Dataset, err error) {
-	err = c.query(ctx, "SELECT "+datasetColumns+" FROM datasets WHERE uid = ? AND container = ? ORDER BY name", args{}.int(int64(uid)).text(container), func(r row) error {
-		all = append(all, scanDataset(r))
-		return nil
-	})
+	err = c.query(ctx, "SELECT "+datasetColumns+" FROM datasets WHERE uid = ? AND container = ? ORDER BY name",
+		args{}.int(int64(uid)).text(container), func(r row) error {
+			all = append(all, scanDataset(r))
+			return nil
+		})
 	return all, err
 }
 
@@ -48,7 +49,8 @@ func (tx *Tx) Taken(id, member DatasetID) (int64, error) {
 	if tx.c == nil {
 		return 0, tx.fail(errOver(), "read what dataset %d is made of", id)
 	}
-	n, err := tx.c.number("SELECT coalesce(max(files), 0) FROM expansions WHERE dataset = ? AND member = ?", args{}.int(int64(id)).int(int64(member)))
+	n, err := tx.c.number("SELECT coalesce(max(files), 0) FROM expansions WHERE dataset = ? AND member = ?",
+		args{}.int(int64(id)).int(int64(member)))
 	if err != nil {
 		return 0, tx.fail(err, "read what dataset %d is made of", id)
 	}
@@ -69,7 +71,8 @@ func (tx *Tx) Take(id, member DatasetID, from int64, files []jjm.File) (added in
 		return 0, err
 	}
 	to := from + int64(len(files))
-	_, err = tx.exec("INSERT INTO expansions (dataset, member, files) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET files = excluded.files",
+	_, err = tx.exec(
+		"INSERT INTO expansions (dataset, member, files) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET files = excluded.files",
 		args{}.int(int64(id)).int(int64(member)).int(to))
 	if err == nil {
 		_, err = tx.exec(`INSERT INTO file_marks (dataset, file, state, time, actor, reason) SELECT f.dataset, f.n, m.state, m.time, m.actor, m.reason
@@ -88,7 +91,8 @@ func (tx *Tx) TakenBy(member DatasetID) (all []Dataset, err error) {
 	if tx.c == nil {
 		return nil, tx.fail(errOver(), "find who took files of dataset %d", member)
 	}
-	err = tx.c.query(tx.ctx, "SELECT "+datasetColumns+" FROM datasets WHERE id IN (SELECT dataset FROM expansions WHERE member = ?) ORDER BY id",
+	err = tx.c.query(tx.ctx, "SELECT "+datasetColumns+
+		" FROM datasets WHERE id IN (SELECT dataset FROM expansions WHERE member = ?) ORDER BY id",
 		args{}.int(int64(member)), func(r row) error {
 			all = append(all, scanDataset(r))
 			return nil
@@ -109,7 +113,8 @@ type Origin struct {
 // datasets of a container.
 func (s *Store) Origins(ctx context.Context, id DatasetID) (all []Origin, err error) {
 	err = s.view(ctx, func(c *conn) error {
-		return c.query(ctx, "SELECT d.name, x.files FROM expansions AS x JOIN datasets AS d ON d.id = x.member WHERE x.dataset = ? ORDER BY d.name",
+		return c.query(
+			ctx, "SELECT d.name, x.files FROM expansions AS x JOIN datasets AS d ON d.id = x.member WHERE x.dataset = ? ORDER BY d.name",
 			args{}.int(int64(id)), func(r row) error {
 				all = append(all, Origin{r.text(0), r.int(1)})
 				return nil

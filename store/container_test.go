@@ -61,7 +61,8 @@ func TestContainer_FilesAreTakenOnceWithTheirMarks(t *testing.T) {
 	if others, err := s.Members(context.Background(), 8, "c"); err != nil || len(others) != 0 {
 		t.Errorf("another account's: %+v %v", others, err)
 	}
-	for _, sql := range []string{"UPDATE expansions SET files = 1", "DELETE FROM expansions", "INSERT INTO expansions VALUES (1, 1, 0)", "UPDATE datasets SET container = 'd'"} {
+	for _, sql := range []string{"UPDATE expansions SET files = 1", "DELETE FROM expansions",
+		"INSERT INTO expansions VALUES (1, 1, 0)", "UPDATE datasets SET container = 'd'"} {
 		if raw(s, sql) == nil {
 			t.Errorf("%s passed", sql)
 		}

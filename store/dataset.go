@@ -90,10 +90,11 @@ func (tx *Tx) dataset(id DatasetID) (d Dataset, err error) {
 	if tx.c == nil {
 		return d, tx.fail(errOver(), "read dataset %d", id)
 	}
-	err = tx.c.query(tx.ctx, "SELECT "+datasetColumns+" FROM datasets WHERE id = ?", args{}.int(int64(id)), func(r row) error {
-		d = scanDataset(r)
-		return nil
-	})
+	err = tx.c.query(tx.ctx, "SELECT "+datasetColumns+" FROM datasets WHERE id = ?", args{}.int(int64(id)),
+		func(r row) error {
+			d = scanDataset(r)
+			return nil
+		})
 	if err == nil && d.ID == 0 {
 		err = jjm.Errorf(jjm.Gone, "dataset %d is not known here", id)
 	}
@@ -130,10 +131,12 @@ func (tx *Tx) AddFiles(id DatasetID, files []jjm.File) (added int, err error) {
 		return 0, tx.fail(err, "add %d files to dataset %s", len(files), d.Name)
 	}
 	if len(fresh) > 0 && d.Closed != 0 {
-		return 0, tx.fail(jjm.Errorf(jjm.Conflict, "it is closed: no file can be added"), "add %d files to dataset %s", len(fresh), d.Name)
+		return 0, tx.fail(jjm.Errorf(jjm.Conflict, "it is closed: no file can be added"), "add %d files to dataset %s",
+			len(fresh), d.Name)
 	}
 	now := jjm.At(tx.s.o.Now())
-	err = tx.insertMany("INSERT INTO files (dataset, n, lfn, size, events, first_event, checksum, boundary, added, more)", 10, len(fresh),
+	err = tx.insertMany("INSERT INTO files (dataset, n, lfn, size, events, first_event, checksum, boundary, added, more)",
+		10, len(fresh),
 		func(a args, i int) args { return fileArgs(a, id, d.Files+int64(i), fresh[i], now) })
 	if err != nil {
 		return 0, tx.fail(err, "add %d files to dataset %s", len(fresh), d.Name)
@@ -181,10 +184,11 @@ func (tx *Tx) fileOf(id DatasetID, lfn string) (int64, error) {
 		return 0, errOver()
 	}
 	n := int64(-1)
-	err := tx.c.query(tx.ctx, "SELECT n FROM files WHERE dataset = ? AND lfn = ?", args{}.int(int64(id)).text(lfn), func(r row) error {
-		n = r.int(0)
-		return nil
-	})
+	err := tx.c.query(tx.ctx, "SELECT n FROM files WHERE dataset = ? AND lfn = ?", args{}.int(int64(id)).text(lfn),
+		func(r row) error {
+			n = r.int(0)
+			return nil
+		})
 	return n, err
 }
 
@@ -235,7 +239,8 @@ func scanFile(r row) (f jjm.File, err error) {
 // Files calls fn for the files of a dataset from a number on, at most limit of
 // them (0 = all), in the order in which they came. An error of fn ends it and
 // comes back as it is.
-func (s *Store) Files(ctx context.Context, id DatasetID, from int64, limit int, fn func(n int64, f jjm.File) error) error {
+func (s *Store) Files(ctx context.Context, id DatasetID, from int64, limit int,
+	fn func(n int64, f jjm.File) error) error {
 	if limit <= 0 {
 		limit = maxLocal
 	}

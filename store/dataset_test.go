@@ -112,7 +112,8 @@ func TestDataset_ClosedTakesNoMoreFiles(t *testing.T) {
 func TestDataset_RefusesHostileNamesAndNumbers(t *testing.T) {
 	s := fresh(t)
 	id := dataset(t, s, "raw", 1)
-	for _, f := range []jjm.File{{}, {LFN: "a\nb"}, {LFN: "a\xff"}, {LFN: strings.Repeat("x", maxLFN+1)}, {LFN: "a", Size: -1}, {LFN: "a", Events: -1}} {
+	for _, f := range []jjm.File{{}, {LFN: "a\nb"}, {LFN: "a\xff"}, {LFN: strings.Repeat("x", maxLFN+1)},
+		{LFN: "a", Size: -1}, {LFN: "a", Events: -1}} {
 		err := s.Update(context.Background(), func(tx *Tx) error {
 			_, err := tx.AddFiles(id, append(sampleFiles(5, 3), f))
 			return err
@@ -125,7 +126,10 @@ func TestDataset_RefusesHostileNamesAndNumbers(t *testing.T) {
 			return err
 		}), jjm.Invalid)
 	}
-	wantKind(t, s.Update(context.Background(), func(tx *Tx) error { _, err := tx.AddFiles(99, sampleFiles(0, 1)); return err }), jjm.Gone)
+	wantKind(t, s.Update(context.Background(), func(tx *Tx) error {
+		_, err := tx.AddFiles(99, sampleFiles(0, 1))
+		return err
+	}), jjm.Gone)
 	if n := number(t, s, "SELECT files FROM datasets"); n != 1 {
 		t.Errorf("%d files, want 1", n)
 	}
@@ -133,8 +137,9 @@ func TestDataset_RefusesHostileNamesAndNumbers(t *testing.T) {
 
 // fileJob is a new local job of whole files.
 func fileJob(g *jjm.GridJob, n int, first int64, lfns ...string) jjm.LocalJob {
-	return jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(n)}, Exit: -1, Part: jjm.Part{Unit: jjm.UnitFile, First: first,
-		Count: int64(len(lfns)), Serial: int64(n) + 1, Input: &jjm.PartInput{Files: lfns}}}
+	return jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(n)}, Exit: -1,
+		Part: jjm.Part{Unit: jjm.UnitFile, First: first,
+			Count: int64(len(lfns)), Serial: int64(n) + 1, Input: &jjm.PartInput{Files: lfns}}}
 }
 
 // halfRead returns a store whose grid job 1 owns files 0 and 1 (local job 0, failed)
@@ -147,22 +152,29 @@ func halfRead(tb testing.TB) (*Store, *jjm.GridJob) {
 	update(tb, s, func(tx *Tx) error { return tx.InsertLocals(ls) })
 	update(tb, s, func(tx *Tx) error {
 		ls[0].State = jjm.Failed
-		return errors.Join(tx.SaveLocals([]*jjm.LocalJob{&ls[0]}), tx.EndInputs([]*jjm.LocalJob{&ls[0]}), tx.GiveBack([]jjm.LocalID{ls[0].ID}))
+		return errors.Join(tx.SaveLocals([]*jjm.LocalJob{&ls[0]}), tx.EndInputs([]*jjm.LocalJob{&ls[0]}),
+			tx.GiveBack([]jjm.LocalID{ls[0].ID}))
 	})
 	return s, g
 }
 
 var inputLies = []struct{ name, sql, want string }{
-	{"overlap", `INSERT INTO cover_input (grid, local, step, file, run, first, last) VALUES (1, 1, 0, 2, -1, 5, 6)`, "overlaps a piece of local job 1.1"},
+	{"overlap", `INSERT INTO cover_input (grid, local, step, file, run, first, last) VALUES (1, 1, 0, 2, -1, 5, 6)`,
+		"overlaps a piece of local job 1.1"},
 	{"sections of an owned file", `INSERT INTO cover_input (grid, local, step, file, run, first, last) VALUES (1, 1, 0, 2, 1, 5, 6)`, "owned by sections and by events"},
 	{"owned by nobody", `INSERT INTO cover_input (grid, local, step, file, run, first, last) VALUES (1, 7, 0, 3, -1, 5, 6)`, "there is no local job 1.7"},
-	{"sections of a job of files", `INSERT INTO cover_input (grid, local, step, file, run, first, last) VALUES (1, 1, 0, 3, 1, 5, 6)`, "there is no local job 1.1 that owns by lumi"},
+	{"sections of a job of files",
+		`INSERT INTO cover_input (grid, local, step, file, run, first, last) VALUES (1, 1, 0, 3, 1, 5, 6)`,
+		"there is no local job 1.1 that owns by lumi"},
 	{"file never noticed", `INSERT INTO cover_input (grid, local, step, file, run, first, last) VALUES (1, 1, 0, 9, -1, 0, 6)`, "not one to be processed"},
-	{"file of a step that reads nothing", `INSERT INTO input_files (grid, step, file) VALUES (1, 1, 0)`, "no master dataset"},
-	{"file that is not there", `INSERT INTO input_files (grid, step, file) VALUES (1, 0, 4)`, "no master dataset with a file 4"},
+	{"file of a step that reads nothing", `INSERT INTO input_files (grid, step, file) VALUES (1, 1, 0)`,
+		"no master dataset"},
+	{"file that is not there", `INSERT INTO input_files (grid, step, file) VALUES (1, 0, 4)`,
+		"no master dataset with a file 4"},
 	{"born finished", `INSERT INTO input_files (grid, step, file, state, avail) SELECT 1, 0, 9, 2, 0`, ""},
 	{"taken back", `UPDATE cover_input SET released = 0 WHERE local = 0`, "until it gives it back, once"},
-	{"given back by one that runs", `UPDATE cover_input SET released = 5 WHERE local = 1`, "has neither failed nor been killed"},
+	{"given back by one that runs", `UPDATE cover_input SET released = 5 WHERE local = 1`,
+		"has neither failed nor been killed"},
 	{"piece moved", `UPDATE cover_input SET file = 3 WHERE local = 1`, "until it gives it back"},
 	{"piece deleted", `DELETE FROM cover_input WHERE local = 1`, "is kept"},
 	{"back to life", `UPDATE local_jobs SET state = 0 WHERE n = 0`, "its work was given back"},
@@ -216,10 +228,14 @@ func TestInputs_PartsThatDisagreeWithTheirFilesAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := fileJob(g, 2, 3, "f000003")
 			spoil(&l.Part)
-			wantKind(t, s.Update(context.Background(), func(tx *Tx) error { return tx.InsertLocals([]jjm.LocalJob{l}) }), jjm.Internal)
+			wantKind(t, s.Update(context.Background(), func(tx *Tx) error {
+				return tx.InsertLocals([]jjm.LocalJob{l})
+			}), jjm.Internal)
 		})
 	}
 	plain := fill(t, s, 1, 1)
 	l := fileJob(plain, 1, 300, "f000003")
-	wantKind(t, s.Update(context.Background(), func(tx *Tx) error { return tx.InsertLocals([]jjm.LocalJob{l}) }), jjm.Internal)
+	wantKind(t, s.Update(context.Background(), func(tx *Tx) error {
+		return tx.InsertLocals([]jjm.LocalJob{l})
+	}), jjm.Internal)
 }

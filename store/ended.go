@@ -32,7 +32,8 @@ func (s *Store) EndedAfter(ctx context.Context, seq int64, limit int) ([]Ended, 
 				(SELECT tag FROM attempts AS a WHERE a.grid = e.grid AND a.local = e.local AND a.attempt = e.attempt),
 				(SELECT tag FROM history_attempts AS a WHERE a.grid = e.grid AND a.local = e.local AND a.attempt = e.attempt))
 			WHERE e.id > ? ORDER BY e.id LIMIT ?`, args{}.int(seq).int(int64(limit)), func(r row) error {
-			e := Ended{Seq: r.int(0), Attempt: jjm.AttemptID{LocalID: jjm.LocalID{Grid: jjm.GridID(r.int(1)), N: int32(r.int(2))}, Attempt: int32(r.int(3))},
+			e := Ended{Seq: r.int(0), Attempt: jjm.AttemptID{LocalID: jjm.LocalID{Grid: jjm.GridID(r.int(1)),
+				N: int32(r.int(2))}, Attempt: int32(r.int(3))},
 				User: r.text(5), Queue: r.text(7), Cluster: r.text(8), Known: jjm.Time(r.int(9))}
 			ev, err := decodeEvidence(r.text(4))
 			if err == nil {

@@ -75,7 +75,8 @@ func mutable(a args, g *jjm.GridJob) args {
 	a = a.int(int64(g.Status)).bool(g.Kill).text(g.KillBy).text(g.Reason).int(int64(g.Changed)).int(int64(g.Ended))
 	a = a.bool(g.Step.Prepared).text(g.Step.Cluster).text(g.Step.Splitter).words(g.Step.Why)
 	a = a.int(int64(g.Step.Expected)).int(int64(g.Step.Made)).bool(g.Step.Closed).blob(g.Step.Carry)
-	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit)).words(g.Step.Clusters).text(encoded(g.Usage)).text(placesText(g.Step.Places))
+	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit)).words(
+		g.Step.Clusters).text(encoded(g.Usage)).text(placesText(g.Step.Places))
 }
 
 // placesText writes places as JSON, none as nothing.
@@ -131,7 +132,8 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	if id, found, err := tx.FindKey(g.Owner.UID, key); err != nil {
 		return err
 	} else if found {
-		return tx.fail(jjm.Errorf(jjm.Conflict, "request key %.80q of uid %d is held by grid job %d", key, g.Owner.UID, id), "insert a grid job")
+		return tx.fail(jjm.Errorf(jjm.Conflict, "request key %.80q of uid %d is held by grid job %d", key, g.Owner.UID, id),
+			"insert a grid job")
 	}
 	a := args{}.int(int64(g.Owner.UID)).int(int64(g.Owner.GID)).value(g.Owner.User).value(g.Spec.Type)
 	a = a.value(string(spec)).text(key).bool(key != "").text(g.BaseDir).int(int64(g.Accepted))
@@ -159,7 +161,8 @@ func (tx *Tx) FindKey(uid int, key string) (id jjm.GridID, found bool, err error
 	if tx.c == nil {
 		return 0, false, tx.fail(errOver(), "find request key %.80q", key)
 	}
-	n, err := tx.c.number("SELECT id FROM grid_jobs WHERE uid = ? AND req_key = ? AND key_held = 1", args{}.int(int64(uid)).text(key))
+	n, err := tx.c.number("SELECT id FROM grid_jobs WHERE uid = ? AND req_key = ? AND key_held = 1",
+		args{}.int(int64(uid)).text(key))
 	if err != nil {
 		return 0, false, tx.fail(err, "find request key %.80q of uid %d", key, uid)
 	}

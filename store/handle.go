@@ -38,11 +38,12 @@ func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
 func (s *Store) Handle(ctx context.Context, name jjm.Handle) (h Handle, err error) {
 	found := false
 	err = s.view(ctx, func(c *conn) error {
-		return c.query(ctx, "SELECT uid, grid, refused, time FROM handles WHERE handle = ?", args{}.value(string(name)), func(r row) error {
-			h = Handle{UID: int(r.int(0)), Grid: jjm.GridID(r.int(1)), Refused: r.text(2), Time: jjm.Time(r.int(3))}
-			found = true
-			return nil
-		})
+		return c.query(ctx, "SELECT uid, grid, refused, time FROM handles WHERE handle = ?", args{}.value(string(name)),
+			func(r row) error {
+				h = Handle{UID: int(r.int(0)), Grid: jjm.GridID(r.int(1)), Refused: r.text(2), Time: jjm.Time(r.int(3))}
+				found = true
+				return nil
+			})
 	})
 	if err == nil && !found {
 		err = jjm.Errorf(jjm.Gone, "no grid job is known by %s here", name)

@@ -66,7 +66,8 @@ func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete
 		return 0, false, tx.fail(err, "notice files for grid job %d", id)
 	}
 	to := min(d.Files, seen+int64(limit))
-	_, err = tx.exec("INSERT INTO input_files (grid, step, file) SELECT ?, ?, n FROM files WHERE dataset = ? AND n >= ? AND n < ? ORDER BY n",
+	_, err = tx.exec(
+		"INSERT INTO input_files (grid, step, file) SELECT ?, ?, n FROM files WHERE dataset = ? AND n >= ? AND n < ? ORDER BY n",
 		stepArgs(id, step).int(int64(master)).int(seen).int(to))
 	if err == nil {
 		_, err = tx.exec(`UPDATE input_files SET avail = 0, state = m.state, why = m.reason FROM file_marks AS m
@@ -106,7 +107,8 @@ func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ..
 		err = jjm.Errorf(jjm.Internal, "the step never took notice of it")
 	}
 	if err == nil {
-		_, err = tx.exec("UPDATE input_files SET state = CASE lost WHEN 0 THEN 2 ELSE coalesce((SELECT m.state"+markOfFile+"), 3) END,"+
+		_, err = tx.exec("UPDATE input_files SET state = CASE lost WHEN 0 THEN 2 ELSE coalesce((SELECT m.state"+markOfFile+
+			"), 3) END,"+
 			" why = CASE lost WHEN 0 THEN why ELSE coalesce((SELECT m.reason"+markOfFile+"), why) END"+where+
 			" AND avail = 0 AND open = 0 AND state < 2", key(nil))
 	}
@@ -132,10 +134,12 @@ type Drop struct {
 func (tx *Tx) DropFiles(id jjm.GridID, step int, drops []Drop) error {
 	for _, d := range drops {
 		if d.State < jjm.FileFailed {
-			return tx.fail(jjm.Errorf(jjm.Internal, "to drop it as %s means nothing", d.State), "file %d of grid job %d", d.File, id)
+			return tx.fail(jjm.Errorf(jjm.Internal, "to drop it as %s means nothing", d.State), "file %d of grid job %d", d.File,
+				id)
 		}
 		a := args{}.int(int64(d.State)).text(d.Why).int(int64(id)).int(int64(step)).int(d.File)
-		n, err := tx.exec("UPDATE input_files SET state = ?, avail = 0, why = ? WHERE grid = ? AND step = ? AND file = ? AND state = 0", a)
+		n, err := tx.exec(
+			"UPDATE input_files SET state = ?, avail = 0, why = ? WHERE grid = ? AND step = ? AND file = ? AND state = 0", a)
 		if err != nil {
 			return tx.fail(err, "drop file %d of grid job %d", d.File, id)
 		}
@@ -152,14 +156,16 @@ func (tx *Tx) DropFiles(id jjm.GridID, step int, drops []Drop) error {
 // DropRest leaves out all that could still be cut of the master dataset of a
 // step: its cutting is over. It says how many files get no part at all.
 func (tx *Tx) DropRest(id jjm.GridID, step int, why string) (files int, err error) {
-	n, err := tx.exec("UPDATE input_files SET state = 7, avail = 0, why = ? WHERE grid = ? AND step = ? AND avail = 1 AND state = 0",
+	n, err := tx.exec(
+		"UPDATE input_files SET state = 7, avail = 0, why = ? WHERE grid = ? AND step = ? AND avail = 1 AND state = 0",
 		args{}.text(why).int(int64(id)).int(int64(step)))
 	var begun []int64
 	if err == nil {
-		err = tx.c.query(tx.ctx, "SELECT file FROM input_files WHERE grid = ? AND step = ? AND avail = 1", stepArgs(id, step), func(r row) error {
-			begun = append(begun, r.int(0))
-			return nil
-		})
+		err = tx.c.query(tx.ctx, "SELECT file FROM input_files WHERE grid = ? AND step = ? AND avail = 1", stepArgs(id, step),
+			func(r row) error {
+				begun = append(begun, r.int(0))
+				return nil
+			})
 	}
 	if err != nil {
 		return 0, tx.fail(err, "end the cutting of grid job %d", id)
@@ -225,7 +231,8 @@ func scanInput(r row) Input {
 // said; none if it reads no datasets.
 func (s *Store) Inputs(ctx context.Context, id jjm.GridID) (all []Input, err error) {
 	err = s.view(ctx, func(c *conn) error {
-		return c.query(ctx, "SELECT "+inputColumns+" FROM inputs AS i JOIN datasets AS d ON d.id = i.dataset WHERE i.grid = ? ORDER BY i.step, i.pos",
+		return c.query(ctx, "SELECT "+inputColumns+
+			" FROM inputs AS i JOIN datasets AS d ON d.id = i.dataset WHERE i.grid = ? ORDER BY i.step, i.pos",
 			args{}.int(int64(id)), func(r row) error {
 				all = append(all, scanInput(r))
 				return nil
@@ -256,7 +263,8 @@ func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, er
 // of, in order, with what has become of them, and why the step gave them up, ""
 // unless it did so with the file as a whole. An error of fn ends it and comes
 // back as it is.
-func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int, fn func(n int64, state jjm.FileState, why string, f jjm.File) error) error {
+func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int,
+	fn func(n int64, state jjm.FileState, why string, f jjm.File) error) error {
 	var stop error // of fn
 	err := s.view(ctx, func(c *conn) error {
 		return c.query(ctx, "SELECT "+fileColumns+`, a.state, a.why FROM input_files AS a JOIN files AS f ON f.n = a.file

@@ -183,7 +183,8 @@ func (m *model) drop(t *rapid.T) {
 		return
 	}
 	i := rapid.SampledFrom(ready).Draw(t, "file")
-	state := rapid.SampledFrom([]jjm.FileState{jjm.FileFailed, jjm.FileMissing, jjm.FileLost, jjm.FileBroken, jjm.FileDropped}).Draw(t, "state")
+	state := rapid.SampledFrom([]jjm.FileState{jjm.FileFailed, jjm.FileMissing, jjm.FileLost, jjm.FileBroken,
+		jjm.FileDropped}).Draw(t, "state")
 	m.update(t, func(tx *Tx) error {
 		return tx.DropFiles(m.g.ID, 0, []Drop{{File: int64(i), State: state, Why: "why"}})
 	})
@@ -258,7 +259,8 @@ func TestInputs_BehaveAsTheModel(t *testing.T) {
 		d := dataset(t, s, fmt.Sprintf("d%d", names), 0)
 		m := &model{s: s, d: d, g: reader(t, s, d), marks: map[int]jjm.FileState{}}
 		rt.Repeat(map[string]func(*rapid.T){
-			"": m.check, "add": m.add, "notice": m.notice, "cut": m.cut, "steal": m.steal, "end": m.end, "drop": m.drop, "mark": m.mark, "unmark": m.unmark,
+			"": m.check, "add": m.add, "notice": m.notice, "cut": m.cut, "steal": m.steal, "end": m.end, "drop": m.drop,
+			"mark": m.mark, "unmark": m.unmark,
 		})
 	})
 	if err := s.Check(context.Background()); err != nil {
@@ -269,14 +271,17 @@ func TestInputs_BehaveAsTheModel(t *testing.T) {
 // rangeJob is a new local job of a range of events of one file.
 func rangeJob(g *jjm.GridJob, n int, at int64, lfn string, first, count int64) jjm.LocalJob {
 	units := max(count, 1)
-	return jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(n)}, Exit: -1, Part: jjm.Part{Unit: jjm.UnitRange, First: at, Count: units,
-		Serial: int64(n) + 1, Input: &jjm.PartInput{Files: []string{lfn}, Events: []jjm.EventRange{{First: first, Count: count}}}}}
+	return jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(n)}, Exit: -1,
+		Part: jjm.Part{Unit: jjm.UnitRange, First: at, Count: units,
+			Serial: int64(n) + 1, Input: &jjm.PartInput{Files: []string{lfn},
+				Events: []jjm.EventRange{{First: first, Count: count}}}}}
 }
 
 func TestInputs_AFileInPiecesIsFinishedWithTheLastOfThem(t *testing.T) {
 	s := fresh(t)
 	g := reader(t, s, dataset(t, s, "raw", 2))
-	ls := []jjm.LocalJob{rangeJob(g, 0, 0, "f000000", 0, 50), rangeJob(g, 1, 50, "f000000", 50, 50), rangeJob(g, 2, 100, "f000001", 0, jjm.ToTheEnd)}
+	ls := []jjm.LocalJob{rangeJob(g, 0, 0, "f000000", 0, 50), rangeJob(g, 1, 50, "f000000", 50, 50),
+		rangeJob(g, 2, 100, "f000001", 0, jjm.ToTheEnd)}
 	state := func(file int) jjm.FileState {
 		return jjm.FileState(number(t, s, fmt.Sprintf("SELECT state FROM input_files WHERE file = %d", file)))
 	}
@@ -316,7 +321,8 @@ func TestInputs_AFileInPiecesIsFinishedWithTheLastOfThem(t *testing.T) {
 		t.Errorf("a file of unknown length whose only local job failed: %s", state(1))
 	}
 	got, err := s.PartInputs(context.Background(), g.ID, []int32{3, 2, 9})
-	if err != nil || len(got) != 2 || got[3].Origin == nil || *got[3].Origin != (jjm.Successor{Local: 1, Before: 1}) || got[2].Origin != nil ||
+	if err != nil || len(got) != 2 || got[3].Origin == nil || *got[3].Origin != (jjm.Successor{Local: 1, Before: 1}) ||
+		got[2].Origin != nil ||
 		got[3].Input.Events[0].First != 50 {
 		t.Errorf("%+v %v", got, err)
 	}

@@ -11,15 +11,16 @@ import (
 // gets the present one.
 func (tx *Tx) Journal(es ...jjm.JournalEntry) error {
 	now := jjm.At(tx.s.o.Now())
-	err := tx.insertMany("INSERT INTO journal (time, grid, first, last, was, became, cause, source, actor)", 9, len(es), func(a args, i int) args {
-		e := &es[i]
-		at := e.Time
-		if at == 0 {
-			at = now
-		}
-		a = a.int(int64(at)).int(int64(e.Grid)).int(int64(e.First)).int(int64(e.Last))
-		return a.text(e.From).value(e.To).text(e.Cause).text(e.Source).text(e.Actor)
-	})
+	err := tx.insertMany("INSERT INTO journal (time, grid, first, last, was, became, cause, source, actor)", 9, len(es),
+		func(a args, i int) args {
+			e := &es[i]
+			at := e.Time
+			if at == 0 {
+				at = now
+			}
+			a = a.int(int64(at)).int(int64(e.Grid)).int(int64(e.First)).int(int64(e.Last))
+			return a.text(e.From).value(e.To).text(e.Cause).text(e.Source).text(e.Actor)
+		})
 	if err != nil {
 		return tx.fail(err, "append %d entries to the journal", len(es))
 	}
@@ -30,7 +31,8 @@ func (tx *Tx) Journal(es ...jjm.JournalEntry) error {
 // a grid job everything, its local jobs included; for local jobs the entries
 // whose range touches them. Limit, if positive, keeps the newest ones.
 func (s *Store) History(ctx context.Context, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
-	query, a := "SELECT seq, time, grid, first, last, was, became, cause, source, actor FROM journal WHERE grid = ?", args{}.int(int64(ref.Grid))
+	query, a := "SELECT seq, time, grid, first, last, was, became, cause, source, actor FROM journal WHERE grid = ?",
+		args{}.int(int64(ref.Grid))
 	if ref.Locals {
 		last := int64(ref.Last)
 		if last < 0 {

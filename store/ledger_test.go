@@ -25,8 +25,9 @@ func TestLedger_AcceptsExactlyWhatDoesNotOverlap(t *testing.T) {
 		var units int64
 		for range rapid.IntRange(1, 25).Draw(t, "tries") {
 			p := jjm.Part{
-				Unit:  rapid.SampledFrom([]string{jjm.UnitEvent, jjm.UnitRow, "file"}).Draw(t, "unit"),
-				First: rapid.OneOf(rapid.Int64Range(-20, 60), rapid.SampledFrom([]int64{0, math.MaxInt64 - 20, math.MinInt64})).Draw(t, "first"),
+				Unit: rapid.SampledFrom([]string{jjm.UnitEvent, jjm.UnitRow, "file"}).Draw(t, "unit"),
+				First: rapid.OneOf(rapid.Int64Range(-20, 60),
+					rapid.SampledFrom([]int64{0, math.MaxInt64 - 20, math.MinInt64})).Draw(t, "first"),
 				Count: rapid.Int64Range(1, 12).Draw(t, "count"),
 			}
 			free := true
@@ -46,10 +47,11 @@ func TestLedger_AcceptsExactlyWhatDoesNotOverlap(t *testing.T) {
 		}
 		var rows, sum int64
 		err := s.view(ctx, func(c *conn) error {
-			return c.query(ctx, "SELECT count(*), sum(last - first + 1) FROM cover WHERE grid = ?", args{}.int(int64(g.ID)), func(r row) error {
-				rows, sum = r.int(0), r.int(1)
-				return nil
-			})
+			return c.query(ctx, "SELECT count(*), sum(last - first + 1) FROM cover WHERE grid = ?", args{}.int(int64(g.ID)),
+				func(r row) error {
+					rows, sum = r.int(0), r.int(1)
+					return nil
+				})
 		})
 		if err != nil || rows != int64(len(owned)) || sum != units {
 			t.Fatalf("cover has %d rows of %d units, want %d of %d; %v", rows, sum, len(owned), units, err)

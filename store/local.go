@@ -163,7 +163,8 @@ func (tx *Tx) checkNew(ls []jjm.LocalJob) error {
 	for i := range ls {
 		l := &ls[i]
 		if l.ID.Grid != id.Grid || i == 0 {
-			made, err := tx.c.number("SELECT n + 1 FROM local_jobs WHERE grid = ? ORDER BY n DESC LIMIT 1", args{}.int(int64(l.ID.Grid)))
+			made, err := tx.c.number("SELECT n + 1 FROM local_jobs WHERE grid = ? ORDER BY n DESC LIMIT 1",
+				args{}.int(int64(l.ID.Grid)))
 			if err != nil {
 				return err
 			}
@@ -174,7 +175,8 @@ func (tx *Tx) checkNew(ls []jjm.LocalJob) error {
 		}
 		id.N++
 		if p := l.Part; p.Unit == "" || p.Count < 1 || p.First > math.MaxInt64-p.Count {
-			return jjm.Errorf(jjm.Internal, "local job %s: part of %d units %q from %d: want a unit and a positive count", l.ID, p.Count, p.Unit, p.First)
+			return jjm.Errorf(jjm.Internal, "local job %s: part of %d units %q from %d: want a unit and a positive count", l.ID,
+				p.Count, p.Unit, p.First)
 		}
 	}
 	return nil
@@ -208,13 +210,14 @@ const saveLocal = `UPDATE local_jobs SET state = ?, phase = ?, attempt = ?, earl
 func eachLocal(ctx context.Context, c *conn, id jjm.GridID, first, last int32, fn func(jjm.LocalJob) error) error {
 	a := args{}.int(int64(id)).int(int64(first)).int(int64(last))
 	for _, table := range [...]string{"history_local_jobs", "local_jobs"} {
-		err := c.query(ctx, "SELECT "+localColumns+" FROM "+table+" WHERE grid = ? AND n BETWEEN ? AND ? ORDER BY n", a, func(r row) error {
-			var l jjm.LocalJob
-			if err := scanLocal(r, &l); err != nil {
-				return err
-			}
-			return fn(l)
-		})
+		err := c.query(ctx, "SELECT "+localColumns+" FROM "+table+" WHERE grid = ? AND n BETWEEN ? AND ? ORDER BY n", a,
+			func(r row) error {
+				var l jjm.LocalJob
+				if err := scanLocal(r, &l); err != nil {
+					return err
+				}
+				return fn(l)
+			})
 		if err != nil {
 			return err
 		}

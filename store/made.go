@@ -50,11 +50,12 @@ func (s *Store) ParentsOf(ctx context.Context, id DatasetID, lfns []string) (map
 	out := make(map[string][]string, len(lfns))
 	err := s.view(ctx, func(c *conn) error {
 		for _, lfn := range lfns {
-			err := c.query(ctx, "SELECT "+fileColumns+" FROM files AS f WHERE f.dataset = ? AND f.lfn = ?", args{}.int(int64(id)).value(lfn), func(r row) error {
-				f, err := scanFile(r)
-				out[lfn] = f.Parents
-				return err
-			})
+			err := c.query(ctx, "SELECT "+fileColumns+" FROM files AS f WHERE f.dataset = ? AND f.lfn = ?",
+				args{}.int(int64(id)).value(lfn), func(r row) error {
+					f, err := scanFile(r)
+					out[lfn] = f.Parents
+					return err
+				})
 			if err != nil {
 				return err
 			}

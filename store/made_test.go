@@ -39,7 +39,8 @@ func TestMade_TellsWhereTheFilesOfADatasetComeFrom(t *testing.T) {
 	plain, one := made(t, s, first, "one", nil)
 	merging, two := made(t, s, one, "two", &jjm.Merge{Concat: true})
 	alone, three := made(t, s, 0, "three", nil)
-	for id, want := range map[DatasetID]Made{first: {}, one: {Grid: plain, From: first}, two: {Grid: merging, Merged: true, From: one}, three: {Grid: alone}, 99: {}} {
+	for id, want := range map[DatasetID]Made{first: {}, one: {Grid: plain, From: first},
+		two: {Grid: merging, Merged: true, From: one}, three: {Grid: alone}, 99: {}} {
 		got, err := s.Made(t.Context(), id)
 		if err != nil || got != want {
 			t.Errorf("dataset %d: %+v, %v; want %+v", id, got, err, want)
@@ -58,7 +59,8 @@ func TestParentsOf_OfTheNamedFilesAlone(t *testing.T) {
 		if _, err := tx.AddFiles(other, []jjm.File{{LFN: "a", Parents: []string{"wrong"}}}); err != nil {
 			return err
 		}
-		_, err := tx.AddFiles(id, []jjm.File{{LFN: "a", Parents: []string{"x", "y"}}, {LFN: "b"}, {LFN: "c", Parents: []string{"z"}}})
+		_, err := tx.AddFiles(id, []jjm.File{{LFN: "a", Parents: []string{"x", "y"}}, {LFN: "b"},
+			{LFN: "c", Parents: []string{"z"}}})
 		return err
 	})
 	got, err := s.ParentsOf(t.Context(), id, []string{"a", "b", "none"})
@@ -68,10 +70,12 @@ func TestParentsOf_OfTheNamedFilesAlone(t *testing.T) {
 	// By name, not by looking at all.
 	plan := ""
 	err = s.view(context.Background(), func(c *conn) error {
-		return c.query(context.Background(), "EXPLAIN QUERY PLAN SELECT "+fileColumns+" FROM files AS f WHERE f.dataset = ? AND f.lfn = ?", args{}.int(1).value("a"), func(r row) error {
-			plan += r.text(3)
-			return nil
-		})
+		return c.query(context.Background(),
+			"EXPLAIN QUERY PLAN SELECT "+fileColumns+" FROM files AS f WHERE f.dataset = ? AND f.lfn = ?",
+			args{}.int(1).value("a"), func(r row) error {
+				plan += r.text(3)
+				return nil
+			})
 	})
 	if want := "SEARCH f USING INDEX files_lfn (dataset=? AND lfn=?)"; err != nil || plan != want {
 		t.Errorf("%q, %v; want %q", plan, err, want)

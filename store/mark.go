@@ -49,10 +49,11 @@ func (tx *Tx) MarkFiles(id DatasetID, marks []Mark, actor, reason string) ([]Mar
 
 // markOf returns the mark of a file, jjm.FileReady if it has none.
 func (tx *Tx) markOf(id DatasetID, file int64) (state jjm.FileState, err error) {
-	err = tx.c.query(tx.ctx, "SELECT state FROM file_marks WHERE dataset = ? AND file = ?", args{}.int(int64(id)).int(file), func(r row) error {
-		state = jjm.FileState(r.int(0))
-		return nil
-	})
+	err = tx.c.query(tx.ctx, "SELECT state FROM file_marks WHERE dataset = ? AND file = ?",
+		args{}.int(int64(id)).int(file), func(r row) error {
+			state = jjm.FileState(r.int(0))
+			return nil
+		})
 	return state, err
 }
 
@@ -67,12 +68,15 @@ func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
 	const among = ` WHERE file = ? AND (grid, step) IN (SELECT i.grid, i.step FROM inputs AS i JOIN grid_jobs AS g ON g.id = i.grid
 		WHERE i.dataset = ? AND i.master = 1 AND g.status NOT IN ` + overGrids + `)`
 	key := func(a args) args { return a.int(m.File).int(int64(id)) }
-	_, err = tx.exec("UPDATE input_files SET state = ?, avail = 0, why = ?"+among+" AND state = 0", key(args{}.int(int64(m.State)).text(reason)))
+	_, err = tx.exec("UPDATE input_files SET state = ?, avail = 0, why = ?"+among+" AND state = 0",
+		key(args{}.int(int64(m.State)).text(reason)))
 	if err == nil {
-		_, err = tx.exec("UPDATE input_files SET avail = 0, lost = lost + 1, why = ?"+among+" AND state = 1 AND avail = 1", key(args{}.text(reason)))
+		_, err = tx.exec("UPDATE input_files SET avail = 0, lost = lost + 1, why = ?"+among+" AND state = 1 AND avail = 1",
+			key(args{}.text(reason)))
 	}
 	if err == nil {
-		_, err = tx.exec("UPDATE input_files SET state = ?"+among+" AND state = 1 AND avail = 0 AND open = 0 AND lost > 0", key(args{}.int(int64(m.State))))
+		_, err = tx.exec("UPDATE input_files SET state = ?"+among+" AND state = 1 AND avail = 0 AND open = 0 AND lost > 0",
+			key(args{}.int(int64(m.State))))
 	}
 	return err
 }
@@ -138,7 +142,8 @@ func (tx *Tx) unmark(id DatasetID, u *Unmarked) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.exec("UPDATE input_files SET state = 0, avail = 1, lost = 0, why = NULL WHERE grid = ? AND step = 0 AND file = ?",
+		_, err = tx.exec(
+			"UPDATE input_files SET state = 0, avail = 1, lost = 0, why = NULL WHERE grid = ? AND step = 0 AND file = ?",
 			args{}.int(int64(grid)).int(u.File))
 	}
 	return err
@@ -213,7 +218,8 @@ func (tx *Tx) Unreadable(id jjm.GridID, lfns []string) (map[string]bool, error) 
 		return nil, errOver()
 	}
 	out := map[string]bool{}
-	none, err := tx.c.number("SELECT NOT EXISTS (SELECT 1 FROM inputs AS i JOIN file_marks AS m ON m.dataset = i.dataset WHERE i.grid = ? AND i.master = 1)",
+	none, err := tx.c.number(
+		"SELECT NOT EXISTS (SELECT 1 FROM inputs AS i JOIN file_marks AS m ON m.dataset = i.dataset WHERE i.grid = ? AND i.master = 1)",
 		args{}.int(int64(id)))
 	if none == 1 {
 		lfns = nil

@@ -13,7 +13,8 @@ import (
 // SetMeta stores a small value under a key, for the packages above; the empty
 // value removes the key.
 func (tx *Tx) SetMeta(key, value string) error {
-	query, a := "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", args{}.value(key).value(value)
+	query, a := "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+		args{}.value(key).value(value)
 	if value == "" {
 		query, a = "DELETE FROM meta WHERE key = ?", a[:1]
 	}
@@ -89,10 +90,11 @@ type Size struct {
 func (s *Store) Size(ctx context.Context) (Size, error) {
 	var z Size
 	err := s.view(ctx, func(c *conn) error {
-		return c.query(ctx, "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size", nil, func(r row) error {
-			z.Free = r.int(0)
-			return nil
-		})
+		return c.query(ctx, "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size", nil,
+			func(r row) error {
+				z.Free = r.int(0)
+				return nil
+			})
 	})
 	for _, f := range [...]struct {
 		suffix string
@@ -150,7 +152,8 @@ func check(ctx context.Context, c *conn) error {
 		}
 	}
 	if found != nil {
-		return jjm.Errorf(jjm.Internal, "it is damaged: stop the daemon, keep a copy, restore the last backup: %s", strings.Join(found, "; "))
+		return jjm.Errorf(jjm.Internal, "it is damaged: stop the daemon, keep a copy, restore the last backup: %s",
+			strings.Join(found, "; "))
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func Open(path string, o Options) (*Store, error) {
 		err = s.openWriter()
 	}
 	if code(err) == sqlite3.SQLITE_NOTADB {
-		err = jjm.Errorf(jjm.Invalid, "it is not a database, or its first page is damaged: "+nameOurs+", or restore the last backup")
+		err = jjm.Errorf(jjm.Invalid, "it is not a database, or its first page is damaged: "+nameOurs+
+			", or restore the last backup")
 	}
 	if err != nil {
 		for _, c := range append(s.idle, s.writer) {
@@ -110,7 +111,8 @@ func (s *Store) openReadOnly() error {
 			return err
 		}
 		if n := len(schema()); version < n {
-			return jjm.Errorf(jjm.Conflict, "its schema is version %d, this jjm needs version %d: start the daemon once to bring it up to date", version, n)
+			return jjm.Errorf(jjm.Conflict,
+				"its schema is version %d, this jjm needs version %d: start the daemon once to bring it up to date", version, n)
 		}
 		return c.query(context.Background(), "SELECT nonce FROM identity", nil, func(r row) error {
 			s.nonce = r.text(0)
@@ -184,10 +186,12 @@ func (s *Store) identify(c *conn) (int, error) {
 		return 0, err
 	}
 	if id != applicationID && (id != 0 || version != 0 || tables != 0) {
-		return 0, jjm.Errorf(jjm.Invalid, "it is a database of another program (application id %#x, want %#x): %s", id, applicationID, nameOurs)
+		return 0, jjm.Errorf(jjm.Invalid, "it is a database of another program (application id %#x, want %#x): %s", id,
+			applicationID, nameOurs)
 	}
 	if n := int64(len(schema())); version > n {
-		return 0, jjm.Errorf(jjm.Invalid, "its schema is version %d, this jjm knows up to version %d: run the newer jjm, or restore the backup made before the upgrade", version, n)
+		return 0, jjm.Errorf(jjm.Invalid,
+			"its schema is version %d, this jjm knows up to version %d: run the newer jjm, or restore the backup made before the upgrade", version, n)
 	}
 	return int(version), nil
 }
@@ -199,7 +203,8 @@ func (s *Store) useWAL() error {
 		return nil
 	})
 	if err == nil && got != "wal" {
-		err = jjm.Errorf(jjm.Busy, "the file system does not support a write-ahead log (journal mode %q): put the store on a local disk", got)
+		err = jjm.Errorf(
+			jjm.Busy, "the file system does not support a write-ahead log (journal mode %q): put the store on a local disk", got)
 	}
 	return err
 }
@@ -246,7 +251,8 @@ func (s *Store) step(from int, text string) error {
 	}
 	now, err := s.writer.number("PRAGMA user_version", nil)
 	if err == nil && now == int64(from) {
-		err = s.writer.script(fmt.Sprintf("%s;\nPRAGMA application_id = %d;\nPRAGMA user_version = %d", text, applicationID, from+1))
+		err = s.writer.script(fmt.Sprintf("%s;\nPRAGMA application_id = %d;\nPRAGMA user_version = %d", text, applicationID,
+			from+1))
 	}
 	if err == nil {
 		_, err = s.writer.exec("COMMIT", nil)

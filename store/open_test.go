@@ -50,7 +50,8 @@ func TestOpen_SettlesWhatADatabaseForgets(t *testing.T) {
 	if got := number(t, s, "PRAGMA query_only"); got != 1 {
 		t.Error("read connections can write")
 	}
-	if n := number(t, s, "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict = 0 AND name NOT LIKE 'sqlite_%'"); n != 0 {
+	if n := number(
+		t, s, "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict = 0 AND name NOT LIKE 'sqlite_%'"); n != 0 {
 		t.Errorf("%d tables are not STRICT", n)
 	}
 }
@@ -111,9 +112,11 @@ func TestOpen_RefusesWhatIsNotAStore(t *testing.T) {
 		{"cut off", write("SQLite format 3\x00"), jjm.Invalid, "it is not a database"},
 		{"folder", func(t *testing.T, path string) { os.Mkdir(path, 0o700) }, jjm.Invalid, "not a regular file"},
 		{"pipe", func(t *testing.T, path string) { syscall.Mkfifo(path, 0o600) }, jjm.Invalid, "not a regular file"},
-		{"another program's", sql("CREATE TABLE t (x); PRAGMA application_id = 77"), jjm.Invalid, "another program (application id 0x4d"},
+		{"another program's", sql("CREATE TABLE t (x); PRAGMA application_id = 77"), jjm.Invalid,
+			"another program (application id 0x4d"},
 		{"another program's, unmarked", sql("CREATE TABLE t (x)"), jjm.Invalid, "another program (application id 0x0"},
-		{"newer", sql(fmt.Sprintf("CREATE TABLE t (x); PRAGMA application_id = %d; PRAGMA user_version = 999", applicationID)), jjm.Invalid,
+		{"newer", sql(fmt.Sprintf("CREATE TABLE t (x); PRAGMA application_id = %d; PRAGMA user_version = 999",
+			applicationID)), jjm.Invalid,
 			fmt.Sprintf("schema is version 999, this jjm knows up to version %d: run the newer jjm", len(schema()))},
 	}
 	for _, tt := range tests {
@@ -169,7 +172,8 @@ func TestOpen_FolderThatCannotBeWritten(t *testing.T) {
 	for _, name := range []string{"jjm.db", "new.db"} {
 		_, err := Open(filepath.Join(dir, name), Options{})
 		wantKind(t, err, jjm.Busy)
-		if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "writable") && !strings.Contains(err.Error(), "check the folder") {
+		if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "writable") &&
+			!strings.Contains(err.Error(), "check the folder") {
 			t.Errorf("error %q lacks the path or the remedy", err)
 		}
 	}

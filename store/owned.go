@@ -9,7 +9,8 @@ import (
 // Owned calls fn for what the cover ledger says of a step of events or rows:
 // which local job owns units first..last, by first, ascending. An error of fn ends
 // it and comes back as it is; fn must be quick, because it holds a snapshot.
-func (s *Store) Owned(ctx context.Context, id jjm.GridID, step int, fn func(first, last int64, local int32) error) error {
+func (s *Store) Owned(ctx context.Context, id jjm.GridID, step int,
+	fn func(first, last int64, local int32) error) error {
 	const query = "SELECT first, last, local FROM cover WHERE grid = ?1 AND step = ?2 " +
 		"UNION ALL SELECT first, last, local FROM history_cover WHERE grid = ?1 AND step = ?2 ORDER BY first"
 	var own error

@@ -115,7 +115,8 @@ func (o *owning) add(l *jjm.LocalJob) error {
 		return nil
 	}
 	if o.master == 0 || l.Part.Input == nil {
-		return jjm.Errorf(jjm.Internal, "a part that reads files, in a grid job that reads a dataset: one goes with the other")
+		return jjm.Errorf(jjm.Internal,
+			"a part that reads files, in a grid job that reads a dataset: one goes with the other")
 	}
 	ps, err := pieces(&l.Part)
 	if err != nil {
@@ -162,21 +163,23 @@ func (o *owning) flush() error {
 	if o.tx == nil || len(o.inputs) == 0 {
 		return nil
 	}
-	err := o.tx.insertMany("INSERT INTO part_inputs (grid, n, step, origin, attempt, input)", 6, len(o.inputs), func(a args, i int) args {
-		l := &o.inputs[i]
-		a = a.int(int64(o.grid)).int(int64(l.ID.N)).int(int64(o.step))
-		if l.Origin == nil {
-			return a.value(nil).int(0).value(inputText(l.Part.Input))
-		}
-		return a.int(int64(l.Origin.Local)).int(int64(l.Origin.Before)).value(inputText(l.Part.Input))
-	})
+	err := o.tx.insertMany("INSERT INTO part_inputs (grid, n, step, origin, attempt, input)", 6, len(o.inputs),
+		func(a args, i int) args {
+			l := &o.inputs[i]
+			a = a.int(int64(o.grid)).int(int64(l.ID.N)).int(int64(o.step))
+			if l.Origin == nil {
+				return a.value(nil).int(0).value(inputText(l.Part.Input))
+			}
+			return a.int(int64(l.Origin.Local)).int(int64(l.Origin.Before)).value(inputText(l.Part.Input))
+		})
 	if err != nil {
 		return err
 	}
-	err = o.tx.insertMany("INSERT INTO cover_input (grid, local, step, file, run, first, last)", 7, len(o.rows), func(a args, i int) args {
-		e := &o.rows[i]
-		return a.int(int64(o.grid)).int(int64(e.local)).int(int64(o.step)).int(e.file).int(e.run).int(e.first).int(e.last)
-	})
+	err = o.tx.insertMany("INSERT INTO cover_input (grid, local, step, file, run, first, last)", 7, len(o.rows),
+		func(a args, i int) args {
+			e := &o.rows[i]
+			return a.int(int64(o.grid)).int(int64(e.local)).int(int64(o.step)).int(e.file).int(e.run).int(e.first).int(e.last)
+		})
 	if err != nil {
 		return err
 	}
@@ -248,16 +251,18 @@ func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
 		return nil, errOver()
 	}
 	files := map[int64]*delta{}
-	err := tx.c.query(tx.ctx, "SELECT file, run, first, last FROM cover_input WHERE grid = ? AND local = ? AND released = 0", localArgs(id), func(r row) error {
-		d := files[r.int(0)]
-		if d == nil {
-			d = &delta{}
-			files[r.int(0)] = d
-		}
-		d.open++
-		d.whole = d.whole || piece{run: r.int(1), first: r.int(2), last: r.int(3)}.whole()
-		return nil
-	})
+	err := tx.c.query(
+		tx.ctx, "SELECT file, run, first, last FROM cover_input WHERE grid = ? AND local = ? AND released = 0", localArgs(id),
+		func(r row) error {
+			d := files[r.int(0)]
+			if d == nil {
+				d = &delta{}
+				files[r.int(0)] = d
+			}
+			d.open++
+			d.whole = d.whole || piece{run: r.int(1), first: r.int(2), last: r.int(3)}.whole()
+			return nil
+		})
 	return files, err
 }
 

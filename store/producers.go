@@ -32,7 +32,8 @@ func (s *Store) Producers(ctx context.Context, id jjm.GridID, lfns []string) (ma
 	out := make(map[string]Produced, len(lfns))
 	jobs := map[int32]Producer{}
 	err := s.view(ctx, func(c *conn) error {
-		master, err := c.number("SELECT dataset FROM inputs WHERE grid = ? AND step = 0 AND master = 1", args{}.int(int64(id)))
+		master, err := c.number("SELECT dataset FROM inputs WHERE grid = ? AND step = 0 AND master = 1",
+			args{}.int(int64(id)))
 		if err != nil || master == 0 {
 			return err
 		}
@@ -54,13 +55,15 @@ func (s *Store) Producers(ctx context.Context, id jjm.GridID, lfns []string) (ma
 }
 
 // produced reads one file; jobs remembers local jobs that were read before.
-func produced(ctx context.Context, c *conn, id jjm.GridID, master DatasetID, lfn string, jobs map[int32]Producer) (p Produced, found bool, err error) {
+func produced(ctx context.Context, c *conn, id jjm.GridID, master DatasetID, lfn string,
+	jobs map[int32]Producer) (p Produced, found bool, err error) {
 	n := int64(0)
-	err = c.query(ctx, "SELECT "+fileColumns+" FROM files AS f WHERE f.dataset = ? AND f.lfn = ?", args{}.int(int64(master)).value(lfn), func(r row) error {
-		f, err := scanFile(r)
-		n, found, p.Lumis = r.int(0), true, f.Lumis
-		return err
-	})
+	err = c.query(ctx, "SELECT "+fileColumns+" FROM files AS f WHERE f.dataset = ? AND f.lfn = ?",
+		args{}.int(int64(master)).value(lfn), func(r row) error {
+			f, err := scanFile(r)
+			n, found, p.Lumis = r.int(0), true, f.Lumis
+			return err
+		})
 	if err != nil || !found {
 		return p, false, err
 	}

@@ -14,7 +14,8 @@ import (
 func TestProducers_AreThoseWhoOwnTheFileNow(t *testing.T) {
 	s := fresh(t)
 	g := reader(t, s, dataset(t, s, "raw", 3))
-	ls := []jjm.LocalJob{rangeJob(g, 0, 0, "f000000", 0, 50), rangeJob(g, 1, 50, "f000000", 50, 50), fileJob(g, 2, 100, "f000001")}
+	ls := []jjm.LocalJob{rangeJob(g, 0, 0, "f000000", 0, 50), rangeJob(g, 1, 50, "f000000", 50, 50),
+		fileJob(g, 2, 100, "f000001")}
 	for i := range ls {
 		ls[i].Part.Input.Group = int64(7 + i)
 	}

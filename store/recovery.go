@@ -11,7 +11,8 @@ func (tx *Tx) insertRecovery(g *jjm.GridJob) error {
 	if g.Spec.Recovers == 0 {
 		return nil
 	}
-	_, err := tx.exec("INSERT INTO recoveries (grid, recovers) VALUES (?, ?)", args{}.int(int64(g.ID)).int(int64(g.Spec.Recovers)))
+	_, err := tx.exec("INSERT INTO recoveries (grid, recovers) VALUES (?, ?)",
+		args{}.int(int64(g.ID)).int(int64(g.Spec.Recovers)))
 	if err != nil {
 		return tx.fail(err, "insert a grid job that recovers grid job %s", g.Spec.Recovers)
 	}

@@ -10,7 +10,8 @@ import (
 // why. That it was noted before is a success; fresh says that it was not. A local
 // job that has not completed is refused.
 func (tx *Tx) Retract(id jjm.LocalID, actor, reason string) (fresh bool, err error) {
-	n, err := tx.exec("INSERT INTO retractions (grid, n, time, actor, reason) SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM retractions WHERE grid = ?1 AND n = ?2)",
+	n, err := tx.exec(
+		"INSERT INTO retractions (grid, n, time, actor, reason) SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM retractions WHERE grid = ?1 AND n = ?2)",
 		localArgs(id).int(int64(jjm.At(tx.s.o.Now()))).text(actor).text(reason))
 	if err != nil {
 		return false, tx.fail(err, "retract local job %s", id)
@@ -26,7 +27,8 @@ func (tx *Tx) RetractInputs(l *jjm.LocalJob) error {
 		return tx.fail(err, "retract local job %s", l.ID)
 	}
 	for _, n := range sortedKeys(files) {
-		err := tx.reopenFile(l.ID.Grid, int64(l.Step), n, "lost = lost + ?, state = CASE state WHEN 2 THEN 1 ELSE state END", files[n].open)
+		err := tx.reopenFile(l.ID.Grid, int64(l.Step), n, "lost = lost + ?, state = CASE state WHEN 2 THEN 1 ELSE state END",
+			files[n].open)
 		if err == nil {
 			err = tx.setFile(l.ID.Grid, int(l.Step), n, "lost = lost")
 		}

@@ -17,7 +17,8 @@ import (
 // anyText returns texts that batch systems, applications and people may send.
 func anyText() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.Just(""), rapid.String(), rapid.SampledFrom([]string{
-		"\x00", "a\x00b", "'; DROP TABLE local_jobs; --", "../../etc", "?1 :a @b $c", "line\nline\r\n", "\xff\xfe", strings.Repeat("ü", 5000)}))
+		"\x00", "a\x00b", "'; DROP TABLE local_jobs; --", "../../etc", "?1 :a @b $c", "line\nline\r\n", "\xff\xfe",
+		strings.Repeat("ü", 5000)}))
 }
 
 func anyWords() *rapid.Generator[[]string] {
@@ -31,15 +32,21 @@ func anyLocal(id jjm.LocalID) *rapid.Generator[jjm.LocalJob] {
 	return rapid.Custom(func(t *rapid.T) jjm.LocalJob {
 		return jjm.LocalJob{
 			ID: id,
-			Part: jjm.Part{Unit: rapid.StringMatching("[a-z]{1,9}").Draw(t, "unit"), First: rapid.Int64Range(-1<<60, 1<<60).Draw(t, "first"),
-				Count: rapid.Int64Range(1, 1<<60).Draw(t, "count"), Serial: num.Draw(t, "serial"), Args: anyWords().Draw(t, "args")},
+			Part: jjm.Part{Unit: rapid.StringMatching("[a-z]{1,9}").Draw(t, "unit"),
+				First: rapid.Int64Range(-1<<60, 1<<60).Draw(t, "first"),
+				Count: rapid.Int64Range(1, 1<<60).Draw(t, "count"), Serial: num.Draw(t, "serial"),
+				Args: anyWords().Draw(t, "args")},
 			State: jjm.State(rapid.IntRange(0, jjm.NumStates-1).Draw(t, "state")), Phase: jjm.Phase(anyText().Draw(t, "phase")),
-			Attempt:   rapid.Int32Min(0).Draw(t, "attempt"),
-			Counters:  jjm.Counters{Early: count.Draw(t, "early"), LateHandled: count.Draw(t, "late"), LateUnhandled: count.Draw(t, "unhandled")},
-			RetryArgs: anyWords().Draw(t, "retry"), NotBefore: jjm.Time(num.Draw(t, "not before")), Kill: rapid.Bool().Draw(t, "kill"),
-			Tag: jjm.Tag(anyText().Draw(t, "tag")), Pos: rapid.Int32().Draw(t, "pos"), BatchID: anyText().Draw(t, "batch"), Cluster: anyText().Draw(t, "cluster"), Host: anyText().Draw(t, "host"),
-			Submitted: jjm.Time(num.Draw(t, "submitted")), Started: jjm.Time(num.Draw(t, "started")), Ended: jjm.Time(num.Draw(t, "ended")),
-			Exit: rapid.IntRange(-1, 255).Draw(t, "exit"), Message: anyText().Draw(t, "message"),
+			Attempt: rapid.Int32Min(0).Draw(t, "attempt"),
+			Counters: jjm.Counters{Early: count.Draw(t, "early"), LateHandled: count.Draw(t, "late"),
+				LateUnhandled: count.Draw(t, "unhandled")},
+			RetryArgs: anyWords().Draw(t, "retry"), NotBefore: jjm.Time(num.Draw(t, "not before")),
+			Kill: rapid.Bool().Draw(t, "kill"),
+			Tag:  jjm.Tag(anyText().Draw(t, "tag")), Pos: rapid.Int32().Draw(t, "pos"), BatchID: anyText().Draw(t, "batch"),
+			Cluster: anyText().Draw(t, "cluster"), Host: anyText().Draw(t, "host"),
+			Submitted: jjm.Time(num.Draw(t, "submitted")), Started: jjm.Time(num.Draw(t, "started")),
+			Ended: jjm.Time(num.Draw(t, "ended")),
+			Exit:  rapid.IntRange(-1, 255).Draw(t, "exit"), Message: anyText().Draw(t, "message"),
 			Progress: jjm.Progress{Phase: anyText().Draw(t, "progress"), Done: num.Draw(t, "done"), Total: num.Draw(t, "total")},
 			Place:    rapid.Int32Range(0, 99).Draw(t, "place"),
 			Holding:  rapid.OneOf(rapid.Just[*jjm.Holding](nil), anyHolding()).Draw(t, "holding"),
@@ -54,9 +61,11 @@ func anyHolding() *rapid.Generator[*jjm.Holding] {
 			By:   rapid.SampledFrom([]string{"", jjm.HeldBatchSystem, jjm.HeldOperator, jjm.HeldApplication}).Draw(t, "by"),
 			Code: rapid.String().Draw(t, "code"), Text: rapid.String().Draw(t, "text"), Source: rapid.String().Draw(t, "source"),
 			Since: jjm.Time(rapid.Int64().Draw(t, "since")), Age: age.Draw(t, "age"), Acted: age.Draw(t, "acted"),
-			Tried: rapid.Int().Draw(t, "tried"), Releases: rapid.Int().Draw(t, "releases"), Retries: rapid.Int().Draw(t, "retries"),
-			Action: rapid.SampledFrom([]jjm.HoldAction{"", jjm.HoldRelease, jjm.HoldRetry, jjm.HoldFail}).Draw(t, "action"),
-			Why:    rapid.String().Draw(t, "why"), Actor: rapid.String().Draw(t, "actor"), Trouble: rapid.String().Draw(t, "trouble"),
+			Tried: rapid.Int().Draw(t, "tried"), Releases: rapid.Int().Draw(t, "releases"),
+			Retries: rapid.Int().Draw(t, "retries"),
+			Action:  rapid.SampledFrom([]jjm.HoldAction{"", jjm.HoldRelease, jjm.HoldRetry, jjm.HoldFail}).Draw(t, "action"),
+			Why:     rapid.String().Draw(t, "why"), Actor: rapid.String().Draw(t, "actor"),
+			Trouble: rapid.String().Draw(t, "trouble"),
 		}
 	})
 }
@@ -114,12 +123,15 @@ func TestRoundTrip_GridJob(t *testing.T) {
 	minutes := 3
 	g := &jjm.GridJob{
 		Owner: jjm.Owner{UID: 501, GID: 20, User: "al\x00ice"},
-		Spec: jjm.Spec{Type: "script", Name: "n", Key: "k'1", KeyReuse: true, Mode: "Test", Clusters: []string{"a", "b"}, Result: jjm.ResultGLF,
+		Spec: jjm.Spec{Type: "script", Name: "n", Key: "k'1", KeyReuse: true, Mode: "Test", Clusters: []string{"a", "b"},
+			Result:  jjm.ResultGLF,
 			Retry:   jjm.Limits{EarlyMinutes: &minutes},
 			Request: jjm.Request{Cores: 2, MemoryMB: 3, Walltime: 4e9, Queue: "q"}, Env: map[string]string{"A": "B\x00\n"},
-			Inputs: []jjm.Input{{Path: "p", Name: "n", SHA256: "s", Executable: true}}, Outputs: []string{"*.root"}, Params: map[string]any{"x": []any{"y", 1.5}}},
+			Inputs: []jjm.Input{{Path: "p", Name: "n", SHA256: "s", Executable: true}}, Outputs: []string{"*.root"},
+			Params: map[string]any{"x": []any{"y", 1.5}}},
 		Status: jjm.Registered, BaseDir: "/base", Accepted: 11, Changed: 12,
-		Origin: &jjm.Origin{Gatekeeper: "gram5 ce", Job: "https://ce/1", Subject: "/O=Grid/CN=Al'ice", Issuer: "i", VO: "/dzero", SubmitHost: "h"},
+		Origin: &jjm.Origin{Gatekeeper: "gram5 ce", Job: "https://ce/1", Subject: "/O=Grid/CN=Al'ice", Issuer: "i",
+			VO: "/dzero", SubmitHost: "h"},
 	}
 	update(t, s, func(tx *Tx) error { return tx.InsertGrid(g) })
 	same := func(when string) {
@@ -137,7 +149,9 @@ func TestRoundTrip_GridJob(t *testing.T) {
 	g.Tar, g.TarBytes, g.TarSHA256, g.Exit = "t.tar", 1<<40, "abc", 3
 	g.Counts[jjm.Killed] = 7
 	g.Usage = &jjm.Usage{Batch: "4711", WallMS: 5, UserMS: 4, SysMS: 1, MaxRSSKB: 7, Processors: 2, Started: 1, Ended: 6}
-	g.Step = jjm.Step{Prepared: true, Cluster: "c", Clusters: []string{"c", "d"}, Places: []jjm.Place{{Storages: []string{"x'y"}, Clusters: []string{"c"}, Known: true}}, Splitter: "s", Why: []string{"w"}, Expected: 9, Made: 8, Closed: true, Carry: []byte(`{"next":1}`)}
+	g.Step = jjm.Step{Prepared: true, Cluster: "c", Clusters: []string{"c", "d"},
+		Places: []jjm.Place{{Storages: []string{"x'y"}, Clusters: []string{"c"}, Known: true}}, Splitter: "s",
+		Why: []string{"w"}, Expected: 9, Made: 8, Closed: true, Carry: []byte(`{"next":1}`)}
 	update(t, s, func(tx *Tx) error { return tx.SaveGrid(g) })
 	same("saved")
 }
@@ -178,7 +192,8 @@ func TestEndAttempts_KeepsTheTailOfALongLog(t *testing.T) {
 		if got.Result.GLF != got.GLF || ev.Result.GLF != tt.text {
 			t.Errorf("%s: the caller's result was changed, or the two differ", tt.name)
 		}
-		if len(got.GLF) > MaxGLF || len(got.GLF) < min(len(tt.text), MaxGLF-200) || !strings.HasSuffix(tt.text, got.GLF) || !strings.HasPrefix(got.GLF, tt.first) {
+		if len(got.GLF) > MaxGLF || len(got.GLF) < min(len(tt.text), MaxGLF-200) || !strings.HasSuffix(tt.text, got.GLF) ||
+			!strings.HasPrefix(got.GLF, tt.first) {
 			t.Errorf("%s: %d bytes, starting with %.20q", tt.name, len(got.GLF), got.GLF)
 		}
 		if utf8.ValidString(tt.text) != utf8.ValidString(got.GLF) {

@@ -55,25 +55,31 @@ var lies = []struct{ name, sql, want string }{
 		"cover: event 990-994 of local job 1.4 overlaps 750-999 of local job 1.3"},
 	{"overlap replaced", strings.Replace(insertLocal(1, 4, "event", 0, 5000), "INSERT", "INSERT OR REPLACE", 1),
 		"overlaps"},
-	{"cover without local job", `INSERT INTO cover VALUES (1, 0, 'event', 5000, 5001, 9)`, "there is no local job 1.9 with this part"},
-	{"cover of another part", `INSERT INTO cover VALUES (1, 0, 'event', 5000, 5001, 3)`, "there is no local job 1.3 with this part"},
+	{"cover without local job", `INSERT INTO cover VALUES (1, 0, 'event', 5000, 5001, 9)`,
+		"there is no local job 1.9 with this part"},
+	{"cover of another part", `INSERT INTO cover VALUES (1, 0, 'event', 5000, 5001, 3)`,
+		"there is no local job 1.3 with this part"},
 	{"cover changed", `UPDATE cover SET last = last + 1 WHERE local = 3`, "owns its part for good"},
 	{"cover deleted", `DELETE FROM cover WHERE local = 3`, "owns its part for good"},
 	{"part changed", `UPDATE local_jobs SET count = 1 WHERE n = 3`, "owns its part for good"},
 	{"place changed", `UPDATE local_jobs SET place = 1 WHERE n = 3`, "its place never changes"},
-	{"place below none", strings.Replace(strings.Replace(insertLocal(1, 4, "event", 9000, 1), "n,", "n, place,", 1), "(1, 4,", "(1, 4, -1,", 1), "CHECK"},
+	{"place below none", strings.Replace(strings.Replace(insertLocal(1, 4, "event", 9000, 1), "n,", "n, place,", 1),
+		"(1, 4,", "(1, 4, -1,", 1), "CHECK"},
 	{"local job renumbered", `UPDATE local_jobs SET n = 7 WHERE n = 3`, "owns its part for good"},
 	{"empty part", insertLocal(1, 4, "event", 5000, 0), "CHECK"},
 	{"local job deleted", `DELETE FROM local_jobs WHERE grid = 1 AND n = 3`, "a local job is never deleted"},
-	{"local job replaced", `INSERT OR REPLACE INTO local_jobs SELECT * FROM local_jobs WHERE n = 3`, "a local job is never deleted"},
+	{"local job replaced", `INSERT OR REPLACE INTO local_jobs SELECT * FROM local_jobs WHERE n = 3`,
+		"a local job is never deleted"},
 	{"local job of no grid job", insertLocal(99, 3, "event", 750, 250), "FOREIGN KEY"},
 	{"local job added to what is over", insertLocal(3, 2, "event", 9000, 1), "local job 3.2: its grid job is over"},
 	{"completed undone", `UPDATE local_jobs SET state = 6 WHERE grid = 1 AND n = 0`, "completed stays completed"},
 	{"unknown state", `UPDATE local_jobs SET state = 9 WHERE grid = 1 AND n = 3`, "CHECK"},
 	{"attempt twice", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 0, 0, 'jone', 7)`, "UNIQUE"},
 	{"place taken", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 3, 0, 'jone', 1)`, "UNIQUE"},
-	{"attempt in no bulk", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 3, 0, 'jnone', 1)`, "FOREIGN KEY"},
-	{"attempt of no local job", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 9, 0, 'jone', 7)`, "FOREIGN KEY"},
+	{"attempt in no bulk", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 3, 0, 'jnone', 1)`,
+		"FOREIGN KEY"},
+	{"attempt of no local job", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 9, 0, 'jone', 7)`,
+		"FOREIGN KEY"},
 	{"attempt renumbered", `UPDATE attempts SET attempt = 1 WHERE local = 1`, "keeps its number"},
 	{"end undone", `UPDATE attempts SET ended = 0 WHERE grid = 1 AND local = 0`, "it has ended"},
 	{"attempt moved", `UPDATE attempts SET pos = 9 WHERE grid = 1 AND local = 1`, "keeps its number and its place"},
@@ -84,12 +90,16 @@ var lies = []struct{ name, sql, want string }{
 	{"journal changed", `UPDATE journal SET became = 'done'`, "append-only"},
 	{"journal deleted", `DELETE FROM journal WHERE seq = 1`, "append-only"},
 	{"journal replaced", `INSERT OR REPLACE INTO journal SELECT * FROM journal`, "append-only"},
-	{"journal range backwards", `INSERT INTO journal (time, grid, first, last, became) VALUES (1, 1, 5, 4, 'new')`, "CHECK"},
+	{"journal range backwards", `INSERT INTO journal (time, grid, first, last, became) VALUES (1, 1, 5, 4, 'new')`,
+		"CHECK"},
 	{"final status changed", `UPDATE grid_jobs SET status = 7 WHERE id = 3`, "a final status never changes"},
 	{"done loses its tar", `UPDATE grid_jobs SET tar = NULL WHERE id = 3`, "its cutting and its tar stay"},
 	{"done is opened again", `UPDATE grid_jobs SET closed = 0 WHERE id = 3`, "its cutting and its tar stay"},
-	{"done too early", `UPDATE grid_jobs SET status = 6, closed = 1, tar = 'x' WHERE id = 1`, "of its 4 local jobs 4 are there and 1 completed"},
-	{"over with a job in a batch system", `UPDATE local_jobs SET state = 3 WHERE grid = 1 AND n = 2; UPDATE grid_jobs SET status = 11 WHERE id = 1`, "cannot be over while local job 1.2 is not"},
+	{"done too early", `UPDATE grid_jobs SET status = 6, closed = 1, tar = 'x' WHERE id = 1`,
+		"of its 4 local jobs 4 are there and 1 completed"},
+	{"over with a job in a batch system",
+		`UPDATE local_jobs SET state = 3 WHERE grid = 1 AND n = 2; UPDATE grid_jobs SET status = 11 WHERE id = 1`,
+		"cannot be over while local job 1.2 is not"},
 	{"over with a held job", `UPDATE local_jobs SET state = 8 WHERE grid = 1 AND n = 2; UPDATE grid_jobs SET status = 8 WHERE id = 1`, "cannot be over while local job 1.2 is not"},
 	{"finished without a tar", `UPDATE grid_jobs SET status = 7 WHERE id = 1`, "needs its tar"},
 	{"born done", insertGrids("id = 3", "NULL", "status"), "a new grid job is not done"},
@@ -180,15 +190,29 @@ func TestSchema_RefusesLiesToldThroughTheAPI(t *testing.T) {
 		kind jjm.Kind
 		want string
 	}{
-		{"overlap", func(tx *Tx) error { return tx.InsertLocals(local(1, 4, 999, 2)) }, jjm.Internal, "1.4 overlaps 750-999 of local job 1.3"},
-		{"no units", func(tx *Tx) error { return tx.InsertLocals(local(1, 4, 5000, 0)) }, jjm.Internal, "want a unit and a positive count"},
-		{"beyond all numbers", func(tx *Tx) error { return tx.InsertLocals(local(1, 4, 1<<62, 1<<62)) }, jjm.Internal, "want a unit and a positive count"},
-		{"gap in the numbers", func(tx *Tx) error { return tx.InsertLocals(local(1, 5, 5000, 1)) }, jjm.Internal, "expected 1.4"},
+		{"overlap", func(tx *Tx) error {
+			return tx.InsertLocals(local(1, 4, 999, 2))
+		}, jjm.Internal, "1.4 overlaps 750-999 of local job 1.3"},
+		{"no units", func(tx *Tx) error {
+			return tx.InsertLocals(local(1, 4, 5000, 0))
+		}, jjm.Internal, "want a unit and a positive count"},
+		{"beyond all numbers", func(tx *Tx) error {
+			return tx.InsertLocals(local(1, 4, 1<<62, 1<<62))
+		}, jjm.Internal, "want a unit and a positive count"},
+		{"gap in the numbers", func(tx *Tx) error {
+			return tx.InsertLocals(local(1, 5, 5000, 1))
+		}, jjm.Internal, "expected 1.4"},
 		{"number used", func(tx *Tx) error { return tx.InsertLocals(local(1, 3, 5000, 1)) }, jjm.Internal, "expected 1.4"},
 		{"no such grid job", func(tx *Tx) error { return tx.InsertLocals(local(99, 0, 0, 1)) }, jjm.Internal, "FOREIGN KEY"},
-		{"grid job over", func(tx *Tx) error { return tx.InsertLocals(local(3, 2, 5000, 1)) }, jjm.Internal, "its grid job is over"},
-		{"save what is not there", func(tx *Tx) error { return tx.SaveLocals(state(9, jjm.Running)) }, jjm.Internal, "local job 1.9: it was never inserted"},
-		{"completed undone", func(tx *Tx) error { return tx.SaveLocals(state(0, jjm.Failed)) }, jjm.Internal, "completed stays completed"},
+		{"grid job over", func(tx *Tx) error {
+			return tx.InsertLocals(local(3, 2, 5000, 1))
+		}, jjm.Internal, "its grid job is over"},
+		{"save what is not there", func(tx *Tx) error {
+			return tx.SaveLocals(state(9, jjm.Running))
+		}, jjm.Internal, "local job 1.9: it was never inserted"},
+		{"completed undone", func(tx *Tx) error {
+			return tx.SaveLocals(state(0, jjm.Failed))
+		}, jjm.Internal, "completed stays completed"},
 		{"done too early", func(tx *Tx) error {
 			return tx.SaveGrid(grid(1, func(g *jjm.GridJob) { g.Status, g.Step.Closed, g.Tar = jjm.Done, true, "x" }))
 		}, jjm.Internal, "4 are there and 1 completed"},
@@ -203,19 +227,39 @@ func TestSchema_RefusesLiesToldThroughTheAPI(t *testing.T) {
 				g.Status, g.Tar, g.Step.Made, g.Step.Closed = jjm.Aborted, "out.tar", 2, true
 			}))
 		}, jjm.Internal, "a final status never changes (6 to 11)"},
-		{"save a grid job that is not there", func(tx *Tx) error { return tx.SaveGrid(grid(9, func(*jjm.GridJob) {})) }, jjm.Internal, "never inserted"},
-		{"attempt in another bulk", func(tx *Tx) error { return tx.InsertBulk(bulk("jnew", member(1, 3, 0), member(1, 1, 0))) }, jjm.Internal, "UNIQUE"},
-		{"attempt twice in one bulk", func(tx *Tx) error { return tx.InsertBulk(bulk("jnew", member(1, 3, 0), member(1, 3, 0))) }, jjm.Internal, "UNIQUE"},
+		{"save a grid job that is not there", func(tx *Tx) error {
+			return tx.SaveGrid(grid(9, func(*jjm.GridJob) {}))
+		}, jjm.Internal, "never inserted"},
+		{"attempt in another bulk", func(tx *Tx) error {
+			return tx.InsertBulk(bulk("jnew", member(1, 3, 0), member(1, 1, 0)))
+		}, jjm.Internal, "UNIQUE"},
+		{"attempt twice in one bulk", func(tx *Tx) error {
+			return tx.InsertBulk(bulk("jnew", member(1, 3, 0), member(1, 3, 0)))
+		}, jjm.Internal, "UNIQUE"},
 		{"tag in use", func(tx *Tx) error { return tx.InsertBulk(bulk("jone", member(1, 3, 0))) }, jjm.Internal, "UNIQUE"},
-		{"tag not valid", func(tx *Tx) error { return tx.InsertBulk(bulk("../jone", member(1, 3, 0))) }, jjm.Internal, "tag is not valid"},
+		{"tag not valid", func(tx *Tx) error {
+			return tx.InsertBulk(bulk("../jone", member(1, 3, 0)))
+		}, jjm.Internal, "tag is not valid"},
 		{"bulk of nothing", func(tx *Tx) error { return tx.InsertBulk(bulk("jnew")) }, jjm.Internal, "no members"},
-		{"attempt of an archived local job", func(tx *Tx) error { return tx.InsertBulk(bulk("jnew", member(2, 0, 1))) }, jjm.Internal, "FOREIGN KEY"},
-		{"save a bulk that is not there", func(tx *Tx) error { return tx.SaveBulk(bulk("jnew")) }, jjm.Internal, "never inserted"},
-		{"end twice", func(tx *Tx) error { return tx.EndAttempts([]AttemptEnd{sampleEnd(member(1, 0, 0))}) }, jjm.Conflict, "1.0 #0: it ended at 1970-01-01"},
-		{"end what was never begun", func(tx *Tx) error { return tx.EndAttempts([]AttemptEnd{sampleEnd(member(1, 3, 0))}) }, jjm.Gone, "1.3 #0: it is in no bulk"},
-		{"end without a time", func(tx *Tx) error { return tx.EndAttempts([]AttemptEnd{{ID: member(1, 1, 0)}}) }, jjm.Internal, "time of its end"},
+		{"attempt of an archived local job", func(tx *Tx) error {
+			return tx.InsertBulk(bulk("jnew", member(2, 0, 1)))
+		}, jjm.Internal, "FOREIGN KEY"},
+		{"save a bulk that is not there", func(tx *Tx) error {
+			return tx.SaveBulk(bulk("jnew"))
+		}, jjm.Internal, "never inserted"},
+		{"end twice", func(tx *Tx) error {
+			return tx.EndAttempts([]AttemptEnd{sampleEnd(member(1, 0, 0))})
+		}, jjm.Conflict, "1.0 #0: it ended at 1970-01-01"},
+		{"end what was never begun", func(tx *Tx) error {
+			return tx.EndAttempts([]AttemptEnd{sampleEnd(member(1, 3, 0))})
+		}, jjm.Gone, "1.3 #0: it is in no bulk"},
+		{"end without a time", func(tx *Tx) error {
+			return tx.EndAttempts([]AttemptEnd{{ID: member(1, 1, 0)}})
+		}, jjm.Internal, "time of its end"},
 		{"release the key of nothing", func(tx *Tx) error { return tx.ReleaseKey(99) }, jjm.Gone, "99 is not known"},
-		{"journal range backwards", func(tx *Tx) error { return tx.Journal(jjm.JournalEntry{Grid: 1, First: 5, Last: 4, To: "x"}) }, jjm.Internal, "CHECK"},
+		{"journal range backwards", func(tx *Tx) error {
+			return tx.Journal(jjm.JournalEntry{Grid: 1, First: 5, Last: 4, To: "x"})
+		}, jjm.Internal, "CHECK"},
 	}
 	s := worked(t)
 	for _, tt := range tests {
@@ -231,7 +275,8 @@ func TestSchema_RefusesLiesToldThroughTheAPI(t *testing.T) {
 
 // The schema names states by number.
 func TestSchema_NumbersOfStatesArePinned(t *testing.T) {
-	got := fmt.Sprint(jjm.New, jjm.Submitting, jjm.Submitted, jjm.Running, jjm.Completing, jjm.Completed, jjm.Failed, jjm.Killed, jjm.Held, jjm.NumStates)
+	got := fmt.Sprint(jjm.New, jjm.Submitting, jjm.Submitted, jjm.Running, jjm.Completing, jjm.Completed, jjm.Failed,
+		jjm.Killed, jjm.Held, jjm.NumStates)
 	if want := "new submitting submitted running completing completed failed killed held 9"; got != want {
 		t.Errorf("states: %s, want %s: write a migration", got, want)
 	}

@@ -39,7 +39,8 @@ func everyVerb() []erased {
 	return []erased{erase(VerbPing()), erase(VerbSubmit()), erase(VerbLookup()), erase(VerbKill()), erase(VerbRelease()),
 		erase(VerbStatus()), erase(VerbList()), erase(VerbWait()), erase(VerbRecord()), erase(VerbOutput()),
 		erase(VerbCat()), erase(VerbHistory()), erase(VerbLog()), erase(VerbJobTypes()), erase(VerbClusters()),
-		erase(VerbOrder()), erase(VerbReset()), erase(VerbBan()), erase(VerbRenew()), erase(VerbRemark()), erase(VerbAdvertise()),
+		erase(VerbOrder()), erase(VerbReset()), erase(VerbBan()), erase(VerbRenew()), erase(VerbRemark()),
+		erase(VerbAdvertise()),
 		erase(VerbDataset()), erase(VerbVerify()), erase(VerbRetract())}
 }
 

@@ -41,7 +41,9 @@ func (db *DB) makeFolder(st *gridState, grid jjm.GridID, owner int) error {
 
 // share lets the owner and the administrators read below a folder.
 func (db *DB) share(name string, owner int) error {
-	readers := slices.DeleteFunc(append([]int{owner}, db.readers...), func(uid int) bool { return uid == 0 || uid == db.own })
+	readers := slices.DeleteFunc(append([]int{owner}, db.readers...), func(uid int) bool {
+		return uid == 0 || uid == db.own
+	})
 	if len(readers) == 0 {
 		return nil
 	}

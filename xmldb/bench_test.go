@@ -46,7 +46,8 @@ func BenchmarkPublish_ForeignShard(b *testing.B) {
 	}
 	for i := range 1000 {
 		id := jjm.LocalID{Grid: 17, N: int32(i)}
-		f, err := ParseFragment([]byte(`<fragment job="` + id.String() + `"><phase name="d0gstar" done="117" total="250"/></fragment>`))
+		f, err := ParseFragment([]byte(`<fragment job="` + id.String() +
+			`"><phase name="d0gstar" done="117" total="250"/></fragment>`))
 		if err == nil {
 			err = db.Add(f)
 		}

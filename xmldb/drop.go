@@ -119,7 +119,8 @@ func (d *Drop) makeRefused() error {
 		return err
 	}
 	if uid := uidOf(st); !st.IsDir() || uid != os.Geteuid() && uid != 0 {
-		return fmt.Errorf("%s: want a folder of uid %d or root, found %v of uid %d: remove it", refusedDir, os.Geteuid(), st.Mode(), uid)
+		return fmt.Errorf("%s: want a folder of uid %d or root, found %v of uid %d: remove it", refusedDir, os.Geteuid(),
+			st.Mode(), uid)
 	}
 	return d.root.Chmod(refusedDir, dirMode)
 }
@@ -366,7 +367,8 @@ func (d *Drop) prune() {
 	sort.Slice(entries, func(i, j int) bool { return entries[i].ModTime().Before(entries[j].ModTime()) })
 	for _, st := range entries[:len(entries)-maxRefused] {
 		if err := d.in.RemoveAll(filepath.Join(refusedDir, st.Name())); err != nil {
-			d.warn("an old refused fragment cannot be removed", "file", filepath.Join(d.dir, refusedDir, st.Name()), "error", err)
+			d.warn("an old refused fragment cannot be removed", "file", filepath.Join(d.dir, refusedDir, st.Name()), "error",
+				err)
 		}
 	}
 }

@@ -107,7 +107,9 @@ func TestDrop_RefusesWhatIsNoFragment(t *testing.T) {
 	}{
 		{"not XML", func(t *testing.T, path string) { put(t, path, "hello") }, "text outside the root element"},
 		{"empty", func(t *testing.T, path string) { put(t, path, "") }, "no element"},
-		{"too long", func(t *testing.T, path string) { put(t, path, strings.Repeat("x", MaxFragment+1)) }, "65537 bytes: want at most 65536"},
+		{"too long", func(t *testing.T, path string) {
+			put(t, path, strings.Repeat("x", MaxFragment+1))
+		}, "65537 bytes: want at most 65536"},
 		{"huge and sparse", func(t *testing.T, path string) {
 			put(t, path, "")
 			if err := os.Truncate(path, 1<<40); err != nil {
@@ -184,7 +186,8 @@ func TestDrop_RefusesWhatItMayNotRead(t *testing.T) {
 	d, dir, _ := openDrop(t)
 	put(t, filepath.Join(dir, "x.xml"), phase)
 	// Whoever scans may move everything, and read all but the file.
-	err := errors.Join(os.Chmod(filepath.Join(dir, "x.xml"), 0), os.Chmod(dir, 0o777), os.Chmod(filepath.Join(dir, "refused"), 0o777))
+	err := errors.Join(os.Chmod(filepath.Join(dir, "x.xml"), 0), os.Chmod(dir, 0o777),
+		os.Chmod(filepath.Join(dir, "refused"), 0o777))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +199,8 @@ func TestDrop_RefusesWhatItMayNotRead(t *testing.T) {
 
 func TestDrop_OddNames(t *testing.T) {
 	d, dir, _ := openDrop(t)
-	for _, name := range []string{"a\nb.xml", "\xff.xml", strings.Repeat("n", 251) + ".xml", "x.xml.why.xml", "refused.xml"} {
+	for _, name := range []string{"a\nb.xml", "\xff.xml", strings.Repeat("n", 251) + ".xml", "x.xml.why.xml",
+		"refused.xml"} {
 		put(t, filepath.Join(dir, name), "bad")
 	}
 	scan(t, d)

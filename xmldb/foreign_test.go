@@ -44,7 +44,8 @@ func decorate(t *testing.T, dir string) {
 		{`first="751"`, `first="751" lumi="12"`},
 		{`serial="4"/><message/>`, `serial="4"><x:file name="f"/></part><message hint="disk"/>`},
 		{`<progress phase="simulate" done="117" total="250"/></localjob>` + "\n" + `<localjob id="17.4"`,
-			`<progress phase="simulate" done="117" total="250" rate="3"/><phase name="d0gstar"/><x:part/></localjob>` + "\n" + `<localjob id="17.4"`},
+			`<progress phase="simulate" done="117" total="250" rate="3"/><phase name="d0gstar"/><x:part/></localjob>` + "\n" +
+				`<localjob id="17.4"`},
 		{`</localjobs>`, `<x:sum n="1"/></localjobs>`},
 	} {
 		edit(t, shard, e[0], e[1])
@@ -209,7 +210,8 @@ func TestLoad_ReadsADiskFileOnlyWhenItMust(t *testing.T) {
 	db.fs = counting
 	publish(t, db, 17, 2000)
 	publish(t, db, 17, 2000)
-	if files := slices.DeleteFunc(counting.read, func(name string) bool { return name == "17" }); len(files) > 0 { // a folder is opened to let its owner in
+	// a folder is opened to let its owner in
+	if files := slices.DeleteFunc(counting.read, func(name string) bool { return name == "17" }); len(files) > 0 {
 		t.Errorf("files of its own that it read: %v", files)
 	}
 	addAll(t, db, `<fragment job="17.1500"><phase name="a"/></fragment>`)
@@ -403,9 +405,11 @@ func TestHead_RoundTrip(t *testing.T) {
 		}
 		h.GRAM = rapid.SampledFrom([]jjm.GRAM{1, 2, 4, 8, 16, 32}).Draw(t, "gram")
 		h.GRAMCode, h.Message, h.Master = count.Draw(t, "code"), text.Draw(t, "message"), text.Draw(t, "master")
-		h.Exit, h.Tar, h.Jobs, h.Written = rapid.IntRange(-1, 255).Draw(t, "exit"), text.Draw(t, "path"), count.Draw(t, "jobs"), at.Draw(t, "written")
+		h.Exit, h.Tar, h.Jobs, h.Written = rapid.IntRange(-1, 255).Draw(t, "exit"), text.Draw(t, "path"),
+			count.Draw(t, "jobs"), at.Draw(t, "written")
 		for _, p := range rapid.SliceOfN(text, 0, 3).Draw(t, "phases") {
-			h.Phases = append(h.Phases, jjm.Progress{Phase: p, Done: rapid.Int64().Draw(t, "done"), Total: rapid.Int64().Draw(t, "total")})
+			h.Phases = append(h.Phases, jjm.Progress{Phase: p, Done: rapid.Int64().Draw(t, "done"),
+				Total: rapid.Int64().Draw(t, "total")})
 		}
 		b, err := encodeHead(nil, &h, nil)
 		if err != nil {
@@ -427,7 +431,8 @@ func FuzzLoad(f *testing.F) {
 	clean := appendShard(nil, 12, Shard{Jobs: []jjm.LocalJob{sampleJob(12, 0)}}, 1, nil)
 	f.Add(clean)
 	f.Add([]byte(strings.Replace(string(clean), `attempt="1"`, `attempt="1" xmlns:x="urn:x" x:a="&#9;"`, 1)))
-	f.Add([]byte(`<localjobs><localjob id="12.0" a="1"><part><arg q=""/></part><phase name="x"/><phase name="x"/></localjob><y/></localjobs>`))
+	f.Add([]byte(
+		`<localjobs><localjob id="12.0" a="1"><part><arg q=""/></part><phase name="x"/><phase name="x"/></localjob><y/></localjobs>`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		x, err := loadExtras(b, "localjobs", shardLayout())
 		if err != nil {

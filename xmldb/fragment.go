@@ -148,7 +148,8 @@ func (f *Fragment) readElement(t *tokens, start xml.StartElement, inherit []xml.
 	}
 	uri, _ := t.uri(start.Name)
 	if uri == "" && reserved(start.Name.Local) {
-		return t.errorf("element %s is jjm's own and cannot be set by a fragment: use another name, or a namespace", start.Name.Local)
+		return t.errorf("element %s is jjm's own and cannot be set by a fragment: use another name, or a namespace",
+			start.Name.Local)
 	}
 	b, err := t.copyElement(nil, start, inherit, func(e xml.StartElement) error { return t.checkForeign(e) })
 	if err != nil {

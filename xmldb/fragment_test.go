@@ -17,13 +17,17 @@ func TestParseFragment_Canonical(t *testing.T) {
 			`<fragment job="12.3"><phase name="d0gstar" done="117" total="250"/></fragment>`},
 		{"of the grid job", "\uFEFF<?xml version='1.0' encoding='utf-8'?>\n<fragment job='12'>\n <site>x</site>\n</fragment>\n",
 			`<fragment job="12"><site>x</site></fragment>`},
-		{"comments, CDATA, references", `<fragment job="12.0"><!-- a --><a b='"&lt;&#10;'><![CDATA[<x>]]>&amp;<!-- b --></a></fragment>`,
+		{"comments, CDATA, references",
+			`<fragment job="12.0"><!-- a --><a b='"&lt;&#10;'><![CDATA[<x>]]>&amp;<!-- b --></a></fragment>`,
 			`<fragment job="12.0"><a b="&#34;&lt;&#10;">&lt;x&gt;&amp;</a></fragment>`},
 		{"namespaces are inherited", `<fragment job="1.1" xmlns="urn:d" xmlns:p="urn:p"><message/><p:part q="1"/><p:x xmlns:p="urn:q"/></fragment>`,
 			`<fragment job="1.1"><message xmlns="urn:d" xmlns:p="urn:p"/><p:part q="1" xmlns="urn:d" xmlns:p="urn:p"/><p:x xmlns:p="urn:q" xmlns="urn:d"/></fragment>`},
-		{"xml:lang", `<fragment job="1.1"><a xml:lang="en"/></fragment>`, `<fragment job="1.1"><a xml:lang="en"/></fragment>`},
-		{"16 levels", `<fragment job="1.1">` + nest(16) + `</fragment>`, `<fragment job="1.1">` + nestCanonical(16) + `</fragment>`},
-		{"jjm's names further down", `<fragment job="1.1"><a><message/></a></fragment>`, `<fragment job="1.1"><a><message/></a></fragment>`},
+		{"xml:lang", `<fragment job="1.1"><a xml:lang="en"/></fragment>`,
+			`<fragment job="1.1"><a xml:lang="en"/></fragment>`},
+		{"16 levels", `<fragment job="1.1">` + nest(16) + `</fragment>`,
+			`<fragment job="1.1">` + nestCanonical(16) + `</fragment>`},
+		{"jjm's names further down", `<fragment job="1.1"><a><message/></a></fragment>`,
+			`<fragment job="1.1"><a><message/></a></fragment>`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, err := ParseFragment([]byte(tc.in))
@@ -70,9 +74,11 @@ func TestParseFragment_RefusesHostileInput(t *testing.T) {
 		{"a message of ours", in(`<x/><message>done</message>`), "element message is jjm's own"},
 		{"a local job", in(`<localjob id="12.4"/>`), "element localjob is jjm's own"},
 		{"a record further down", in(`<a><gridjob/></a>`), "element gridjob is jjm's own"},
-		{"schema instance", in(`<a xmlns:i="http://www.w3.org/2001/XMLSchema-instance" i:type="b"/>`), "attribute i:type of XML Schema"},
+		{"schema instance", in(`<a xmlns:i="http://www.w3.org/2001/XMLSchema-instance" i:type="b"/>`),
+			"attribute i:type of XML Schema"},
 		{"document type", `<!DOCTYPE fragment SYSTEM "file:///etc/passwd">` + in("<a/>"), "document type declaration"},
-		{"billion laughs", `<!DOCTYPE f [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]>` + in("<a>&b;</a>"), "document type declaration"},
+		{"billion laughs", `<!DOCTYPE f [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]>` + in("<a>&b;</a>"),
+			"document type declaration"},
 		{"an entity", in("<a>&nbsp;</a>"), "entity"},
 		{"processing instruction", in(`<a/><?php exit ?>`), `processing instruction "php"`},
 		{"late declaration", in(`<?xml version="1.0"?><a/>`), `processing instruction "xml"`},
@@ -332,7 +338,8 @@ func TestFragments_LastOfAKeyWins(t *testing.T) {
 		}
 		publish(t, db, 12, 1)
 		for _, want := range last {
-			path := "//localjob/" + want[1:2] + "[@" + strings.Fields(want)[1][:strings.IndexByte(strings.Fields(want)[1], '=')] + "]"
+			path := "//localjob/" + want[1:2] + "[@" +
+				strings.Fields(want)[1][:strings.IndexByte(strings.Fields(want)[1], '=')] + "]"
 			got, err := db.Query(12, path)
 			n := 0
 			for _, g := range got {

@@ -34,14 +34,16 @@ func headLayout() *element {
 			"reason":  leaf(""),
 			"counts": leaf("", "expected", "total", "new", "submitting", "submitted", "running",
 				"completing", "completed", "failed", "killed", "held"),
-			"clusterjobs": {attrs: []string{truncated}, kids: map[string]*element{"clusterjob": leaf("id", "id", "cluster", "jobs", "new",
-				"submitting", "submitted", "running", "completing", "completed", "failed", "killed", "held")}},
+			"clusterjobs": {attrs: []string{truncated},
+				kids: map[string]*element{"clusterjob": leaf("id", "id", "cluster", "jobs", "new",
+					"submitting", "submitted", "running", "completing", "completed", "failed", "killed", "held")}},
 			"inputs": {attrs: []string{truncated}, kids: map[string]*element{"dataset": leaf("name", "name", "master", "open",
 				"files", "toBeUsed", "used", "finished", "failed", "events", "eventsUsed")}},
 			"step": {
 				key: "n",
 				attrs: []string{"n", "cluster", "splitter", "expected", "made", "closed", "prepared", "name", "done", "of", "new",
-					"submitting", "submitted", "running", "completing", "completed", "failed", "killed", "held", "merging", "givenBack", truncated},
+					"submitting", "submitted", "running", "completing", "completed", "failed", "killed", "held", "merging",
+					"givenBack", truncated},
 				kids: map[string]*element{"why": leaf("#")},
 			},
 			"phases": {
@@ -69,7 +71,8 @@ func shardLayout() *element {
 				"exit", "tag", "pos", "notBefore", "kill", "early", "lateHandled", "lateUnhandled",
 				"cluster", "waits", "hold", "starts", "said", "at", "heldBy", "heldSince", "step", truncated},
 			kids: map[string]*element{
-				"part":     {attrs: []string{"unit", "first", "count", "serial", truncated}, kids: map[string]*element{"arg": leaf("#")}},
+				"part": {attrs: []string{"unit", "first", "count", "serial", truncated},
+					kids: map[string]*element{"arg": leaf("#")}},
 				"message":  leaf(""),
 				"progress": leaf("", "phase", "done", "total"),
 			},
@@ -82,7 +85,8 @@ func shardLayout() *element {
 func reserved(name string) bool {
 	switch name {
 	case "gridjob", "localjobs", "localjob", "fragment", "message", "reason", "counts", "clusterjobs",
-		"clusterjob", "inputs", "dataset", "step", "why", "phases", "progress", "output", "origin", "usage", "shards", "shard", "part", "arg":
+		"clusterjob", "inputs", "dataset", "step", "why", "phases", "progress", "output", "origin", "usage", "shards",
+		"shard", "part", "arg":
 		return true
 	}
 	return false

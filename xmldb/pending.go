@@ -93,7 +93,8 @@ func (db *DB) checkJob(f Fragment) error {
 	case int(f.Local) < h.Jobs:
 		return nil
 	case int(f.Local) < h.Grid.Step.Expected:
-		return jjm.Errorf(jjm.Busy, "fragment for job %s: the record has %d local jobs so far, of %d", f.Ref(), h.Jobs, h.Grid.Step.Expected)
+		return jjm.Errorf(jjm.Busy, "fragment for job %s: the record has %d local jobs so far, of %d", f.Ref(), h.Jobs,
+			h.Grid.Step.Expected)
 	}
 	return jjm.Errorf(jjm.Gone, "fragment for job %s: the grid job has %d local jobs", f.Ref(), h.Jobs)
 }

@@ -61,15 +61,18 @@ func sampleHead(grid jjm.GridID, n int) Head {
 			Status: jjm.GridRunning, Accepted: jjm.At(noon.Add(-time.Hour)), Changed: jjm.At(noon.Add(-time.Minute)),
 			Step: jjm.Step{Prepared: true, Cluster: "local", Splitter: "event_based",
 				Why: []string{"250 events a job: the rule of the type"}, Expected: n, Made: n, Closed: true},
-			Origin: &jjm.Origin{Gatekeeper: "gram5 ce", Job: "https://ce/77/", Subject: "/O=Grid/CN=<Alice>", Issuer: "https://iss", VO: "/dzero", SubmitHost: "ui", Memo: `{"out":"/a \"b\""}`},
-			Usage:  &jjm.Usage{Batch: "4711_0", Host: "wn7", WallMS: 9, UserMS: 7, SysMS: 1, MaxRSSKB: 5, Processors: 2, Started: jjm.At(noon.Add(-time.Hour)), Ended: jjm.At(noon)},
+			Origin: &jjm.Origin{Gatekeeper: "gram5 ce", Job: "https://ce/77/", Subject: "/O=Grid/CN=<Alice>",
+				Issuer: "https://iss", VO: "/dzero", SubmitHost: "ui", Memo: `{"out":"/a \"b\""}`},
+			Usage: &jjm.Usage{Batch: "4711_0", Host: "wn7", WallMS: 9, UserMS: 7, SysMS: 1, MaxRSSKB: 5, Processors: 2,
+				Started: jjm.At(noon.Add(-time.Hour)), Ended: jjm.At(noon)},
 		},
 		GRAM: jjm.GRAMActive, Master: "running", Jobs: n, Message: "",
 		Phases: []jjm.Progress{{Phase: "simulate", Done: 117, Total: 250}},
 	}
 	h.Counts[jjm.Running] = n
 	h.ClusterJobs = []jjm.ClusterJob{{Cluster: "local", Counts: h.Counts}}
-	h.Inputs = []Input{{Name: "/raw/<2026>", Master: true, Open: true, Counts: jjm.InputCounts{Files: 9, ToBeUsed: 8, Used: 7, Finished: 4, Failed: 2, Events: 900, EventsUsed: 400}},
+	h.Inputs = []Input{{Name: "/raw/<2026>", Master: true, Open: true,
+		Counts: jjm.InputCounts{Files: 9, ToBeUsed: 8, Used: 7, Finished: 4, Failed: 2, Events: 900, EventsUsed: 400}},
 		{Name: "pileup"}}
 	return h
 }
@@ -293,7 +296,8 @@ func TestHead_FitsWhateverIsInIt(t *testing.T) {
 		t.Errorf("message cut to %d bytes", len(got.Message))
 	}
 	text := readText(t, HeadPath(dir, 17))
-	for _, want := range []string{"<message truncated=\"true\">", "<shards size=\"1000\" count=\"5000\" truncated=\"true\">"} {
+	for _, want := range []string{"<message truncated=\"true\">",
+		"<shards size=\"1000\" count=\"5000\" truncated=\"true\">"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the head lacks the mark %s", want)
 		}

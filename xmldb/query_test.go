@@ -50,7 +50,8 @@ func TestQuery_Paths(t *testing.T) {
 		})
 	}
 	whole, err := db.Query(17, "")
-	if err != nil || len(whole) != 3 || !strings.Contains(whole[0], "<gridjob") || !strings.Contains(whole[2], `id="17.1001"`) {
+	if err != nil || len(whole) != 3 || !strings.Contains(whole[0], "<gridjob") ||
+		!strings.Contains(whole[2], `id="17.1001"`) {
 		t.Errorf("the whole record: %d files, %v", len(whole), err)
 	}
 }
@@ -101,12 +102,14 @@ func TestQuery_IsBounded(t *testing.T) {
 	big := `<a b="` + strings.Repeat("x", 1<<20) + `">`
 	writeText(t, shard, "<localjobs>"+strings.Repeat(big, 40)+strings.Repeat("</a>", 40)+"</localjobs>")
 	for _, path := range []string{"//a/@b", "//a", ""} {
-		if got, err := db.Query(17, path); jjm.KindOf(err) != jjm.Invalid || len(got) != 0 || !strings.Contains(err.Error(), "exceeds 32 MiB") {
+		if got, err := db.Query(17, path); jjm.KindOf(err) != jjm.Invalid || len(got) != 0 ||
+			!strings.Contains(err.Error(), "exceeds 32 MiB") {
 			t.Errorf("%q: %d results, %v; want kind invalid", path, len(got), err)
 		}
 	}
 	writeText(t, shard, "<localjobs>"+strings.Repeat("<a/>", 2<<20)+"</localjobs>")
-	if _, err := db.Query(17, "//a"); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "too many elements") {
+	if _, err := db.Query(17, "//a"); jjm.KindOf(err) != jjm.Invalid ||
+		!strings.Contains(err.Error(), "too many elements") {
 		t.Errorf("a shard of two million elements: %v", err)
 	}
 }
@@ -143,7 +146,8 @@ func TestQuery_ReadsOnlyFilesOfTheRecord(t *testing.T) {
 func FuzzQuery(f *testing.F) {
 	db, _ := open(f, f.TempDir())
 	publish(f, db, 17, 3)
-	for _, s := range []string{"//localjob[@state='failed']/@id", "/gridjob/@status", "//*[-1]/..", "//a[@]", "..//[text()='\"']", "//@*"} {
+	for _, s := range []string{"//localjob[@state='failed']/@id", "/gridjob/@status", "//*[-1]/..", "//a[@]",
+		"..//[text()='\"']", "//@*"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, path string) {

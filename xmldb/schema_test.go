@@ -27,7 +27,8 @@ func validate(t *testing.T, files ...string) (string, error) {
 	t.Helper()
 	xmllint := needs.Program(t, "xmllint", "libxml2-utils")
 	var out bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), xmllint, append([]string{"--nonet", "--noout", "--schema", schemaFile}, files...)...)
+	cmd := exec.CommandContext(t.Context(), xmllint,
+		append([]string{"--nonet", "--noout", "--schema", schemaFile}, files...)...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	return out.String(), err
@@ -61,7 +62,8 @@ func everyState(grid jjm.GridID) Shard {
 	full.Phase, full.Message, full.Exit = jjm.RetryWait, "exit <139> & \x07 \xff \uFFFE", 139
 	full.Kill, full.NotBefore, full.Ended = true, jjm.At(noon), jjm.At(noon)
 	full.Counters = jjm.Counters{Early: 1, LateHandled: 2, LateUnhandled: 3}
-	full.Waits = &jjm.Waiting{Reason: "hold <1>\x00", Hold: "13/2", Starts: jjm.At(noon), Source: "condor_q", At: jjm.At(noon)}
+	full.Waits = &jjm.Waiting{Reason: "hold <1>\x00", Hold: "13/2", Starts: jjm.At(noon), Source: "condor_q",
+		At: jjm.At(noon)}
 	full.Part.Args = []string{"a b", "", "<\r\n>"}
 	held := sampleJob(grid, jjm.NumStates+1)
 	held.State, held.Holding = jjm.Held, &jjm.Holding{By: jjm.HeldApplication, Since: jjm.At(noon)}
@@ -109,10 +111,12 @@ func TestSchema_HoldsForTruncatedRecords(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	h := sampleHead(17, 5_000_000)
-	h.Message, h.Grid.Reason, h.Grid.Spec.Name = strings.Repeat("<", 99_999), strings.Repeat("&", 99_999), strings.Repeat("\x01", 99_999)
+	h.Message, h.Grid.Reason, h.Grid.Spec.Name = strings.Repeat("<", 99_999), strings.Repeat("&", 99_999),
+		strings.Repeat("\x01", 99_999)
 	h.Grid.Step.Cluster = strings.Repeat("c", 99_999)
 	for i := range 2000 {
-		h.ClusterJobs = append(h.ClusterJobs, jjm.ClusterJob{Cluster: strings.Repeat("c", 9_999) + fmt.Sprint(i), Counts: h.Counts})
+		h.ClusterJobs = append(h.ClusterJobs,
+			jjm.ClusterJob{Cluster: strings.Repeat("c", 9_999) + fmt.Sprint(i), Counts: h.Counts})
 	}
 	job := sampleJob(17, 0)
 	job.Message, job.Host = strings.Repeat("m", 99_999), strings.Repeat("h", 99_999)

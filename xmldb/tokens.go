@@ -234,7 +234,8 @@ func full(n xml.Name) string {
 // form: double quotes, references only where needed, no CDATA, no comments.
 // inherit holds declarations to repeat on it. check, if not nil, sees every
 // start tag.
-func (t *tokens) copyElement(b []byte, start xml.StartElement, inherit []xml.Attr, check func(xml.StartElement) error) ([]byte, error) {
+func (t *tokens) copyElement(b []byte, start xml.StartElement, inherit []xml.Attr,
+	check func(xml.StartElement) error) ([]byte, error) {
 	depth := 0
 	var tok xml.Token = start
 	open := false // the start tag lacks its ">"

@@ -131,7 +131,8 @@ func newDB(dir string, fs disk, o Options) *DB {
 	if o.Warn == nil {
 		o.Warn = func(string, ...any) {}
 	}
-	return &DB{dir: dir, fs: fs, now: o.Now, warn: o.Warn, own: os.Geteuid(), readers: o.Readers, grids: make(map[jjm.GridID]*gridState)}
+	return &DB{dir: dir, fs: fs, now: o.Now, warn: o.Warn, own: os.Geteuid(), readers: o.Readers,
+		grids: make(map[jjm.GridID]*gridState)}
 }
 
 // Close ends the use of the folder.

@@ -195,8 +195,9 @@ func (s *Sim) Name() string { return s.c.Name }
 // Capabilities tells what was configured.
 func (s *Sim) Capabilities() adapters.Capabilities {
 	return adapters.Capabilities{
-		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: !s.c.NoSharedFS, RenewsProxies: s.c.RenewsProxies, Accounting: true,
-		Guarantee: "none: a simulation", Slots: s.c.Slots, Settle: s.c.Settle,
+		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: !s.c.NoSharedFS, RenewsProxies: s.c.RenewsProxies,
+		Accounting: true,
+		Guarantee:  "none: a simulation", Slots: s.c.Slots, Settle: s.c.Settle,
 	}
 }
 

@@ -58,7 +58,8 @@ func TestSim_JobsRunInOrderForTheirTimeInTheirSlots(t *testing.T) {
 	c.pass(25 * time.Second) // the third one started at 10 s, not now
 	got := listed(t, s)
 	type span struct{ started, ended jjm.Time }
-	want := []span{{c.at(0), c.at(10 * time.Second)}, {c.at(0), c.at(10 * time.Second)}, {c.at(10 * time.Second), c.at(20 * time.Second)}}
+	want := []span{{c.at(0), c.at(10 * time.Second)}, {c.at(0), c.at(10 * time.Second)},
+		{c.at(10 * time.Second), c.at(20 * time.Second)}}
 	for i, r := range got {
 		if (span{r.Started, r.Ended}) != want[i] || r.State != jjm.BatchEndedOK || r.ID != fmt.Sprintf("sim1_%d", i) {
 			t.Errorf("%+v", r)
@@ -77,7 +78,8 @@ func TestSim_ScriptsDecideHowJobsEnd(t *testing.T) {
 	c.pass(62 * time.Second)
 	got := listed(t, s)
 	want := []jjm.Report{
-		{State: jjm.BatchEndedOK}, {State: jjm.BatchEndedFailed, Exit: 7}, {State: jjm.BatchEndedFailed, Exit: 137, Signal: 9},
+		{State: jjm.BatchEndedOK}, {State: jjm.BatchEndedFailed, Exit: 7},
+		{State: jjm.BatchEndedFailed, Exit: 137, Signal: 9},
 		{State: jjm.BatchOOM, Reason: "out of memory"}, {State: jjm.BatchRunning},
 	}
 	for i, r := range got {
@@ -205,7 +207,8 @@ func TestSim_TroubleInTheBatchSystem(t *testing.T) {
 		got[r.Index] = r
 	}
 	want := map[int32]jjm.Report{
-		1: {State: jjm.BatchAborted, Reason: "node lost"}, 2: {State: jjm.BatchCancelled, Reason: "cancelled by an operator", Signal: 15},
+		1: {State: jjm.BatchAborted, Reason: "node lost"},
+		2: {State: jjm.BatchCancelled, Reason: "cancelled by an operator", Signal: 15},
 		3: {State: jjm.BatchRunning, Restarts: 1}, 4: {State: jjm.BatchRunning}, 5: {State: jjm.BatchHold, Reason: "JobHeld"},
 	}
 	for i, r := range got {
@@ -214,7 +217,8 @@ func TestSim_TroubleInTheBatchSystem(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	reports, err := s.Account(t.Context(), ann, []adapters.Ref{ref(0), ref(1), ref(3), {Tag: "a", ID: r.ID + "_2", Index: -1}})
+	reports, err := s.Account(t.Context(), ann,
+		[]adapters.Ref{ref(0), ref(1), ref(3), {Tag: "a", ID: r.ID + "_2", Index: -1}})
 	if err != nil || len(reports) != 2 || reports[0].State != jjm.BatchAborted || reports[1].State != jjm.BatchCancelled {
 		t.Errorf("accounted %+v, error %v", reports, err)
 	}

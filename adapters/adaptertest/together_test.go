@@ -60,7 +60,8 @@ func TestTogether_WhoWaitsSharesTheNext(t *testing.T) {
 func TestTogether_GivesWhatWasAskedFor(t *testing.T) {
 	at := time.Unix(1000, 0)
 	c := &counted{reports: []jjm.Report{
-		{ID: "old", State: jjm.BatchEndedOK, Ended: jjm.At(at.Add(-time.Second))}, {ID: "new", State: jjm.BatchEndedOK, Ended: jjm.At(at)},
+		{ID: "old", State: jjm.BatchEndedOK, Ended: jjm.At(at.Add(-time.Second))},
+		{ID: "new", State: jjm.BatchEndedOK, Ended: jjm.At(at)},
 		{ID: "undated", State: jjm.BatchEndedOK}, {ID: "runs", State: jjm.BatchRunning},
 	}}
 	l, err := (&together{Shareable: c}).List(t.Context(), jjm.Owner{}, at)
@@ -68,7 +69,8 @@ func TestTogether_GivesWhatWasAskedFor(t *testing.T) {
 	for _, r := range l.Reports {
 		ids = append(ids, r.ID)
 	}
-	if err != nil || len(ids) != 3 || ids[0] != "new" || ids[1] != "undated" || ids[2] != "runs" || c.reports[0].ID != "old" {
+	if err != nil || len(ids) != 3 || ids[0] != "new" || ids[1] != "undated" || ids[2] != "runs" ||
+		c.reports[0].ID != "old" {
 		t.Errorf("listed %v, error %v", ids, err)
 	}
 }

@@ -61,7 +61,8 @@ func TestWrapper_ClaimsRunsAndReports(t *testing.T) {
 	area := assigned(t, "a", 4)
 	s := NewSim(SimConfig{Now: c.Now, Life: time.Minute, Wrapper: InArea(area), Play: func(j SimJob) Play {
 		return map[int32]Play{
-			0: {}, 1: {Keyword: glf.Retry, Data: "from 7", Exit: 0}, 2: {Keyword: "-", Exit: 3}, 3: {NoResult: true, Exit: 137, Signal: 9},
+			0: {}, 1: {Keyword: glf.Retry, Data: "from 7", Exit: 0}, 2: {Keyword: "-", Exit: 3},
+			3: {NoResult: true, Exit: 137, Signal: 9},
 		}[j.Index]
 	}})
 	submitted(t, s, "a", 4)
@@ -118,7 +119,8 @@ func TestWrapper_TheOutputCanBeCollected(t *testing.T) {
 	c.pass(time.Minute)
 	s.Step()
 	r := results(t, area, "a")[0]
-	if len(r.Outputs) != 3 || r.Outputs[0].Name != "work/out.dat" || r.Outputs[1].Name != "work/sub/more.dat" || r.Outputs[2].Absent == "" {
+	if len(r.Outputs) != 3 || r.Outputs[0].Name != "work/out.dat" || r.Outputs[1].Name != "work/sub/more.dat" ||
+		r.Outputs[2].Absent == "" {
 		t.Fatalf("outputs %+v", r.Outputs)
 	}
 	for _, o := range r.Outputs[:2] {

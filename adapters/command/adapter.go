@@ -55,13 +55,16 @@ func (a *Adapter) Check(r jjm.Request) error {
 func overLimits(r jjm.Request, c adapters.Capabilities) error {
 	var ps jjm.Problems
 	if c.MaxCores > 0 && r.Cores > c.MaxCores {
-		ps = append(ps, jjm.Problem{Field: "request.cores", Text: fmt.Sprintf("%d: this cluster gives one job at most %d", r.Cores, c.MaxCores)})
+		ps = append(ps, jjm.Problem{Field: "request.cores",
+			Text: fmt.Sprintf("%d: this cluster gives one job at most %d", r.Cores, c.MaxCores)})
 	}
 	if c.MaxMemoryMB > 0 && r.MemoryMB > c.MaxMemoryMB {
-		ps = append(ps, jjm.Problem{Field: "request.memory_mb", Text: fmt.Sprintf("%d: this cluster gives one job at most %d", r.MemoryMB, c.MaxMemoryMB)})
+		ps = append(ps, jjm.Problem{Field: "request.memory_mb",
+			Text: fmt.Sprintf("%d: this cluster gives one job at most %d", r.MemoryMB, c.MaxMemoryMB)})
 	}
 	if c.MaxWalltime > 0 && time.Duration(r.Walltime) > c.MaxWalltime {
-		ps = append(ps, jjm.Problem{Field: "request.walltime", Text: fmt.Sprintf("%v: this cluster gives one job at most %v", r.Walltime, c.MaxWalltime)})
+		ps = append(ps, jjm.Problem{Field: "request.walltime",
+			Text: fmt.Sprintf("%v: this cluster gives one job at most %v", r.Walltime, c.MaxWalltime)})
 	}
 	return ps.Err()
 }
@@ -78,7 +81,8 @@ func (a *Adapter) run(ctx context.Context, stdin []byte, argv []string) (run.Out
 
 // ask runs a command that changes nothing, and wants an outcome "ok", or "none",
 // for which it gives no output.
-func (a *Adapter) ask(ctx context.Context, what string, c command, os outcomes, v values) (out run.Output, none bool, err error) {
+func (a *Adapter) ask(ctx context.Context, what string, c command, os outcomes, v values) (out run.Output, none bool,
+	err error) {
 	out, err = a.run(ctx, nil, c.argv(v))
 	if err != nil {
 		return out, false, fmt.Errorf("%s: %s: %w", a.name, what, adapters.AsBusy(err))

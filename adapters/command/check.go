@@ -51,7 +51,8 @@ func (c *checker) description(f *file) *Description {
 		c.bad("list", "missing: jjm must be able to list its jobs")
 	}
 	d.find = c.query("find", f.Find, "OWNER", "UID", "GID", "SINCE", "TAG", "TAGS")
-	d.account = c.query("account", f.Account, "OWNER", "UID", "GID", "SINCE", "TAG", "TAGS", "JOB_ID", "JOB_IDS", nameBulkID, "BATCH_JOB_IDS")
+	d.account = c.query("account", f.Account, "OWNER", "UID", "GID", "SINCE", "TAG", "TAGS", "JOB_ID", "JOB_IDS",
+		nameBulkID, "BATCH_JOB_IDS")
 	if d.find != nil {
 		d.find.loose = true
 	}
@@ -59,7 +60,8 @@ func (c *checker) description(f *file) *Description {
 		d.account.loose = true
 	}
 	d.control = map[adapters.Op]*control{}
-	for op, from := range map[adapters.Op]*fileControl{adapters.Cancel: f.Cancel, adapters.HoldJobs: f.Hold, adapters.Release: f.Release} {
+	for op, from := range map[adapters.Op]*fileControl{adapters.Cancel: f.Cancel, adapters.HoldJobs: f.Hold,
+		adapters.Release: f.Release} {
 		if from != nil {
 			d.control[op] = c.control(op.String(), from)
 		}
@@ -81,7 +83,8 @@ func (c *checker) capabilities(f *file, d *Description) adapters.Capabilities {
 		key   string
 		value int64
 	}{{"max_bulk", int64(from.MaxBulk)}, {"max_queued", int64(from.MaxQueued)}, {"slots", int64(from.Slots)},
-		{"max_cores", int64(from.MaxCores)}, {"max_memory_mb", from.MaxMemoryMB}, {"settle", int64(from.Settle)}, {"max_walltime", int64(from.MaxWalltime)}} {
+		{"max_cores", int64(from.MaxCores)}, {"max_memory_mb", from.MaxMemoryMB}, {"settle", int64(from.Settle)},
+		{"max_walltime", int64(from.MaxWalltime)}} {
 		if n.value < 0 {
 			c.bad("capabilities."+n.key, "%d: want no negative number", n.value)
 		}
@@ -93,7 +96,8 @@ func (c *checker) capabilities(f *file, d *Description) adapters.Capabilities {
 		caps.Settle = defaultSettle
 	}
 	if caps.MaxBulk > 1 && !d.ids.arrays() {
-		c.bad("capabilities.max_bulk", "%d, but ids.job has no %%__%s__ that tells the jobs of a bulk apart", caps.MaxBulk, nameIndex)
+		c.bad("capabilities.max_bulk", "%d, but ids.job has no %%__%s__ that tells the jobs of a bulk apart", caps.MaxBulk,
+			nameIndex)
 	}
 	if caps.MaxBulk > 1 && f.Submit != nil && !d.submit.command.has("COUNT", "LAST_INDEX") {
 		c.bad("submit.command", "capabilities.max_bulk is %d, but no %%__COUNT__ or %%__LAST_INDEX__ says how many jobs to make", caps.MaxBulk)
@@ -179,7 +183,8 @@ func (c *checker) script(f fileJob, i ids) script {
 			c.bad(field, "%.40q: want the name of a variable", v.name)
 		}
 	}
-	s := script{idVariable: f.IDVariable, indexVariable: f.IndexVariable, directive: parseTemplate(f.Directive), reserved: f.Reserved}
+	s := script{idVariable: f.IDVariable, indexVariable: f.IndexVariable, directive: parseTemplate(f.Directive),
+		reserved: f.Reserved}
 	c.names("job.directive", s.directive, "DIRECTIVE")
 	if f.Directive != "" && (!s.directive.has("DIRECTIVE") || !strings.HasPrefix(f.Directive, "#")) {
 		c.bad("job.directive", "%q: want a comment line of the script with %%__DIRECTIVE__ in it", f.Directive)
@@ -191,7 +196,8 @@ func (c *checker) script(f fileJob, i ids) script {
 }
 
 func (c *checker) times(f fileTimes) times {
-	t := times{layouts: f.Layouts, suffix: c.compile("times.suffix", `(?:`+f.Suffix+`)$`), zone: time.Local, resolution: time.Duration(f.Resolution)}
+	t := times{layouts: f.Layouts, suffix: c.compile("times.suffix", `(?:`+f.Suffix+`)$`), zone: time.Local,
+		resolution: time.Duration(f.Resolution)}
 	if len(t.layouts) == 0 {
 		t.layouts = []string{layoutEpoch}
 	}
@@ -222,13 +228,15 @@ func (c *checker) layout(field, layout string) {
 	at := time.Date(2026, 11, 21, 17, 36, 49, 0, time.UTC)
 	back, err := time.Parse(layout, at.Format(layout))
 	if layout != layoutEpoch && (err != nil || back.Hour() != 17 || back.Minute() != 36 || back.Day() != 21) {
-		c.bad(field, `%q: want "epoch", or how 2 January 2006, 15:04:05, would be written, such as "2006-01-02T15:04:05"`, layout)
+		c.bad(field, `%q: want "epoch", or how 2 January 2006, 15:04:05, would be written, such as "2006-01-02T15:04:05"`,
+			layout)
 	}
 }
 
 // batchStates are the states that a description may name.
 func batchStates() []string {
-	return []string{"UNKNOWN", "QUEUED", "HELD", "STARTING", "RUNNING", "SUSPENDED", "OK", "FAILED", "OOM", "TIMEOUT", "ABORTED", "CANCELLED"}
+	return []string{"UNKNOWN", "QUEUED", "HELD", "STARTING", "RUNNING", "SUSPENDED", "OK", "FAILED", "OOM", "TIMEOUT",
+		"ABORTED", "CANCELLED"}
 }
 
 func (c *checker) state(field, text string) jjm.BatchState {
@@ -256,7 +264,8 @@ func (c *checker) rules(f *file) []rule {
 		field := fmt.Sprintf("rule[%d]", i)
 		r := rule{when: from.When, becomes: c.state(field+".becomes", from.Becomes)}
 		if _, known := f.States[from.When]; from.When != "" && !known {
-			c.bad(field+".when", "%.40q is not in the table states: %s", from.When, pick(from.When, slices.Collect(maps.Keys(f.States))))
+			c.bad(field+".when", "%.40q is not in the table states: %s", from.When,
+				pick(from.When, slices.Collect(maps.Keys(f.States))))
 		}
 		if from.Reason != "" {
 			r.reason = c.compile(field+".reason", from.Reason)

@@ -82,7 +82,9 @@ func (c *checker) catchesID(os outcomes) {
 			return p != nil && (p.template.has(nameBulkID) || p.fixed != nil && p.fixed.SubexpIndex(nameBulkID) > 0)
 		})
 		if !id {
-			c.bad(fmt.Sprintf("submit.outcome[%d]", i), `want a text with %%__%s__ (or an expression with a group (?P<%s>...)): "ok" without an id is of no use`, nameBulkID, nameBulkID)
+			c.bad(fmt.Sprintf("submit.outcome[%d]", i),
+				`want a text with %%__%s__ (or an expression with a group (?P<%s>...)): "ok" without an id is of no use`,
+				nameBulkID, nameBulkID)
 		}
 	}
 	if !ok {
@@ -135,7 +137,8 @@ func (c *checker) pattern(field string, text, matches *string, names []string) *
 	case text != nil:
 		p.template = parseTemplate(*text)
 		p.silent = *text == ""
-		c.names(field, p.template, append(slices.Clone(names), nameBulkID, nameJobID, nameMessage, nameAny, nameWord, nameNumber)...)
+		c.names(field, p.template, append(slices.Clone(names), nameBulkID, nameJobID, nameMessage, nameAny, nameWord,
+			nameNumber)...)
 		p.perJob = p.template.has(nameJobID)
 		if !p.template.has(names...) && !p.silent {
 			p.fixed = p.expression(values{})
@@ -186,7 +189,8 @@ func (c *checker) query(field string, f *fileQuery, names ...string) *query {
 	if f == nil {
 		return nil
 	}
-	q := &query{command: c.command(field, f.Command, f.Join, names...), source: f.Source, since: f.Since, history: time.Duration(f.History)}
+	q := &query{command: c.command(field, f.Command, f.Join, names...), source: f.Source, since: f.Since,
+		history: time.Duration(f.History)}
 	q.per = c.perCall(field, f.PerCall, q.command)
 	if q.source == "" && len(f.Command) > 0 {
 		q.source = f.Command[0]
@@ -211,7 +215,8 @@ func (c *checker) query(field string, f *fileQuery, names ...string) *query {
 	q.outcomes = c.outcomes(field, f.Outcomes, names)
 	for i, o := range q.outcomes {
 		if o.perJob() {
-			c.bad(fmt.Sprintf("%s.outcome[%d]", field, i), "%%__%s__ means nothing here: a listing is good or bad as a whole", nameJobID)
+			c.bad(fmt.Sprintf("%s.outcome[%d]", field, i), "%%__%s__ means nothing here: a listing is good or bad as a whole",
+				nameJobID)
 		}
 	}
 	if f.Header != "" {
@@ -316,7 +321,8 @@ func (c *checker) tellsJobs(at string, f format) {
 	if len(known) == 0 {
 		return // said already
 	}
-	job, bulk, index := slices.Contains(known, fieldJob), slices.Contains(known, fieldBulk), slices.Contains(known, fieldIndex)
+	job, bulk, index := slices.Contains(known, fieldJob), slices.Contains(known, fieldBulk),
+		slices.Contains(known, fieldIndex)
 	if bulk != index || job == bulk {
 		c.bad(at, `want the field "job", or both "bulk" and "index"`)
 	}
@@ -331,7 +337,8 @@ func (c *checker) tellsJobs(at string, f format) {
 }
 
 func (c *checker) control(field string, f *fileControl) *control {
-	out := &control{command: c.command(field, f.Command, f.Join, "OWNER", "UID", "GID", "JOB_ID", "JOB_IDS"), bulk: f.WholeBulk, hold: f.HoldFirst}
+	out := &control{command: c.command(field, f.Command, f.Join, "OWNER", "UID", "GID", "JOB_ID", "JOB_IDS"),
+		bulk: f.WholeBulk, hold: f.HoldFirst}
 	if !out.command.has("JOB_ID", "JOB_IDS") {
 		c.bad(field+".command", "want %%__JOB_IDS__, or %%__JOB_ID__ for one job in each call")
 	}

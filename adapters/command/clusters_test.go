@@ -32,7 +32,8 @@ func TestExampleCluster_EveryKeyIsKnown(t *testing.T) {
 	delete(settings, "name")
 	delete(settings, "kind")
 	settings["description"] = shipped(t, "lsf.toml")
-	for _, key := range []string{"bin", "env", "queue", "account", "project", "qos", "directives", "allow_directives", "hook", "shared_fs", "max_bulk"} {
+	for _, key := range []string{"bin", "env", "queue", "account", "project", "qos", "directives", "allow_directives",
+		"hook", "shared_fs", "max_bulk"} {
 		if _, known := settings[key]; !known {
 			t.Errorf("the example does not show %s", key)
 		}

@@ -33,7 +33,8 @@ func TestConformance_Slurm(t *testing.T) {
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
 			Adapter: all, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
-			Request: jjm.Request{MemoryMB: 64}, Patience: 6 * time.Minute, Pause: 100 * time.Millisecond, Parallel: true, Jobs: 60,
+			Request: jjm.Request{MemoryMB: 64}, Patience: 6 * time.Minute, Pause: 100 * time.Millisecond, Parallel: true,
+			Jobs: 60,
 			Requeue: func(t adaptertest.TB, id string) {
 				scontrol(t, bed, "update", "JobId="+id, "Requeue=1")
 				scontrol(t, bed, "requeue", id)

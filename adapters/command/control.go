@@ -29,7 +29,8 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 		switch {
 		case id == "":
 		case c == nil:
-			answers[i] = jjm.Errorf(jjm.Invalid, "%s: %v job %s: the description of this cluster has no verb %v", a.name, op, id, op)
+			answers[i] = jjm.Errorf(jjm.Invalid, "%s: %v job %s: the description of this cluster has no verb %v", a.name, op, id,
+				op)
 		default:
 			if targets[id] == nil {
 				order = append(order, id)

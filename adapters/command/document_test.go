@@ -39,7 +39,8 @@ func TestConformance_ExampleOfTheDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 		return adaptertest.System{
-			Adapter: with(t, bin, home), Owner: self(t), Dir: t.TempDir(), Parallel: true, Patience: 6 * time.Minute, Jobs: 50, ReservedExits: asSignals(), NotHere: notTiny(),
+			Adapter: with(t, bin, home), Owner: self(t), Dir: t.TempDir(), Parallel: true, Patience: 6 * time.Minute, Jobs: 50,
+			ReservedExits: asSignals(), NotHere: notTiny(),
 			Bin: bin, Commands: []string{"tsub", "tstat", "tdel"}, Submits: "tsub",
 			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return with(t, bin, home) },
 		}
@@ -60,8 +61,10 @@ func notTiny() map[string]string {
 	const small = "the document's batch system is three scripts and has no such thing"
 	all := map[string]string{"the jobs of two owners are kept apart": "it runs all as the account of the test"}
 	for _, check := range []string{
-		"the walltime limit is enforced", "the memory limit is enforced", "a waiting job can be cancelled", "a held job waits for its release",
-		"a held bulk never runs before its release", "a hold by the system is told", "a rerun is counted", "a lost node is told",
+		"the walltime limit is enforced", "the memory limit is enforced", "a waiting job can be cancelled",
+		"a held job waits for its release",
+		"a held bulk never runs before its release", "a hold by the system is told", "a rerun is counted",
+		"a lost node is told",
 		"a job that history forgot is left out",
 	} {
 		all[check] = small

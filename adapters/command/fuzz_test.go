@@ -40,7 +40,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(lsfList, uint8(0))
 	f.Add(lsfHistory, uint8(1))
 	f.Add("ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|REASON|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|#\n"+
-		"2938|0|FAILED|NonZeroExitCode|768|0|2026-11-21T01:14:47|2026-11-21T01:14:48|2026-11-21T01:14:48|n1|"+tagA+"|#\n", uint8(2))
+		"2938|0|FAILED|NonZeroExitCode|768|0|2026-11-21T01:14:47|2026-11-21T01:14:48|2026-11-21T01:14:48|n1|"+tagA+"|#\n",
+		uint8(2))
 	f.Add("JobID|State|ExitCode|Submit|Start|End|NodeList|TotalCPU|JobName\n2905_[0-3]|PENDING|0:0|2026-11-21T01:14:47|Unknown|Unknown|None assigned|00:00:00|"+tagB+"\n", uint8(3))
 	lsf, slurm := shippedDescription(f, "lsf.toml"), shippedDescription(f, "slurm.toml")
 	f.Fuzz(func(t *testing.T, text string, which uint8) {
@@ -54,7 +55,8 @@ func FuzzRead(f *testing.F) {
 			if !j.Tag.Valid() || j.ID == "" || j.bulk == "" || j.Index < -1 || j.Index < 0 && !q.loose {
 				t.Errorf("%+v", j)
 			}
-			if !j.State.Ended() && (j.Exit != 0 || j.Signal != 0 || j.Ended != 0) || j.Signal < 0 || j.Signal > maxSignal || j.Exit < 0 || j.CPUms < 0 || j.RSSKB < 0 {
+			if !j.State.Ended() && (j.Exit != 0 || j.Signal != 0 || j.Ended != 0) || j.Signal < 0 || j.Signal > maxSignal ||
+				j.Exit < 0 || j.CPUms < 0 || j.RSSKB < 0 {
 				t.Errorf("%+v", j)
 			}
 		}
@@ -67,7 +69,8 @@ func FuzzSubmitted(f *testing.F) {
 	f.Add("", "sbatch: error: Batch job submission failed: Socket timed out\n", 1, 0)
 	d := shippedDescription(f, "slurm.toml")
 	f.Fuzz(func(t *testing.T, stdout, stderr string, exit, signal int) {
-		id, err := d.submitted(run.Output{Stdout: []byte(stdout), Stderr: []byte(stderr), Exit: exit, Signal: signal}, values{})
+		id, err := d.submitted(run.Output{Stdout: []byte(stdout), Stderr: []byte(stderr), Exit: exit, Signal: signal},
+			values{})
 		switch {
 		case err == nil && (exit != 0 || signal != 0 || !d.ids.bulk.MatchString(id)):
 			t.Errorf("exit %d, signal %d: id %q", exit, signal, id)

@@ -36,7 +36,8 @@ const tagA, tagB = "jabcdabcdefghij", "jabcdabcdefghik"
 
 func bulkOf(n int) adapters.Bulk {
 	return adapters.Bulk{
-		Tag: tagA, N: n, Owner: jjm.Owner{UID: 1000, GID: 100, User: "alice"}, Dir: "/work/a b", Argv: []string{"/bin/echo", "it's"},
+		Tag: tagA, N: n, Owner: jjm.Owner{UID: 1000, GID: 100, User: "alice"}, Dir: "/work/a b",
+		Argv:    []string{"/bin/echo", "it's"},
 		Request: jjm.Request{Queue: "night", Cores: 4, MemoryMB: 2000, Walltime: jjm.Duration(90*time.Minute + time.Second)},
 	}
 }
@@ -44,7 +45,8 @@ func bulkOf(n int) adapters.Bulk {
 func TestLSF_SubmitsAHeldArray(t *testing.T) {
 	d := shippedDescription(t, "lsf.toml")
 	b := bulkOf(10)
-	want := []string{"bsub", "-H", "-J", tagA + "[1-10]", "-rn", "-o", "/dev/null", "-q", "night", "-n", "4", "-R", "span[hosts=1]",
+	want := []string{"bsub", "-H", "-J", tagA + "[1-10]", "-rn", "-o", "/dev/null", "-q", "night", "-n", "4", "-R",
+		"span[hosts=1]",
 		"-M", "2000M", "-R", "rusage[mem=2000M/host]", "-W", "1:31"}
 	if diff := cmp.Diff(want, d.submit.command.argv(d.submitValues(b))); diff != "" {
 		t.Error(diff)
@@ -76,7 +78,8 @@ func TestLSF_SubmissionAnswers(t *testing.T) {
 		{"permission", "", "night: User cannot use the queue. Job not submitted.\n", 255, "", jjm.Denied},
 		{"closed", "", "night: Queue has been closed. Job not submitted.\n", 255, "", jjm.Busy},
 		{"down", "", "LSF is down. Please wait ...\n", 255, "", jjm.Busy},
-		{"reply lost", "", "Failed in receiving a message: Connection reset by peer. Job not submitted.\n", 255, "", jjm.Ambiguous},
+		{"reply lost", "", "Failed in receiving a message: Connection reset by peer. Job not submitted.\n", 255, "",
+			jjm.Ambiguous},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := run.Output{Stdout: []byte(c.stdout), Stderr: []byte(c.stderr), Exit: c.exit}
@@ -122,7 +125,8 @@ func TestLSF_Listing(t *testing.T) {
 		got = append(got, short{j.ID, j.Index, j.State, j.Exit, j.Signal, j.Host})
 	}
 	want := []short{
-		{"7[1]", 0, jjm.BatchHold, 0, 0, ""}, {"7[2]", 1, jjm.BatchQueued, 0, 0, ""}, {"7[3]", 2, jjm.BatchRunning, 0, 0, "hosta"},
+		{"7[1]", 0, jjm.BatchHold, 0, 0, ""}, {"7[2]", 1, jjm.BatchQueued, 0, 0, ""},
+		{"7[3]", 2, jjm.BatchRunning, 0, 0, "hosta"},
 		{"8[1]", 0, jjm.BatchEndedOK, 0, 0, "hosta"}, {"8[2]", 1, jjm.BatchEndedFailed, 3, 0, "hosta"},
 		{"8[3]", 2, jjm.BatchEndedFailed, 0, 11, "hosta"}, {"8[4]", 3, jjm.BatchTimeout, 0, 12, "hosta"},
 		{"8[5]", 4, jjm.BatchOOM, 0, 9, "hosta"}, {"8[6]", 5, jjm.BatchCancelled, 0, 0, ""},
@@ -132,7 +136,8 @@ func TestLSF_Listing(t *testing.T) {
 		t.Error(diff)
 	}
 	over := jobs[3].Report
-	if over.Submitted.Time().UTC().Format(time.DateTime) != "2026-12-31 23:58:00" || over.Ended.Time().UTC().Format(time.DateTime) != "2027-01-01 00:01:00" {
+	if over.Submitted.Time().UTC().Format(time.DateTime) != "2026-12-31 23:58:00" ||
+		over.Ended.Time().UTC().Format(time.DateTime) != "2027-01-01 00:01:00" {
 		t.Errorf("over the turn of the year: %+v", over)
 	}
 	if jobs[2].Ended != 0 || over.CPUms != 12000 || jobs[5].Started == 0 || jobs[8].Started != 0 {
@@ -238,7 +243,8 @@ func TestLSF_ControlAnswersForEachJob(t *testing.T) {
 	d := shippedDescription(t, "lsf.toml")
 	out := run.Output{Exit: 255,
 		Stdout: []byte("Job <7[1]> is being terminated\n"),
-		Stderr: []byte("Job <7[2]>: Job has already finished\nJob <8[1]>: User permission denied\nJob <9>: Lim: strange trouble\n")}
+		Stderr: []byte(
+			"Job <7[2]>: Job has already finished\nJob <8[1]>: User permission denied\nJob <9>: Lim: strange trouble\n")}
 	got := d.control[adapters.Cancel].answers(out, values{}, []string{"7[1]", "7[2]", "8[1]", "9"})
 	want := []jjm.Kind{0, 0, jjm.Denied, jjm.Busy}
 	for i, err := range got {

@@ -29,9 +29,13 @@ func requestOptions() []option {
 		{"qos", "request.qos", "QOS", func(_ submit, r jjm.Request) string { return r.QOS }},
 		{"cores", "request.cores", "CORES", func(_ submit, r jjm.Request) string { return positive(int64(r.Cores)) }},
 		{"memory", "request.memory_mb", "MEMORY", func(s submit, r jjm.Request) string { return s.memoryOf(r) }},
-		{"walltime", "request.walltime", "WALLTIME", func(s submit, r jjm.Request) string { return s.walltime.write(time.Duration(r.Walltime)) }},
+		{"walltime", "request.walltime", "WALLTIME", func(s submit, r jjm.Request) string {
+			return s.walltime.write(time.Duration(r.Walltime))
+		}},
 		{"gpus", "request.gpus", "GPUS", func(_ submit, r jjm.Request) string { return positive(int64(r.GPUs)) }},
-		{"scratch", "request.scratch_mb", "SCRATCH", func(s submit, r jjm.Request) string { return positive(s.scratch.ofMiB(r.ScratchMB)) }},
+		{"scratch", "request.scratch_mb", "SCRATCH", func(s submit, r jjm.Request) string {
+			return positive(s.scratch.ofMiB(r.ScratchMB))
+		}},
 	}
 }
 
@@ -90,9 +94,11 @@ func (s submit) check(r jjm.Request) error {
 		switch {
 		case value == "" || o.key == "cores" && r.Cores == 1:
 		case len(s.options[o.key]) == 0 && !s.command.has(o.name):
-			ps = append(ps, jjm.Problem{Field: o.field, Text: fmt.Sprintf("%q: the description of this cluster has no option for it", value)})
+			ps = append(ps, jjm.Problem{Field: o.field,
+				Text: fmt.Sprintf("%q: the description of this cluster has no option for it", value)})
 		case !plainValue(value):
-			ps = append(ps, jjm.Problem{Field: o.field, Text: fmt.Sprintf("%.60q: want a word that does not begin with - and has no blanks", value)})
+			ps = append(ps, jjm.Problem{Field: o.field,
+				Text: fmt.Sprintf("%.60q: want a word that does not begin with - and has no blanks", value)})
 		}
 	}
 	return ps.Err()

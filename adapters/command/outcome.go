@@ -28,7 +28,8 @@ const (
 
 // words are those that a verb may use.
 func words(query bool) []string {
-	all := []string{string(wordOK), string(wordInvalid), string(wordBusy), string(wordAmbiguous), string(wordDenied), string(wordGone)}
+	all := []string{string(wordOK), string(wordInvalid), string(wordBusy), string(wordAmbiguous), string(wordDenied),
+		string(wordGone)}
 	if query {
 		all = append(all, string(wordNone))
 	}

@@ -59,7 +59,8 @@ func TestParse_ContradictionsAreNamedWithTheirPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ name, old, new, want string }{
-		{"unknown key", `max_bulk`, `max_bluk`, `small.toml:4: capabilities.max_bluk: unknown key "max_bluk": did you mean "max_bulk"?`},
+		{"unknown key", `max_bulk`, `max_bluk`,
+			`small.toml:4: capabilities.max_bluk: unknown key "max_bluk": did you mean "max_bulk"?`},
 		{"unknown name", `%__COUNT__`, `%__CUONT__`, `did you mean "COUNT"?`},
 		{"name of another verb", `["stat"]`, `["stat", "%__JOB_ID__"]`, `%__JOB_ID__ means nothing here`},
 		{"unfinished name", `["stat"]`, `["stat", "%__owner__"]`, `a name is written %__NAME__`},
@@ -70,7 +71,8 @@ func TestParse_ContradictionsAreNamedWithTheirPlace(t *testing.T) {
 		{"no size", `"%__COUNT__", `, ``, `no %__COUNT__ or %__LAST_INDEX__`},
 		{"held without release", `max_bulk = 10`, "max_bulk = 10\ntwo_phase = true", `no verb release`},
 		{"option without place", `, "%__OPTIONS__"`, ``, `no word %__OPTIONS__`},
-		{"unknown option", `queue = [`, `qeue = [`, `small.toml:17: submit.options.qeue: unknown key "qeue": did you mean "queue"?`},
+		{"unknown option", `queue = [`, `qeue = [`,
+			`small.toml:17: submit.options.qeue: unknown key "qeue": did you mean "queue"?`},
 		{"unknown state", `"RUNNING"`, `"RUNING"`, `did you mean "RUNNING"?`},
 		{"unknown word", "[[list.outcome]]\nword = \"ok\"", "[[list.outcome]]\nword = \"bussy\"", `did you mean "busy"?`},
 		{"two forms", `columns`, "line = '(?P<job>.*)'\ncolumns", `want the form of the listing`},
@@ -80,10 +82,13 @@ func TestParse_ContradictionsAreNamedWithTheirPlace(t *testing.T) {
 		{"half an id", `["job", "state"`, `["bulk", "state"`, `both "bulk" and "index"`},
 		{"bad expression", `[list]`, "[list]\nheader = '('", `is no regular expression`},
 		{"bad exit", `stdout = "job`, "exit = \"300\"\nstdout = \"job", `want exit codes such as`},
-		{"never reached", `stdout = "job %__BATCH_JOB_ID__"`, "stdout = \"job %__BATCH_JOB_ID__\"\n[[submit.outcome]]\nword = \"busy\"\n[[submit.outcome]]\nword = \"invalid\"", `never reached`},
+		{"never reached", `stdout = "job %__BATCH_JOB_ID__"`,
+			"stdout = \"job %__BATCH_JOB_ID__\"\n[[submit.outcome]]\nword = \"busy\"\n[[submit.outcome]]\nword = \"invalid\"",
+			`never reached`},
 		{"both conditions", `stdout = "job`, "stdout_matches = 'x'\nstdout = \"job", `want either this or stdout_matches`},
 		{"script without path", `command = ["sub"`, "script = \"argument\"\ncommand = [\"sub\"", `%__SCRIPT__ is the path`},
-		{"no cancel", "[cancel]\ncommand = [\"del\", \"%__JOB_IDS__\"]\n\n[[cancel.outcome]]\nword = \"ok\"\n", "", "cancel: missing"},
+		{"no cancel", "[cancel]\ncommand = [\"del\", \"%__JOB_IDS__\"]\n\n[[cancel.outcome]]\nword = \"ok\"\n", "",
+			"cancel: missing"},
 		{"no jobs", `"del", "%__JOB_IDS__"`, `"del"`, "want %__JOB_IDS__"},
 		{"hold first", `command = ["del"`, "hold_first = true\ncommand = [\"del\"", "there is no verb hold"},
 		{"one and many", `"del", "%__JOB_IDS__"`, `"del", "%__JOB_ID__", "%__JOB_IDS__"`, "both one job or tag and several"},
@@ -108,7 +113,8 @@ func TestParse_ContradictionsAreNamedWithTheirPlace(t *testing.T) {
 }
 
 func TestParse_AllMistakesAtOnce(t *testing.T) {
-	text := strings.NewReplacer("max_bulk", "max_bluk", "%__COUNT__", "%__CUONT__", `"RUNNING"`, `"RUNING"`, `"state", "name"]`, `"stat"]`).Replace(small)
+	text := strings.NewReplacer("max_bulk", "max_bluk", "%__COUNT__", "%__CUONT__", `"RUNNING"`, `"RUNING"`,
+		`"state", "name"]`, `"stat"]`).Replace(small)
 	_, err := Parse("small.toml", []byte(text))
 	var ps jjm.Problems
 	if !errors.As(err, &ps) || len(ps) < 5 {
@@ -118,7 +124,8 @@ func TestParse_AllMistakesAtOnce(t *testing.T) {
 
 func TestParse_NothingIsGoodByDefault(t *testing.T) {
 	_, err := Parse("x.toml", nil)
-	for _, want := range []string{"name: missing", "submit: missing", "list: missing", "cancel: missing", "states: missing", "job.id_variable: missing"} {
+	for _, want := range []string{"name: missing", "submit: missing", "list: missing", "cancel: missing",
+		"states: missing", "job.id_variable: missing"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v: want %q", err, want)
 		}
@@ -126,7 +133,8 @@ func TestParse_NothingIsGoodByDefault(t *testing.T) {
 }
 
 func TestTemplate_ListsAreWordsOrJoined(t *testing.T) {
-	v := values{words: map[string]string{"OWNER": "alice"}, lists: map[string][]string{"JOB_IDS": {"1_0", "1_1"}, "OPTIONS": {}}}
+	v := values{words: map[string]string{"OWNER": "alice"},
+		lists: map[string][]string{"JOB_IDS": {"1_0", "1_1"}, "OPTIONS": {}}}
 	word := func(texts ...string) (all []template) {
 		for _, text := range texts {
 			all = append(all, parseTemplate(text))
@@ -158,7 +166,8 @@ func TestOutcome_ASignalOrAnExitCodeOutsideIsNoMatch(t *testing.T) {
 	killed.Exit, killed.Signal = 137, 9
 	failed := good
 	failed.Exit = 1
-	for _, out := range []run.Output{killed, failed, {}, {Stdout: []byte("Submitted batch job 42")[:21]}, {Stdout: []byte("42\n")}} {
+	for _, out := range []run.Output{killed, failed, {}, {Stdout: []byte("Submitted batch job 42")[:21]},
+		{Stdout: []byte("42\n")}} {
 		if id, err := d.submitted(out, values{}); id != "" || jjm.KindOf(err) != jjm.Ambiguous {
 			t.Errorf("%q: %q, %v", out.Stdout, id, err)
 		}
@@ -170,19 +179,24 @@ func TestSlurm_RecordedErrors(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	const failed = "sbatch: error: Batch job submission failed: "
 	for stderr, kind := range map[string]jjm.Kind{
-		"sbatch: error: invalid partition specified: nosuch\n" + failed + "Invalid partition name specified\n":                          jjm.Invalid,
-		"sbatch: error: Memory specification can not be satisfied\n" + failed + "Requested node configuration is not available\n":       jjm.Invalid,
-		failed + "Required partition not available (inactive or drain)\n":                                                               jjm.Invalid,
-		failed + "Invalid job array specification\n":                                                                                    jjm.Invalid,
-		"sbatch: error: Invalid generic resource (gres) specification\n":                                                                jjm.Invalid,
-		failed + "User's group not permitted to use this partition\n":                                                                   jjm.Denied,
-		failed + "Invalid account or account/partition combination specified\n":                                                         jjm.Denied,
-		failed + "Unable to contact slurm controller (connect failure)\n":                                                               jjm.Busy,
-		"sbatch: error: Munge encode failed: Failed to access \"/run/munge.sock\"\n" + failed + "Protocol authentication error\n":       jjm.Busy,
-		"sbatch: error: AssocMaxSubmitJobLimit\n" + failed + "Job violates accounting/QOS policy (job submit limit, user's size ...)\n": jjm.Busy,
-		"sbatch: error: QOSMaxWallDurationPerJobLimit\n" + failed + "Job violates accounting/QOS policy (job submit limit, ...)\n":      jjm.Invalid,
-		failed + "Socket timed out on send/recv operation\n":                                                                            jjm.Ambiguous,
-		"sbatch: error: something new\n":                                                                                                jjm.Ambiguous,
+		"sbatch: error: invalid partition specified: nosuch\n" + failed +
+			"Invalid partition name specified\n": jjm.Invalid,
+		"sbatch: error: Memory specification can not be satisfied\n" + failed +
+			"Requested node configuration is not available\n": jjm.Invalid,
+		failed + "Required partition not available (inactive or drain)\n":       jjm.Invalid,
+		failed + "Invalid job array specification\n":                            jjm.Invalid,
+		"sbatch: error: Invalid generic resource (gres) specification\n":        jjm.Invalid,
+		failed + "User's group not permitted to use this partition\n":           jjm.Denied,
+		failed + "Invalid account or account/partition combination specified\n": jjm.Denied,
+		failed + "Unable to contact slurm controller (connect failure)\n":       jjm.Busy,
+		"sbatch: error: Munge encode failed: Failed to access \"/run/munge.sock\"\n" + failed +
+			"Protocol authentication error\n": jjm.Busy,
+		"sbatch: error: AssocMaxSubmitJobLimit\n" + failed +
+			"Job violates accounting/QOS policy (job submit limit, user's size ...)\n": jjm.Busy,
+		"sbatch: error: QOSMaxWallDurationPerJobLimit\n" + failed +
+			"Job violates accounting/QOS policy (job submit limit, ...)\n": jjm.Invalid,
+		failed + "Socket timed out on send/recv operation\n": jjm.Ambiguous,
+		"sbatch: error: something new\n":                     jjm.Ambiguous,
 	} {
 		_, err := d.submitted(run.Output{Exit: 1, Stderr: []byte(stderr)}, values{})
 		if jjm.KindOf(err) != kind {
@@ -224,7 +238,8 @@ func TestSlurm_NamesOfOtherJobsDoNoHarm(t *testing.T) {
 	line := func(id, name string) string {
 		return id + "|0|RUNNING|None|0|0|2026-11-21T01:14:47|2026-11-21T01:14:48|N/A|n1|" + name + "|#\n"
 	}
-	jobs, err := d.read(d.list, header+line("1", "a\nx|n|jrecok|")+line("2", tagA)+line("3", "\n\n")+line("4", tagB), time.Now())
+	jobs, err := d.read(d.list, header+line("1", "a\nx|n|jrecok|")+line("2", tagA)+line("3", "\n\n")+line("4", tagB),
+		time.Now())
 	if err != nil || len(jobs) != 2 || jobs[0].bulk != "2" || jobs[1].bulk != "4" {
 		t.Errorf("%+v, error %v", jobs, err)
 	}
@@ -241,7 +256,8 @@ func TestSlurm_TheRecordOfAnArrayIsNoneOfItsJobs(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	header := "ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|REASON|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|#\n"
 	line := func(index string) string {
-		return "10833|" + index + "|CANCELLED|None|0|0|2026-11-21T01:14:47|2026-11-21T01:14:48|2026-11-21T01:14:48|n1|" + tagA + "|#\n"
+		return "10833|" + index + "|CANCELLED|None|0|0|2026-11-21T01:14:47|2026-11-21T01:14:48|2026-11-21T01:14:48|n1|" +
+			tagA + "|#\n"
 	}
 	jobs, err := d.read(d.list, header+line("N/A")+line("7"), time.Now())
 	if err != nil || len(jobs) != 1 || jobs[0].ID != "10833_7" {
@@ -273,7 +289,8 @@ func TestCheck_WhatTheDescriptionCannotExpressIsRefused(t *testing.T) {
 		{jjm.Request{Directives: "-x"}, "request.directives"},
 	} {
 		err := a.Check(c.r)
-		if c.want == "" && err != nil || c.want != "" && (jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.r, err, c.want)
 		}
 	}
@@ -281,7 +298,8 @@ func TestCheck_WhatTheDescriptionCannotExpressIsRefused(t *testing.T) {
 
 func TestDirectives_WhatIsOursIsRefused(t *testing.T) {
 	s := shippedDescription(t, "slurm.toml").script
-	for _, d := range []string{"--job-name=x", "--job-name x", "-Jx", "--arr=1", "-o /tmp/x", "--constraint=a -J x", "a\nb"} {
+	for _, d := range []string{"--job-name=x", "--job-name x", "-Jx", "--arr=1", "-o /tmp/x", "--constraint=a -J x",
+		"a\nb"} {
 		if err := s.odd(d); err == nil {
 			t.Errorf("%q: error %v", d, err)
 		}
@@ -308,16 +326,21 @@ func TestHook_AddsDirectivesOrRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := shippedDescription(t, "slurm.toml")
-		return &Adapter{name: "site", d: d, caps: d.caps, config: Config{Common: adapters.Common{Hook: adapters.Hook(path), Queue: "night", Directives: []string{"--a"}}}}
+		return &Adapter{name: "site", d: d, caps: d.caps,
+			config: Config{Common: adapters.Common{Hook: adapters.Hook(path), Queue: "night", Directives: []string{"--a"}}}}
 	}
-	got, err := hook(`grep -q '"cluster":"site".*"n":3.*"queue":"night"' && echo "--b=1"; echo; echo "--gres=x"`).directives(t.Context(), adapters.Bulk{Tag: tagA, N: 3})
+	got, err := hook(
+		`grep -q '"cluster":"site".*"n":3.*"queue":"night"' && echo "--b=1"; echo; echo "--gres=x"`).directives(t.Context(),
+		adapters.Bulk{Tag: tagA, N: 3})
 	if err != nil || !slices.Equal(got, []string{"--a", "--b=1", "--gres=x"}) {
 		t.Errorf("%q, error %v", got, err)
 	}
-	if _, err := hook(`cat >/dev/null; echo "no more jobs for alice" >&2; exit 3`).directives(t.Context(), adapters.Bulk{}); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "no more jobs for alice") {
+	if _, err := hook(`cat >/dev/null; echo "no more jobs for alice" >&2; exit 3`).directives(t.Context(),
+		adapters.Bulk{}); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "no more jobs for alice") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := hook(`cat >/dev/null; echo "--job-name=x"`).directives(t.Context(), adapters.Bulk{}); jjm.KindOf(err) != jjm.Invalid {
+	if _, err := hook(`cat >/dev/null; echo "--job-name=x"`).directives(t.Context(),
+		adapters.Bulk{}); jjm.KindOf(err) != jjm.Invalid {
 		t.Errorf("error %v", err)
 	}
 }
@@ -329,7 +352,8 @@ command = ["/bin/sh", "-c", 'grep -qx "JJM_INDEX=.*" "$0" && echo "job 7"', "%__
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Adapter{name: "site", d: d, caps: d.caps, env: adapters.Env{State: t.TempDir()}, config: Config{Common: adapters.Common{CLI: adapters.CLI{Bin: "/nonexistent"}}}}
+	a := &Adapter{name: "site", d: d, caps: d.caps, env: adapters.Env{State: t.TempDir()},
+		config: Config{Common: adapters.Common{CLI: adapters.CLI{Bin: "/nonexistent"}}}}
 	b := bulkOf(2)
 	b.Request = jjm.Request{}
 	r, err := a.Submit(t.Context(), b)
@@ -350,7 +374,8 @@ func TestControl_OnlyJobsThatAreOursAndDue(t *testing.T) {
 	ref := func(tag jjm.Tag, id string, index int32) adapters.Ref {
 		return adapters.Ref{Tag: tag, ID: id, Index: index}
 	}
-	all := []adapters.Ref{ref(tagA, "7", 0), ref(tagA, "7_1", -1), ref(tagA, "7", 2), ref(tagA, "7", 3), ref(tagB, "7", 0), ref(tagA, "8", 0)}
+	all := []adapters.Ref{ref(tagA, "7", 0), ref(tagA, "7_1", -1), ref(tagA, "7", 2), ref(tagA, "7", 3), ref(tagB, "7", 0),
+		ref(tagA, "8", 0)}
 	for _, c := range []struct {
 		op    adapters.Op
 		whole bool
@@ -361,7 +386,8 @@ func TestControl_OnlyJobsThatAreOursAndDue(t *testing.T) {
 		{adapters.Cancel, false, all, []string{"7_0", "7_1", "7_2", "", "", ""}, []jjm.Kind{0, 0, 0, 0, jjm.Gone, jjm.Gone}},
 		{adapters.Cancel, true, all, []string{"7", "7", "7", "", "", ""}, []jjm.Kind{0, 0, 0, 0, jjm.Gone, jjm.Gone}},
 		{adapters.Cancel, true, all[:2], []string{"7_0", "7_1"}, []jjm.Kind{0, 0}},
-		{adapters.HoldJobs, false, all, []string{"7_0", "", "", "", "", ""}, []jjm.Kind{0, jjm.Invalid, 0, 0, jjm.Gone, jjm.Gone}},
+		{adapters.HoldJobs, false, all, []string{"7_0", "", "", "", "", ""},
+			[]jjm.Kind{0, jjm.Invalid, 0, 0, jjm.Gone, jjm.Gone}},
 		{adapters.Release, false, all, []string{"", "", "7_2", "", "", ""}, []jjm.Kind{0, 0, 0, 0, jjm.Gone, jjm.Gone}},
 	} {
 		answers := make([]error, len(c.refs))
@@ -382,8 +408,10 @@ func TestUnitsAndTimes_AreRoundedUp(t *testing.T) {
 		d    time.Duration
 		want string
 	}{
-		{inSeconds, 0, ""}, {inSeconds, time.Millisecond, "1"}, {inMinutes, time.Minute, "1"}, {inMinutes, time.Minute + 1, "2"},
-		{hoursMinutes, 25 * time.Hour, "25:00"}, {hoursMinutes, 59*time.Minute + time.Second, "1:00"}, {hoursToSecond, 3661 * time.Second, "1:01:01"},
+		{inSeconds, 0, ""}, {inSeconds, time.Millisecond, "1"}, {inMinutes, time.Minute, "1"},
+		{inMinutes, time.Minute + 1, "2"},
+		{hoursMinutes, 25 * time.Hour, "25:00"}, {hoursMinutes, 59*time.Minute + time.Second, "1:00"},
+		{hoursToSecond, 3661 * time.Second, "1:01:01"},
 	} {
 		if got := c.form.write(c.d); got != c.want {
 			t.Errorf("%v as %s: %q, want %q", c.d, c.form, got, c.want)
@@ -392,7 +420,8 @@ func TestUnitsAndTimes_AreRoundedUp(t *testing.T) {
 	if got := units()["GiB"].ofMiB(1025); got != 2 {
 		t.Errorf("1025 MiB are %d GiB", got)
 	}
-	if got := (submit{memory: units()["MiB"], perCore: true}).memoryOf(jjm.Request{MemoryMB: 1001, Cores: 4}); got != "251" {
+	if got := (submit{memory: units()["MiB"], perCore: true}).memoryOf(jjm.Request{MemoryMB: 1001,
+		Cores: 4}); got != "251" {
 		t.Errorf("per core %s", got)
 	}
 	leap := lastYear(time.Date(0, 2, 29, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.UTC)

@@ -118,7 +118,8 @@ func (d *Description) submitted(out run.Output, v values) (string, error) {
 	case got.word != wordOK:
 		return "", jjm.Errorf(got.word.kind(), "%s", failure("its command", out, got.message))
 	case !d.ids.bulk.MatchString(got.id):
-		return "", jjm.Errorf(jjm.Ambiguous, "%s", failure("its command", out, fmt.Sprintf("id %.60q is not of the form of ids.bulk", got.id)))
+		return "", jjm.Errorf(jjm.Ambiguous, "%s",
+			failure("its command", out, fmt.Sprintf("id %.60q is not of the form of ids.bulk", got.id)))
 	}
 	return got.id, nil
 }

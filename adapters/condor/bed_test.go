@@ -100,10 +100,13 @@ func TestConformance(t *testing.T) {
 	all := adaptertest.Together(one, bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
-			Adapter: all, Probed: true, Owner: bed.Owner, Other: &other, Dir: bed.Dir(t), Walltime: 3 * time.Second, MemoryMB: 40,
-			Parallel: true, Patience: 8 * time.Minute, Pause: 50 * time.Millisecond, Jobs: 60, AllExits: true, // at 40 ms of CPU each
+			Adapter: all, Probed: true, Owner: bed.Owner, Other: &other, Dir: bed.Dir(t), Walltime: 3 * time.Second,
+			MemoryMB: 40,
+			// at 40 ms of CPU each
+			Parallel: true, Patience: 8 * time.Minute, Pause: 50 * time.Millisecond, Jobs: 60, AllExits: true,
 			NotHere: notHere, Bin: bed.Bin, Submits: "condor_submit",
-			Commands: []string{"condor_q", "condor_history", "condor_submit", "condor_rm", "condor_hold", "condor_release", "condor_config_val", "condor_status"},
+			Commands: []string{"condor_q", "condor_history", "condor_submit", "condor_rm", "condor_hold", "condor_release",
+				"condor_config_val", "condor_status"},
 			WithBin: func(tb adaptertest.TB, bin string) adapters.Adapter {
 				return open(t, bed, func(c *condor.Config) { c.Bin = bin })
 			},
@@ -204,7 +207,8 @@ func over(r jjm.Report) bool { return r.State.Ended() }
 // queued returns what condor_q itself says of a tag.
 func (s *site) queued(tag jjm.Tag, attributes ...string) string {
 	s.Helper()
-	argv := append([]string{"condor_q", "-allusers", "-constraint", `JJMTag == "` + string(tag) + `"`, "-af:V"}, attributes...)
+	argv := append([]string{"condor_q", "-allusers", "-constraint", `JJMTag == "` + string(tag) + `"`, "-af:V"},
+		attributes...)
 	return strings.TrimSpace(command(s, s.bed, false, argv...))
 }
 
@@ -284,7 +288,8 @@ func (s *site) resolved(b adapters.Bulk) {
 // killed: nothing is known while the schedd is down; acknowledged jobs and
 // running ones are there when it is back.
 func killed(s *site) {
-	waits, works := s.bulk(3, "echo x >> ran.$JJM_INDEX"), s.bulk(1, "echo x >> works; while [ ! -e go ]; do sleep 0.2; done; exit 3")
+	waits, works := s.bulk(3, "echo x >> ran.$JJM_INDEX"),
+		s.bulk(1, "echo x >> works; while [ ! -e go ]; do sleep 0.2; done; exit 3")
 	id := s.submit(waits)
 	s.control(adapters.Release, refs(works, s.submit(works))...)
 	s.until("running", works, runs)
@@ -386,7 +391,9 @@ func evicted(s *site) {
 func holdCodes(s *site) {
 	b := s.bulk(1, "exit 0")
 	id := s.submit(b)
-	if r := s.until("listed", b, func(jjm.Report) bool { return true }); r.State != jjm.BatchHold || r.Hold != "15/0" || r.Reason == "" {
+	if r := s.until("listed", b, func(jjm.Report) bool {
+		return true
+	}); r.State != jjm.BatchHold || r.Hold != "15/0" || r.Reason == "" {
 		s.Errorf("at first: %+v", r)
 	}
 	s.control(adapters.Release, refs(b, id)...)
@@ -395,7 +402,9 @@ func holdCodes(s *site) {
 	waits.Request.Cores = 1000 // no machine has them
 	id = s.submit(waits)
 	s.control(adapters.Release, refs(waits, id)...)
-	if r := s.until("told why it waits", waits, func(r jjm.Report) bool { return r.Reason != "" }); r.State != jjm.BatchQueued {
+	if r := s.until("told why it waits", waits, func(r jjm.Report) bool {
+		return r.Reason != ""
+	}); r.State != jjm.BatchQueued {
 		s.Errorf("%+v", r)
 	}
 	command(s, s.bed, false, "condor_hold", id, "-reason", "disk is full", "-subcode", "99")
@@ -443,7 +452,8 @@ func requested(s *site) {
 		Cores: 2, MemoryMB: 300, ScratchMB: 5, GPUs: 1, Walltime: jjm.Duration(time.Hour), Queue: "long", Project: "atlas",
 	}
 	s.submit(b)
-	got := s.queued(b.Tag, "RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "AllowedJobDuration", "ProjectName", "AcctGroup", "JobMaxVacateTime")
+	got := s.queued(b.Tag, "RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "AllowedJobDuration",
+		"ProjectName", "AcctGroup", "JobMaxVacateTime")
 	if want := `2 300 5120 1 3600 "atlas" "physics" 1`; got != want {
 		s.Errorf("condor_q says %s, want %s", got, want)
 	}

@@ -49,7 +49,8 @@ func (s *site) area(script string) adapters.Bulk {
 		Out: "parcel.tar", Back: filepath.Join(area, "back"),
 	}
 	for name, text := range map[string]string{
-		"bin/wrapper": "#!/bin/sh\nset -e\n" + script, "box.tar": "a box\n", "0a1b/sub/some name, with;odd 'signs' é": "an input\n", "back/x": "",
+		"bin/wrapper": "#!/bin/sh\nset -e\n" + script, "box.tar": "a box\n",
+		"0a1b/sub/some name, with;odd 'signs' é": "an input\n", "back/x": "",
 	} {
 		path := filepath.Join(area, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -233,8 +233,9 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := adapters.Capabilities{
-		MaxBulk: a.config.MaxBulk, MaxQueued: a.found.queued, TwoPhase: true, SharedFS: a.config.SharedFS, RenewsProxies: !a.config.SharedFS && (a.found.copies || a.config.DelegatedProxies),
-		Accounting: a.config.History, Guarantee: guarantee, Slots: a.found.slots,
+		MaxBulk: a.config.MaxBulk, MaxQueued: a.found.queued, TwoPhase: true, SharedFS: a.config.SharedFS,
+		RenewsProxies: !a.config.SharedFS && (a.found.copies || a.config.DelegatedProxies),
+		Accounting:    a.config.History, Guarantee: guarantee, Slots: a.found.slots,
 		MaxCores: a.config.MaxCores, MaxMemoryMB: a.config.MaxMemoryMB, MaxWalltime: a.config.MaxWalltime.D(),
 		Settle: settle,
 	}

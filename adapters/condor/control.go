@@ -80,7 +80,8 @@ func (a *Adapter) look(ctx context.Context, jobs []adapters.Ref) (map[tagged]rec
 }
 
 // decide answers for what needs no action, and gives the rest.
-func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagged]record) (answers []error, todo []adapters.Ref) {
+func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagged]record) (answers []error,
+	todo []adapters.Ref) {
 	answers = make([]error, len(jobs))
 	for i, ref := range jobs {
 		id, ok := jobOf(ref)

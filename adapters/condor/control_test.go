@@ -57,7 +57,8 @@ func refsOf(tag jjm.Tag, id string, indices ...int32) []adapters.Ref {
 
 func TestConstraints_RangesWithTheirTags(t *testing.T) {
 	refs := append(refsOf("b", "9", 0), refsOf("a", "7", 5, 1, 2, 3, 5)...)
-	refs = append(refs, adapters.Ref{Tag: "a", ID: "7.8", Index: -1}, adapters.Ref{Tag: "bad tag", ID: "7"}, adapters.Ref{Tag: "a", ID: "x"})
+	refs = append(refs, adapters.Ref{Tag: "a", ID: "7.8", Index: -1}, adapters.Ref{Tag: "bad tag", ID: "7"},
+		adapters.Ref{Tag: "a", ID: "x"})
 	want := []string{`(JJMTag =?= "a" && (ClusterId == 7 && ((ProcId >= 1 && ProcId <= 3) || ProcId == 5 || ProcId == 8)))` +
 		` || (JJMTag =?= "b" && (ClusterId == 9 && (ProcId == 0)))`}
 	if diff := cmp.Diff(want, jobSet(refs).constraints()); diff != "" {
@@ -103,9 +104,10 @@ func TestDecide_ActsOnlyWhereItMust(t *testing.T) {
 		todo []int32
 		odd  map[int]jjm.Kind
 	}{
-		adapters.Cancel:   {todo: []int32{0, 1, 4, 5, 6, 7}, odd: map[int]jjm.Kind{8: jjm.Denied}},
-		adapters.HoldJobs: {todo: []int32{0}, odd: map[int]jjm.Kind{1: jjm.Conflict, 6: jjm.Conflict, 7: jjm.Conflict, 8: jjm.Denied}},
-		adapters.Release:  {todo: []int32{4}, odd: map[int]jjm.Kind{8: jjm.Denied}},
+		adapters.Cancel: {todo: []int32{0, 1, 4, 5, 6, 7}, odd: map[int]jjm.Kind{8: jjm.Denied}},
+		adapters.HoldJobs: {todo: []int32{0},
+			odd: map[int]jjm.Kind{1: jjm.Conflict, 6: jjm.Conflict, 7: jjm.Conflict, 8: jjm.Denied}},
+		adapters.Release: {todo: []int32{4}, odd: map[int]jjm.Kind{8: jjm.Denied}},
 	}
 	for op, tt := range tests {
 		answers, todo := decide(op, ann, refs, seen)

@@ -79,12 +79,18 @@ func oddCommand(name string) string {
 // write on the submit host (UserLog), programs that run outside of the job (PreCmd),
 // identities and their tokens, and other kinds of jobs.
 var jobOwnedAttributes = []string{
-	"userlog*", "ulog*", "dagman*", "dag*", "starter*", "log*", "precmd", "prearg*", "postcmd", "postarg*", "postenv*", "preenv*", "hook*",
-	"spool*", "append*", "buffer*", "fetchfiles", "compressfiles", "localfiles", "tmpdir", "write*", "manifest*", "stdin*", "stdout*",
-	"docker*", "container*", "wantdocker*", "wantcontainer*", "wantio*", "wantremote*", "wantcheckpoint*", "wantparallel*", "grid*", "ec2*",
-	"gce*", "azure*", "batch*", "universe", "vm*", "oauth*", "sendcredential", "scitoken*", "token*", "authtoken*", "cred*", "delegate*",
-	"authenticated*", "osuser", "uid*", "runas*", "loadprofile", "nordugrid*", "condor*", "checkpoint*", "success*", "tool*", "tdp*",
-	"encrypt*", "dontencrypt*", "executable*", "file*", "keystore*", "notify*", "email*", "autocluster*", "server*", "submit*", "shadow*",
+	"userlog*", "ulog*", "dagman*", "dag*", "starter*", "log*", "precmd", "prearg*", "postcmd", "postarg*", "postenv*",
+	"preenv*", "hook*",
+	"spool*", "append*", "buffer*", "fetchfiles", "compressfiles", "localfiles", "tmpdir", "write*", "manifest*", "stdin*",
+	"stdout*",
+	"docker*", "container*", "wantdocker*", "wantcontainer*", "wantio*", "wantremote*", "wantcheckpoint*", "wantparallel*",
+	"grid*", "ec2*",
+	"gce*", "azure*", "batch*", "universe", "vm*", "oauth*", "sendcredential", "scitoken*", "token*", "authtoken*",
+	"cred*", "delegate*",
+	"authenticated*", "osuser", "uid*", "runas*", "loadprofile", "nordugrid*", "condor*", "checkpoint*", "success*",
+	"tool*", "tdp*",
+	"encrypt*", "dontencrypt*", "executable*", "file*", "keystore*", "notify*", "email*", "autocluster*", "server*",
+	"submit*", "shadow*",
 }
 
 // oddJobDirective is oddDirective for a line of a job file. Macros could show it the
@@ -99,7 +105,8 @@ func oddJobDirective(line string) string {
 	case strings.Contains(value, "$"):
 		return "want no macros ($) in a job file"
 	case m[1] != "" && among(jobOwnedAttributes, name):
-		return fmt.Sprintf("attribute %s is not one that a job file may set: ask the administrators to set it in the cluster's directives or its hook", m[2])
+		return fmt.Sprintf(
+			"attribute %s is not one that a job file may set: ask the administrators to set it in the cluster's directives or its hook", m[2])
 	case m[1] != "":
 		return ""
 	case name == "container_image" && !remoteImage.MatchString(value):

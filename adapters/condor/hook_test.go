@@ -28,7 +28,8 @@ func TestHook_AddsLinesAfterTheSites(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 	asked, err := os.ReadFile(filepath.Join(b.Dir, "asked"))
-	want := `{"cluster":"pool","tag":"jx1","owner":{"uid":1000,"gid":1000,"user":"ann"},"n":2,"request":{"cores":4}}` + "\n"
+	want := `{"cluster":"pool","tag":"jx1","owner":{"uid":1000,"gid":1000,"user":"ann"},"n":2,"request":{"cores":4}}` +
+		"\n"
 	if err != nil || string(asked) != want {
 		t.Errorf("it was asked %s, error %v", asked, err)
 	}

@@ -14,7 +14,8 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	at := a.env.Now()
 	from := since.Unix()
 	// Not CompletionDate: for a moment a completed job has none.
-	queue, err := a.query(ctx, queueArgs(fmt.Sprintf("%s && (JobStatus =!= %d || EnteredCurrentStatus >= %d)", mineOf(owner), completed, from)))
+	queue, err := a.query(ctx, queueArgs(fmt.Sprintf("%s && (JobStatus =!= %d || EnteredCurrentStatus >= %d)",
+		mineOf(owner), completed, from)))
 	if err != nil {
 		return adapters.Listing{}, a.fail("list", err)
 	}

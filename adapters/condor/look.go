@@ -198,7 +198,8 @@ func (s scan) args(mine string, stay time.Duration) []string {
 		return historyArgs(fmt.Sprintf("%s && EnteredCurrentStatus >= %d", mine, s.from),
 			fmt.Sprintf("(%s && JobStatus =?= %d && EnteredCurrentStatus < %d)", mine, completed, s.from-int64(stay.Seconds())))
 	case news:
-		return historyArgs(mine, fmt.Sprintf("(ClusterId == %d && ProcId == %d && QDate == %d)", s.stop.cluster, s.stop.proc, s.stop.queued))
+		return historyArgs(mine, fmt.Sprintf("(ClusterId == %d && ProcId == %d && QDate == %d)", s.stop.cluster, s.stop.proc,
+			s.stop.queued))
 	}
 	return historyArgs(mine, "")
 }

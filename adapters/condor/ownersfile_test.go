@@ -53,7 +53,8 @@ func TestSiteFileOf_ReadsTheFirstFile(t *testing.T) {
 
 func TestProven_OnlyByTheMarkAlone(t *testing.T) {
 	for stdout, want := range map[string]bool{
-		"ignored\n": true, "": false, "user_config\n": false, "user_config\nignored\n": false, "/x y\nignored\n": false, "ignored\nx\n": false,
+		"ignored\n": true, "": false, "user_config\n": false, "user_config\nignored\n": false, "/x y\nignored\n": false,
+		"ignored\nx\n": false,
 	} {
 		if err := proven(stdout); (err == nil) != want {
 			t.Errorf("%q: %v", stdout, err)

@@ -26,7 +26,8 @@ type schedd struct {
 func (f *schedd) leave(now int64, mine bool, age int64) {
 	f.jobs++
 	n := f.jobs
-	r := record{jobID: jobID{int64(n / 4), int32(n % 4)}, tag: jjm.Tag(fmt.Sprint("t", n/8)), owner: "ann", status: completed, queued: now - age - 5, entered: now - age}
+	r := record{jobID: jobID{int64(n / 4), int32(n % 4)}, tag: jjm.Tag(fmt.Sprint("t", n/8)), owner: "ann",
+		status: completed, queued: now - age - 5, entered: now - age}
 	if !mine {
 		r.tag, r.owner = "", "eve"
 	}
@@ -278,7 +279,8 @@ func bulksOf(jobs map[tagged]bool) map[bulk]bool {
 // What one scan misses the next ones find, if it is there within the overlap.
 func TestPast_AMissedRecordIsFoundLater(t *testing.T) {
 	t.Parallel()
-	for name, know := range map[string]func(r *reader){"listings": func(*reader) {}, "everything": func(r *reader) { r.find() }} {
+	for name, know := range map[string]func(r *reader){
+		"listings": func(*reader) {}, "everything": func(r *reader) { r.find() }} {
 		r := newReader()
 		know(r)
 		for range 50 {
@@ -421,8 +423,9 @@ func TestScan_Args(t *testing.T) {
 	}{
 		"what is recent": {scan{from: 10_000, reach: recent}, `X && EnteredCurrentStatus >= 10000`,
 			`(X && JobStatus =?= 4 && EnteredCurrentStatus < 6400)`},
-		"what is new": {scan{from: 10_000, reach: news, stop: spot{jobID{7, 2}, 99}}, `X`, `(ClusterId == 7 && ProcId == 2 && QDate == 99)`},
-		"everything":  {scan{reach: everything}, `X`, ``},
+		"what is new": {scan{from: 10_000, reach: news, stop: spot{jobID{7, 2}, 99}}, `X`,
+			`(ClusterId == 7 && ProcId == 2 && QDate == 99)`},
+		"everything": {scan{reach: everything}, `X`, ``},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -463,7 +466,8 @@ func FuzzNewestOf(f *testing.F) {
 		if m.cluster < 0 || m.proc < 0 || m.queued < 0 {
 			t.Errorf("%+v of %q", m, text)
 		}
-		if again := fmt.Sprintf("ClusterId ProcId QDate\n%d %d %d\n", m.cluster, m.proc, m.queued); m != (spot{}) && newestOf(again) != m {
+		if again := fmt.Sprintf("ClusterId ProcId QDate\n%d %d %d\n", m.cluster, m.proc, m.queued); m != (spot{}) &&
+			newestOf(again) != m {
 			t.Errorf("%+v of %q", m, text)
 		}
 	})

@@ -35,7 +35,8 @@ func newProxies(t *testing.T) *proxies {
 	p := &proxies{T: t}
 	subject := pkix.Name{Organization: []string{"Grid"}, CommonName: "Ann"}
 	p.key = p.newKey()
-	p.cert = p.sign(&x509.Certificate{SerialNumber: big.NewInt(1), Subject: subject, KeyUsage: x509.KeyUsageDigitalSignature,
+	p.cert = p.sign(&x509.Certificate{SerialNumber: big.NewInt(1), Subject: subject,
+		KeyUsage:  x509.KeyUsageDigitalSignature,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}, nil, p.key)
 	return p
 }
@@ -81,15 +82,18 @@ func (p *proxies) make(file string, owner jjm.Owner, good time.Duration) (mark s
 	subject := p.cert.Subject
 	subject.ExtraNames = append(p.cert.Subject.Names[:len(p.cert.Subject.Names):len(p.cert.Subject.Names)],
 		pkix.AttributeTypeAndValue{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: strconv.FormatInt(p.serial, 10)})
-	cert := p.sign(&x509.Certificate{SerialNumber: big.NewInt(p.serial), Subject: subject, KeyUsage: x509.KeyUsageDigitalSignature,
+	cert := p.sign(&x509.Certificate{SerialNumber: big.NewInt(p.serial), Subject: subject,
+		KeyUsage:  x509.KeyUsageDigitalSignature,
 		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(good),
-		ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}, Critical: true, Value: info}}}, p.cert, key)
+		ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}, Critical: true,
+			Value: info}}}, p.cert, key)
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		p.Fatal(err)
 	}
 	var text bytes.Buffer
-	for _, b := range []pem.Block{{Type: "CERTIFICATE", Bytes: cert.Raw}, {Type: "EC PRIVATE KEY", Bytes: der}, {Type: "CERTIFICATE", Bytes: p.cert.Raw}} {
+	for _, b := range []pem.Block{{Type: "CERTIFICATE", Bytes: cert.Raw}, {Type: "EC PRIVATE KEY", Bytes: der},
+		{Type: "CERTIFICATE", Bytes: p.cert.Raw}} {
 		text.Write(pem.EncodeToMemory(&b))
 	}
 	for _, err := range []error{os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file+".new", text.Bytes(), 0o600),

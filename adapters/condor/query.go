@@ -17,8 +17,10 @@ import (
 // for another field.
 var columns = [...]string{
 	markBegin, "ClusterId", "ProcId", "JobStatus", "Owner", "JJMTag", "QDate", "JobStartDate", "LastVacateTime",
-	"EnteredCurrentStatus", "ExitBySignal", "ExitCode", "ExitSignal", "NumJobStarts", "HoldReasonCode", "HoldReasonSubCode",
-	"LastHoldReasonCode", "JJMOverMemory", "RemoteUserCpu", "RemoteSysCpu", "ResidentSetSize_RAW", "RemoteHost", "LastRemoteHost",
+	"EnteredCurrentStatus", "ExitBySignal", "ExitCode", "ExitSignal", "NumJobStarts", "HoldReasonCode",
+	"HoldReasonSubCode",
+	"LastHoldReasonCode", "JJMOverMemory", "RemoteUserCpu", "RemoteSysCpu", "ResidentSetSize_RAW", "RemoteHost",
+	"LastRemoteHost",
 	"ifThenElse(JobStatus == 5, HoldReason, ifThenElse(JobStatus == 1, LastRejMatchReason, RemoveReason))", markEnd,
 }
 

@@ -34,8 +34,10 @@ func TestCheck_NamesTheField(t *testing.T) {
 		request jjm.Request
 		says    string
 	}{
-		"nothing":            {},
-		"all that fits":      {request: jjm.Request{Cores: 8, MemoryMB: 16000, Walltime: jjm.Duration(48 * time.Hour), Queue: "gpu", GPUs: 2, ScratchMB: 1 << 20, Account: "a.b", Project: "x", Directives: "+WantX = true\nrank = Mips\n\n"}},
+		"nothing": {},
+		"all that fits": {request: jjm.Request{Cores: 8, MemoryMB: 16000, Walltime: jjm.Duration(48 * time.Hour),
+			Queue: "gpu", GPUs: 2, ScratchMB: 1 << 20, Account: "a.b", Project: "x",
+			Directives: "+WantX = true\nrank = Mips\n\n"}},
 		"cores":              {jjm.Request{Cores: 9}, "request.cores"},
 		"negative cores":     {jjm.Request{Cores: -1}, "request.cores"},
 		"memory":             {jjm.Request{MemoryMB: 16001}, "request.memory_mb"},
@@ -61,14 +63,16 @@ func TestCheck_NamesTheField(t *testing.T) {
 		}
 	}
 	closed := adapterOf(t, nil)
-	if err := closed.Check(jjm.Request{Directives: "rank = Mips"}); err == nil || !strings.Contains(err.Error(), "allow_directives") {
+	if err := closed.Check(jjm.Request{Directives: "rank = Mips"}); err == nil ||
+		!strings.Contains(err.Error(), "allow_directives") {
 		t.Errorf("directives where none are allowed: error %v", err)
 	}
 }
 
 func TestDirective_OnlyWhatJjmDoesNotOwn(t *testing.T) {
 	good := []string{
-		"rank = Mips", "  priority=5 ", "concurrency_limits = db:2", `+SingularityImage = "/x.sif"`, "My.WantIO = true", "request_fpgas = 1",
+		"rank = Mips", "  priority=5 ", "concurrency_limits = db:2", `+SingularityImage = "/x.sif"`, "My.WantIO = true",
+		"request_fpgas = 1",
 		"container_image = docker://debian", "nice_user = true",
 	}
 	for _, line := range good {
@@ -77,11 +81,16 @@ func TestDirective_OnlyWhatJjmDoesNotOwn(t *testing.T) {
 		}
 	}
 	bad := []string{
-		"queue", "queue 5", "queue = 5", "executable = /bin/x", "Arguments = x", "environment = x", "HOLD = false", "+JJMTag = \"x\"",
-		"my.jjmtag = \"x\"", "MY.JJMTag = 1", "+Owner = \"root\"", "requirements = true", "+Requirements = true", "leave_in_queue = true", "+LeaveJobInQueue = true",
-		"periodic_remove = true", "on_exit_remove = false", "max_retries = 3", "output = x", "error = x", "log = x", "initialdir = /x",
-		"should_transfer_files = YES", "universe = local", "request_cpus = 5", "max_materialize = 5", "include : /etc/x", "rank = a \\",
-		"a = b\nqueue 5", "if true", "", "rank", "rank @= end", "+NumJobStarts = 0", "hold", "batch_name = x", "deferral_time = 5",
+		"queue", "queue 5", "queue = 5", "executable = /bin/x", "Arguments = x", "environment = x", "HOLD = false",
+		"+JJMTag = \"x\"",
+		"my.jjmtag = \"x\"", "MY.JJMTag = 1", "+Owner = \"root\"", "requirements = true", "+Requirements = true",
+		"leave_in_queue = true", "+LeaveJobInQueue = true",
+		"periodic_remove = true", "on_exit_remove = false", "max_retries = 3", "output = x", "error = x", "log = x",
+		"initialdir = /x",
+		"should_transfer_files = YES", "universe = local", "request_cpus = 5", "max_materialize = 5", "include : /etc/x",
+		"rank = a \\",
+		"a = b\nqueue 5", "if true", "", "rank", "rank @= end", "+NumJobStarts = 0", "hold", "batch_name = x",
+		"deferral_time = 5",
 		"kill_sig = 9", "X = $(Y)",
 	}
 	for _, line := range bad {
@@ -92,7 +101,8 @@ func TestDirective_OnlyWhatJjmDoesNotOwn(t *testing.T) {
 }
 
 func FuzzDirective(f *testing.F) {
-	for _, line := range []string{"rank = Mips", "+A = 1", "My.B = 2", "queue", "hold = true", "request_x = 1", "a\nb = c"} {
+	for _, line := range []string{"rank = Mips", "+A = 1", "My.B = 2", "queue", "hold = true", "request_x = 1",
+		"a\nb = c"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -101,7 +111,8 @@ func FuzzDirective(f *testing.F) {
 		}
 		name, _, ok := strings.Cut(line, "=")
 		name = strings.ToLower(strings.TrimSpace(name))
-		if !ok || strings.ContainsAny(line, "\n\r\x00") || strings.HasPrefix(name, "queue") || name == "hold" || strings.Contains(name, "jjm") {
+		if !ok || strings.ContainsAny(line, "\n\r\x00") || strings.HasPrefix(name, "queue") || name == "hold" ||
+			strings.Contains(name, "jjm") {
 			t.Errorf("%q is accepted", line)
 		}
 	})
@@ -131,7 +142,8 @@ func TestConfig_MistakesNameTheKey(t *testing.T) {
 			change(config.(*Config))
 			return nil
 		})
-		if err == nil || jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "cluster pool") {
+		if err == nil || jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), key) ||
+			!strings.Contains(err.Error(), "cluster pool") {
 			t.Errorf("%s: error %v", key, err)
 		}
 	}
@@ -180,19 +192,26 @@ func FuzzLimitsOf(f *testing.F) {
 }
 
 func TestJobDirective_NamesNoFilesOfTheSubmitHostAndNoPrograms(t *testing.T) {
-	for _, line := range []string{"rank = Mips", `+WantScratch = true`, `+SingularityImage = "/x.sif"`, "container_image = docker://debian:12",
+	for _, line := range []string{"rank = Mips", `+WantScratch = true`, `+SingularityImage = "/x.sif"`,
+		"container_image = docker://debian:12",
 		"container_image = /cvmfs/images/x", "request_fpgas = 1", "notify_user = a@b.c"} {
 		if problem := oddJobDirective(line); problem != "" {
 			t.Errorf("%q: %s", line, problem)
 		}
 	}
 	for _, line := range []string{
-		`+UserLog = "/var/lib/jjm/x"`, `My.userlog = "/x"`, `+DAGManNodesLog = "/x"`, `+PreCmd = "/tmp/x"`, `+PostCmd = "/tmp/x"`, `+HookKeyword = "X"`,
-		`+StarterUserLog = "/x"`, `+RunAsOwner = false`, `+SpooledOutputFiles = "x"`, `+GridResource = "batch pbs"`, `+OAuthServicesNeeded = "x"`,
-		"rank = $ENV(HOME)", "+X = \"$(X)\"", "+X = \"$F(y)\"", "container_image = /work/bob/x.sif", "container_image = x.sif",
-		"container_image = file:///x", "container_image = docker://x, /etc/passwd", "notify_user = -Ox", "include command : /tmp/x",
-		"include : /tmp/x |", "queue x from /tmp/x |", "use feature : x", "executable = /tmp/x", "transfer_input_files = /etc/shadow",
-		"accounting_group_user = bob", "delegate_job_GSI_credentials_lifetime = 1", "x509userproxy = /x", "dagman_log = /x", "hold_kill_sig = 9",
+		`+UserLog = "/var/lib/jjm/x"`, `My.userlog = "/x"`, `+DAGManNodesLog = "/x"`, `+PreCmd = "/tmp/x"`,
+		`+PostCmd = "/tmp/x"`, `+HookKeyword = "X"`,
+		`+StarterUserLog = "/x"`, `+RunAsOwner = false`, `+SpooledOutputFiles = "x"`, `+GridResource = "batch pbs"`,
+		`+OAuthServicesNeeded = "x"`,
+		"rank = $ENV(HOME)", "+X = \"$(X)\"", "+X = \"$F(y)\"", "container_image = /work/bob/x.sif",
+		"container_image = x.sif",
+		"container_image = file:///x", "container_image = docker://x, /etc/passwd", "notify_user = -Ox",
+		"include command : /tmp/x",
+		"include : /tmp/x |", "queue x from /tmp/x |", "use feature : x", "executable = /tmp/x",
+		"transfer_input_files = /etc/shadow",
+		"accounting_group_user = bob", "delegate_job_GSI_credentials_lifetime = 1", "x509userproxy = /x", "dagman_log = /x",
+		"hold_kill_sig = 9",
 	} {
 		if problem := oddJobDirective(line); problem == "" {
 			t.Errorf("%q is accepted", line)

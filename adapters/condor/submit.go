@@ -50,7 +50,8 @@ func (a *Adapter) describe(ctx context.Context, b adapters.Bulk) (string, error)
 	b.Transfer = transfer
 	script := encode(adapters.JobScript(b, `"$JJM_INDEX"`, `"$JJM_BATCH_ID"`))
 	if len(script) > maxScript {
-		return "", jjm.Errorf(jjm.Invalid, "the command is too long: %d bytes when encoded, want at most %d", len(script), maxScript)
+		return "", jjm.Errorf(jjm.Invalid, "the command is too long: %d bytes when encoded, want at most %d", len(script),
+			maxScript)
 	}
 	extra, err := a.askHook(ctx, b)
 	if err != nil {

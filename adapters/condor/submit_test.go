@@ -74,12 +74,13 @@ func TestVerdict_OnRecordedSubmissions(t *testing.T) {
 
 func TestVerdict_DoubtIsAmbiguous(t *testing.T) {
 	tests := map[string]run.Output{
-		"nothing said":             {},
-		"fewer jobs than asked":    {Stdout: []byte("5.0 - 5.6\n")},
-		"not from the first one":   {Stdout: []byte("5.1 - 5.8\n")},
-		"two clusters":             {Stdout: []byte("5.0 - 5.7\n6.0 - 6.7\n")},
-		"two numbers":              {Stdout: []byte("5.0 - 6.7\n")},
-		"said and then failed":     {Stdout: []byte("5.0 - 5.7\n"), Exit: 1, Stderr: []byte("ERROR: Failed to connect to x\n")},
+		"nothing said":           {},
+		"fewer jobs than asked":  {Stdout: []byte("5.0 - 5.6\n")},
+		"not from the first one": {Stdout: []byte("5.1 - 5.8\n")},
+		"two clusters":           {Stdout: []byte("5.0 - 5.7\n6.0 - 6.7\n")},
+		"two numbers":            {Stdout: []byte("5.0 - 6.7\n")},
+		"said and then failed": {Stdout: []byte("5.0 - 5.7\n"), Exit: 1,
+			Stderr: []byte("ERROR: Failed to connect to x\n")},
 		"killed":                   {Exit: 137, Signal: 9},
 		"killed by a shell's word": {Exit: 137},
 		"an unknown complaint":     {Exit: 1, Stderr: []byte("ERROR: something new\n")},
@@ -91,11 +92,14 @@ func TestVerdict_DoubtIsAmbiguous(t *testing.T) {
 			t.Errorf("%s: cluster %q, error %v", name, cluster, err)
 		}
 	}
-	refused := run.Output{Exit: 1, Stderr: []byte("\nERROR: Failed to commit job submission into the queue.\nERROR: no such jobs here\n")}
-	if _, err := verdict(refused, 8); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "no such jobs here") {
+	refused := run.Output{Exit: 1,
+		Stderr: []byte("\nERROR: Failed to commit job submission into the queue.\nERROR: no such jobs here\n")}
+	if _, err := verdict(refused, 8); jjm.KindOf(err) != jjm.Invalid ||
+		!strings.Contains(err.Error(), "no such jobs here") {
 		t.Errorf("a submit requirement: error %v", err)
 	}
-	asRoot := run.Output{Exit: 1, Stderr: []byte("\nERROR: Failed to commit job submission into the queue.\nERROR: Setting job owner to \"root\" is not permitted\n")}
+	asRoot := run.Output{Exit: 1, Stderr: []byte(
+		"\nERROR: Failed to commit job submission into the queue.\nERROR: Setting job owner to \"root\" is not permitted\n")}
 	if _, err := verdict(asRoot, 8); jjm.KindOf(err) != jjm.Denied {
 		t.Errorf("as root: error %v", err)
 	}
@@ -123,7 +127,8 @@ func TestEncode_AnyTextReachesTheShell(t *testing.T) {
 	for c := 1; c < 256; c++ {
 		every = append(every, byte(c))
 	}
-	for _, text := range []string{"", "plain", "$(Process) $$(Name) $ENV(HOME) `id`", `a\nb\\c\0101`, "\"''\"", "end\n\n", string(every)} {
+	for _, text := range []string{"", "plain", "$(Process) $$(Name) $ENV(HOME) `id`", `a\nb\\c\0101`, "\"''\"", "end\n\n",
+		string(every)} {
 		if got := sh(t, "printf '%s|' "+adapters.Quote(text)); got != text+"|" {
 			t.Errorf("%q became %q", text, got)
 		}
@@ -173,7 +178,8 @@ func TestDescription_WhatIsSubmitted(t *testing.T) {
 		"request_cpus = 2\n", "request_memory = 2000\n", "request_disk = 10240\n", "request_gpus = 1\n",
 		"allowed_job_duration = 91\n", "accounting_group = phys.prod\n", "+ProjectName = \"atlas\"\n",
 		"requirements = (NumJobStarts == 0) && (TARGET.HasCVMFS) && (TARGET.Kind == \"long\")\n",
-		"hold = true\n", "+JJMTag = \"jx1\"\n", "leave_in_queue = (JobStatus == 4) && (time() - EnteredCurrentStatus < 3600)\n", "job_max_vacate_time = 30\n",
+		"hold = true\n", "+JJMTag = \"jx1\"\n",
+		"leave_in_queue = (JobStatus == 4) && (time() - EnteredCurrentStatus < 3600)\n", "job_max_vacate_time = 30\n",
 	} {
 		if !strings.Contains(got, "\n"+want) {
 			t.Errorf("%q is missing in:\n%s", want, got)

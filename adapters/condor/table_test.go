@@ -131,16 +131,19 @@ func TestState_LimitsAndReasons(t *testing.T) {
 		r    record
 		want jjm.BatchState
 	}{
-		"out of memory":               {record{status: held, hold: 34}, jjm.BatchOOM},
-		"out of memory, just so":      {record{status: held, hold: 34, host: "h"}, jjm.BatchRunning},
-		"execute time":                {record{status: held, hold: 47}, jjm.BatchTimeout},
-		"by a policy":                 {record{status: held, hold: 26}, jjm.BatchHold},
-		"removed after memory":        {record{status: removed, lastHold: 34, text: "over its limit: x"}, jjm.BatchOOM},
-		"memory, by the machine":      {record{status: held, hold: 21, holdSub: 102, overMemory: true}, jjm.BatchOOM},
-		"the same, removed":           {record{status: removed, lastHold: 21, overMemory: true, text: "over its limit: x"}, jjm.BatchOOM},
-		"held by the machine":         {record{status: held, hold: 21, holdSub: 101}, jjm.BatchHold},
-		"removed by a person":         {record{status: removed, lastHold: 15, text: "enough (by user ann)"}, jjm.BatchCancelled},
-		"removed by a policy":         {record{status: removed, lastHold: -1, text: "The system macro SYSTEM_PERIODIC_REMOVE expression 'x' evaluated to TRUE"}, jjm.BatchAborted},
+		"out of memory":          {record{status: held, hold: 34}, jjm.BatchOOM},
+		"out of memory, just so": {record{status: held, hold: 34, host: "h"}, jjm.BatchRunning},
+		"execute time":           {record{status: held, hold: 47}, jjm.BatchTimeout},
+		"by a policy":            {record{status: held, hold: 26}, jjm.BatchHold},
+		"removed after memory":   {record{status: removed, lastHold: 34, text: "over its limit: x"}, jjm.BatchOOM},
+		"memory, by the machine": {record{status: held, hold: 21, holdSub: 102, overMemory: true}, jjm.BatchOOM},
+		"the same, removed": {record{status: removed, lastHold: 21, overMemory: true, text: "over its limit: x"},
+			jjm.BatchOOM},
+		"held by the machine": {record{status: held, hold: 21, holdSub: 101}, jjm.BatchHold},
+		"removed by a person": {record{status: removed, lastHold: 15, text: "enough (by user ann)"},
+			jjm.BatchCancelled},
+		"removed by a policy": {record{status: removed, lastHold: -1,
+			text: "The system macro SYSTEM_PERIODIC_REMOVE expression 'x' evaluated to TRUE"}, jjm.BatchAborted},
 		"removed, nobody knows why":   {record{status: removed}, jjm.BatchCancelled},
 		"transferring output":         {record{status: transferring}, jjm.BatchRunning},
 		"suspended":                   {record{status: suspended}, jjm.BatchSuspended},
@@ -160,10 +163,12 @@ func TestState_LimitsAndReasons(t *testing.T) {
 
 func TestMerge_TheHistoryIsTheYoungerOne(t *testing.T) {
 	queue := []record{
-		{jobID: jobID{5, 0}, tag: "a", status: running}, {jobID: jobID{5, 1}, tag: "a", status: running}, {jobID: jobID{6, 0}, tag: "NOT ONE", status: idle},
+		{jobID: jobID{5, 0}, tag: "a", status: running}, {jobID: jobID{5, 1}, tag: "a", status: running},
+		{jobID: jobID{6, 0}, tag: "NOT ONE", status: idle},
 	}
 	history := []record{
-		{jobID: jobID{5, 0}, tag: "a", status: completed}, {jobID: jobID{5, 1}, tag: "old", status: completed}, {jobID: jobID{5, 0}, tag: "a", status: completed},
+		{jobID: jobID{5, 0}, tag: "a", status: completed}, {jobID: jobID{5, 1}, tag: "old", status: completed},
+		{jobID: jobID{5, 0}, tag: "a", status: completed},
 	}
 	var got []string
 	for _, r := range merge(queue, history) {
@@ -263,7 +268,8 @@ func FuzzParseTable(f *testing.F) {
 			t.Errorf("%d jobs of %d lines", len(records), n)
 		}
 		for _, r := range merge(records, nil) {
-			if !r.Tag.Valid() || r.Index < 0 || r.ID == "" || r.State == jjm.BatchUnknown || r.State.Ended() != (r.Ended != 0) && r.Ended != 0 {
+			if !r.Tag.Valid() || r.Index < 0 || r.ID == "" || r.State == jjm.BatchUnknown || r.State.Ended() != (r.Ended != 0) &&
+				r.Ended != 0 {
 				t.Errorf("%+v", r)
 			}
 		}

@@ -94,7 +94,8 @@ func checkTransfer(t adapters.Transfer) error {
 // oddPath says what keeps HTCondor from carrying a path.
 func oddPath(path string) string {
 	odd := func(r rune) bool {
-		return r == unicode.ReplacementChar || unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("\"'`,;=$\\*?[]{}", r)
+		return r == unicode.ReplacementChar || unicode.IsSpace(r) || !unicode.IsPrint(r) ||
+			strings.ContainsRune("\"'`,;=$\\*?[]{}", r)
 	}
 	switch {
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/":

@@ -10,7 +10,8 @@ import (
 )
 
 func carried() *adapters.Transfer {
-	return &adapters.Transfer{In: []string{"/area/bin/jjm-wrapper", "/area/bulks/t/box.tar", "/area/packages/0a1b"}, Out: "parcel.tar", Back: "/area/bulks/t/back"}
+	return &adapters.Transfer{In: []string{"/area/bin/jjm-wrapper", "/area/bulks/t/box.tar", "/area/packages/0a1b"},
+		Out: "parcel.tar", Back: "/area/bulks/t/back"}
 }
 
 func TestTransferLines(t *testing.T) {
@@ -27,7 +28,8 @@ func TestTransferLines(t *testing.T) {
 			"transfer_output_files = parcel.tar",
 			`transfer_output_remaps = "parcel.tar=/area/bulks/t/back/$(Process)"`}},
 		"a proxy": {&adapters.Transfer{Proxy: "/area/credentials/g/proxy"}, []string{
-			"should_transfer_files = YES", "when_to_transfer_output = ON_EXIT", "x509userproxy = /area/credentials/g/proxy", `transfer_output_files = ""`}},
+			"should_transfer_files = YES", "when_to_transfer_output = ON_EXIT", "x509userproxy = /area/credentials/g/proxy",
+			`transfer_output_files = ""`}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +41,8 @@ func TestTransferLines(t *testing.T) {
 }
 
 func TestCheckTransfer_NamesTheField(t *testing.T) {
-	odd := []string{"", "/", "rel/ative", "/a/", "/a//b", "/a/../b", "/a b", "/a\tb", "/a\nb", "/a,b", "/a;b", "/a=b", `/a"b`, "/a'b",
+	odd := []string{"", "/", "rel/ative", "/a/", "/a//b", "/a/../b", "/a b", "/a\tb", "/a\nb", "/a,b", "/a;b", "/a=b",
+		`/a"b`, "/a'b",
 		"/a`b", "/a$(b)", `/a\b`, "/a*", "/a?", "/a[0]", "/a{0}", "/a\x00b", "/a\xffb", "/a\u00a0b"}
 	for _, path := range odd {
 		for field, change := range map[string]func(x *adapters.Transfer){

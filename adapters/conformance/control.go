@@ -44,7 +44,8 @@ func (s *suite) cancelWaiting() {
 func (s *suite) cancelRunning() {
 	// Neither the child nor one that ignores TERM may be left. If they are they
 	// end with the check's folder, or after a minute.
-	b := s.shell(1, `trap '' TERM; (i=0; while [ $i -lt 600 ] && echo x >> beats; do i=$((i+1)); sleep 0.1; done) & echo up > up; wait`)
+	b := s.shell(
+		1, `trap '' TERM; (i=0; while [ $i -lt 600 ] && echo x >> beats; do i=$((i+1)); sleep 0.1; done) & echo up > up; wait`)
 	r := s.submit(b)
 	s.file("up")
 	s.until("running", b.Tag, 1, running)

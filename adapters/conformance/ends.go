@@ -41,7 +41,8 @@ func (s *suite) exitCodes() {
 	parts := slices.Collect(slices.Chunk(codes, s.fit(256)))
 	bulks := make([]adapters.Bulk, len(parts))
 	for i, part := range parts {
-		bulks[i] = s.shell(len(part), `shift "$JJM_INDEX"; exit "$1"`, strings.Fields(strings.Trim(fmt.Sprint(part), "[]"))...)
+		bulks[i] = s.shell(len(part), `shift "$JJM_INDEX"; exit "$1"`,
+			strings.Fields(strings.Trim(fmt.Sprint(part), "[]"))...)
 		s.submit(bulks[i])
 	}
 	for i, part := range parts {
@@ -114,7 +115,8 @@ func noMemory(s *suite) string { return unless(s.MemoryMB != 0, "the test knows 
 
 func (s *suite) memory() {
 	// tail keeps all of it, for half a minute or until it is killed.
-	script := fmt.Sprintf(`{ head -c %[1]d /dev/zero; i=0; while [ $i -lt 60 ] && echo; do sleep 0.5; i=$((i+1)); done; } | tail -c %[1]d >/dev/null`,
+	script := fmt.Sprintf(
+		`{ head -c %[1]d /dev/zero; i=0; while [ $i -lt 60 ] && echo; do sleep 0.5; i=$((i+1)); done; } | tail -c %[1]d >/dev/null`,
 		4*s.MemoryMB<<20)
 	b := s.shell(1, script)
 	b.Request.MemoryMB = s.MemoryMB

@@ -93,7 +93,8 @@ func jobLives(r jjm.Report) bool { return r.State.Alive() }
 
 // noCommands is what the checks of faulty commands lack.
 func noCommands(s *suite) string {
-	return unless(s.WithBin != nil && s.Bin != "" && len(s.Commands) > 0, "the adapter runs no commands, or the test does not say which")
+	return unless(s.WithBin != nil && s.Bin != "" && len(s.Commands) > 0,
+		"the adapter runs no commands, or the test does not say which")
 }
 
 // all runs functions at the same time, which must not end the check.

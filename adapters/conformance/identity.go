@@ -87,7 +87,8 @@ func (s *suite) hostileText() {
 		dir  string
 		args []string
 	}{
-		{"macros of arguments", []string{"%j %A_%a %x", "$(Cluster)", "$$(Name) $ENV(HOME)", "$TASK_ID", "^array_index^", "%__ID__%"}},
+		{"macros of arguments", []string{"%j %A_%a %x", "$(Cluster)", "$$(Name) $ENV(HOME)", "$TASK_ID", "^array_index^",
+			"%__ID__%"}},
 		{"line ends", []string{"a\nb", "end\n", "\r", "#PBS -N evil", "\n#SBATCH --begin=now+1hour\n#$ -h\n"}},
 		{"long", []string{strings.Repeat("0123456789abcdef", 1000), "\\", "\"", "'", "a\\"}},
 		{"odd bytes", []string{"\x01\x1b[2J", "\xff\xfe", "--", "-", "=", "~", "{a,b}", "!x"}},
@@ -120,8 +121,10 @@ func (s *suite) hostileText() {
 func (s *suite) hostileEnv() {
 	for name, value := range map[string]string{
 		"SBATCH_JOB_NAME": "x", "SBATCH_ARRAY_INX": "7-9", "SBATCH_HOLD": "1", "SQUEUE_FORMAT": "%i", "SQUEUE_STATES": "CD",
-		"SQUEUE_FORMAT2": "jobid", "SQUEUE_USERS": "nobody", "SACCT_FORMAT": "jobid", "SLURM_TIME_FORMAT": "relative", "SLURM_JOB_ID": "1",
-		"_CONDOR_CONDOR_Q_ONLY_MY_JOBS": "false", "_CONDOR_SCHEDD_HOST": "nowhere", "PBS_DPREFIX": "#X", "PBS_DEFAULT": "nowhere",
+		"SQUEUE_FORMAT2": "jobid", "SQUEUE_USERS": "nobody", "SACCT_FORMAT": "jobid", "SLURM_TIME_FORMAT": "relative",
+		"SLURM_JOB_ID":                  "1",
+		"_CONDOR_CONDOR_Q_ONLY_MY_JOBS": "false", "_CONDOR_SCHEDD_HOST": "nowhere", "PBS_DPREFIX": "#X",
+		"PBS_DEFAULT": "nowhere",
 		"SGE_TASK_ID": "9", "JOB_ID": "9", "QSTAT_FORMAT": "x",
 		"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "POSIXLY_CORRECT": "1", "JJM_INDEX": "77", "JJM_BATCH_ID": "77",
 	} {

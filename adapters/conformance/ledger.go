@@ -72,7 +72,8 @@ func (l *ledger) look(now time.Time, reports []jjm.Report) (problems []string) {
 			e.missing = now
 		}
 		if now.Sub(e.missing) >= l.lag {
-			problems = append(problems, fmt.Sprintf("job %d of %s is missing in listing %d; it was %+v", key.index, key.tag, l.looks, e.last))
+			problems = append(problems, fmt.Sprintf("job %d of %s is missing in listing %d; it was %+v", key.index, key.tag,
+				l.looks, e.last))
 		}
 	}
 	return problems

@@ -195,12 +195,16 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 			r.State = map[bool]jjm.BatchState{true: jjm.BatchEndedFailed, false: r.State}[r.State.Ended()]
 		})},
 		"the memory limit is enforced": {"no limit": func(_ *liar, s *System) { s.MemoryMB = 8 }},
-		"the log has what jobs print":  {"no log": func(l *liar, _ *System) { l.submit = func(b adapters.Bulk) adapters.Bulk { b.Log = ""; return b } }},
-		"jobs know who they are":       {"another id": changed(func(r *jjm.Report) { r.ID = "1" + r.ID })},
-		"odd names pass unchanged":     {"arguments are words": func(l *liar, _ *System) { l.submit = words }},
+		"the log has what jobs print": {"no log": func(l *liar, _ *System) {
+			l.submit = func(b adapters.Bulk) adapters.Bulk { b.Log = ""; return b }
+		}},
+		"jobs know who they are":   {"another id": changed(func(r *jjm.Report) { r.ID = "1" + r.ID })},
+		"odd names pass unchanged": {"arguments are words": func(l *liar, _ *System) { l.submit = words }},
 		"hostile text is refused or passes unchanged": {
 			"line ends are lost": func(l *liar, _ *System) { l.submit = oneLine },
-			"refused as busy":    func(l *liar, _ *System) { l.pretend = func(adapters.Bulk) error { return jjm.Errorf(jjm.Busy, "no") } },
+			"refused as busy": func(l *liar, _ *System) {
+				l.pretend = func(adapters.Bulk) error { return jjm.Errorf(jjm.Busy, "no") }
+			},
 		},
 		"the environment of the daemon changes nothing": {"a variable decides": func(l *liar, _ *System) {
 			l.submit = func(b adapters.Bulk) adapters.Bulk {
@@ -388,9 +392,15 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 		"the jobs of two owners are kept apart": {"all are one's own": func(l *liar, s *System) {
 			l.anyOwner, s.Other = &s.Owner, &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"}
 		}},
-		"a rerun is counted":                    {"nothing happens": func(_ *liar, s *System) { s.Requeue = func(TB, string) {} }},
-		"a lost node is told":                   {"nothing happens": func(_ *liar, s *System) { s.KillNode = func(TB, string) {} }},
-		"a job that history forgot is left out": {"it is not": func(_ *liar, s *System) { s.LoseHistory = func(TB, string) {} }},
+		"a rerun is counted": {"nothing happens": func(_ *liar, s *System) {
+			s.Requeue = func(TB, string) {}
+		}},
+		"a lost node is told": {"nothing happens": func(_ *liar, s *System) {
+			s.KillNode = func(TB, string) {}
+		}},
+		"a job that history forgot is left out": {"it is not": func(_ *liar, s *System) {
+			s.LoseHistory = func(TB, string) {}
+		}},
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 
 func TestReadVisit(t *testing.T) {
 	got := readVisit("host n1\nuid 1000\ngid 100\nuser ann\nhello jx\nwrapper 126 ./jjm-wrapper: Permission denied\n")
-	want := visit{host: "n1", uid: 1000, gid: 100, user: "ann", hello: "jx", wrapper: "126 ./jjm-wrapper: Permission denied"}
+	want := visit{host: "n1", uid: 1000, gid: 100, user: "ann", hello: "jx",
+		wrapper: "126 ./jjm-wrapper: Permission denied"}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -144,7 +145,8 @@ func TestUndeclared_NamesThatAreNoChecks(t *testing.T) {
 		t.Errorf("%q", problems)
 	}
 	problems := Undeclared(map[string]string{"the probe answers": "", "the prob answers": "it is a fish"})
-	if len(problems) != 2 || !strings.Contains(problems[0], `"the prob answers"`) || !strings.Contains(problems[1], "without a reason") {
+	if len(problems) != 2 || !strings.Contains(problems[0], `"the prob answers"`) ||
+		!strings.Contains(problems[1], "without a reason") {
 		t.Errorf("%q", problems)
 	}
 }

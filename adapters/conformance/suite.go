@@ -280,7 +280,8 @@ func (s *suite) path(name string) string { return filepath.Join(s.Dir, name) }
 // file waits for a file that a job writes, and gives its content.
 func (s *suite) file(name string) string {
 	s.Helper()
-	for end := time.Now().Add(s.Patience); time.Now().Before(end) && s.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(s.Patience); time.Now().Before(end) &&
+		s.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
 		if text, err := os.ReadFile(s.path(name)); err == nil && len(text) > 0 {
 			return string(text)
 		}

@@ -55,7 +55,8 @@ func toySystem(defect string) func(t TB) System {
 		}
 		return System{
 			Adapter: &toy{CLI: adapters.CLI{Bin: bin}}, Owner: jjm.Owner{UID: os.Getuid()}, Dir: t.TempDir(),
-			Patience: patience, Pause: 20 * time.Millisecond, Bin: bin, Commands: []string{"tsub", "tstat", "tdel"}, Submits: "tsub",
+			Patience: patience, Pause: 20 * time.Millisecond, Bin: bin, Commands: []string{"tsub", "tstat", "tdel"},
+			Submits: "tsub",
 			WithBin: func(_ TB, bin string) adapters.Adapter { return &toy{CLI: adapters.CLI{Bin: bin}, defect: defect} },
 		}
 	}
@@ -155,7 +156,8 @@ func (a *toy) List(ctx context.Context, _ jjm.Owner, _ time.Time) (adapters.List
 			state = jjm.BatchCancelled
 		}
 		for i := range n {
-			l.Reports = append(l.Reports, jjm.Report{Tag: jjm.Tag(row[1]), Index: int32(i), ID: fmt.Sprintf("%s.%d", row[0], i), State: state})
+			l.Reports = append(l.Reports, jjm.Report{Tag: jjm.Tag(row[1]), Index: int32(i), ID: fmt.Sprintf("%s.%d", row[0], i),
+				State: state})
 		}
 	}
 	return l, nil

@@ -19,8 +19,8 @@ const (
 // hear says what an outcome means. ctx is the caller's: if it ended, the call
 // was cut short, which says nothing.
 //
-// Find may ask several sources, so its outcome does not tell of which one. A submission that is Busy may be an answer ("too
-// many jobs") or none. Invalid, Denied and their like may come from the
+// Find may ask several sources, so its outcome does not tell of which one. A submission
+// that is Busy may be an answer ("too many jobs") or none. Invalid, Denied and their like may come from the
 // adapter alone. Trouble of the account that a command was to run as is that
 // account's.
 func hear(ctx context.Context, verb Verb, err error) hearing {

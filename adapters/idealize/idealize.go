@@ -139,7 +139,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 
 // Control acts on jobs. If for none of them it came to anything, that is tried
 // again as a call that failed is.
-func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) (results []error, err error) {
+func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) (results []error,
+	err error) {
 	err = a.call(ctx, Control, func(ctx context.Context) (err error) {
 		results, err = a.inner.Control(ctx, owner, op, jobs)
 		if err != nil {

@@ -16,7 +16,8 @@ import (
 	"jjm/adapters/idealize"
 )
 
-var verbs = []idealize.Verb{idealize.Submit, idealize.List, idealize.Find, idealize.Account, idealize.Control, idealize.Probe}
+var verbs = []idealize.Verb{idealize.Submit, idealize.List, idealize.Find, idealize.Account, idealize.Control,
+	idealize.Probe}
 
 // visit is one call of a random story.
 type visit struct {
@@ -28,9 +29,10 @@ type visit struct {
 func drawVisits(t *rapid.T) []visit {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) visit {
 		return visit{
-			verb:  rapid.SampledFrom(verbs).Draw(t, "verb"),
-			after: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 1, 300, 2_000, 20_000, 70_000}).Draw(t, "after")) * time.Millisecond,
-			wait:  time.Duration(rapid.SampledFrom([]int{0, 0, 1, 40, 200}).Draw(t, "wait")) * time.Second,
+			verb: rapid.SampledFrom(verbs).Draw(t, "verb"),
+			after: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 1, 300, 2_000, 20_000, 70_000}).Draw(t,
+				"after")) * time.Millisecond,
+			wait: time.Duration(rapid.SampledFrom([]int{0, 0, 1, 40, 200}).Draw(t, "wait")) * time.Second,
 		}
 	}), 1, 60).Draw(t, "visits")
 }
@@ -61,7 +63,9 @@ func drawOutcomes(t *rapid.T) []outcome {
 // tell runs a story, each visit in a goroutine of its own, and gives the
 // adapter that saw it.
 func tell(t *testing.T, c idealize.Config, visits []visit, outcomes []outcome, steps []int) *scripted {
-	s := &scripted{steps: func(v idealize.Verb) int { return steps[int(v)%len(steps)] }, play: func(idealize.Verb) (time.Duration, error) {
+	s := &scripted{steps: func(v idealize.Verb) int {
+		return steps[int(v)%len(steps)]
+	}, play: func(idealize.Verb) (time.Duration, error) {
 		if len(outcomes) == 0 {
 			return 0, nil
 		}
@@ -99,11 +103,13 @@ func TestIdeal_NoStoryBreaksThePromises(t *testing.T) {
 		s := tell(t, c, visits, drawOutcomes(rt), rapid.SliceOfN(rapid.IntRange(1, 4), 1, 6).Draw(rt, "steps"))
 		commands := s.ran()
 		if s.most > c.ParallelCommands || c.ParallelCommands > 1 && s.mostOf >= c.ParallelCommands {
-			rt.Errorf("%d commands at once, %d of them not urgent: want at most %d, and one place kept", s.most, s.mostOf, c.ParallelCommands)
+			rt.Errorf("%d commands at once, %d of them not urgent: want at most %d, and one place kept", s.most, s.mostOf,
+				c.ParallelCommands)
 		}
 		for i := range commands {
 			if n := c.CommandsPerMinute; n > 0 && i >= n && commands[i].at.Sub(commands[i-n].at) < time.Minute {
-				rt.Errorf("commands %d to %d were begun within %v: want at most %d a minute", i-n, i, commands[i].at.Sub(commands[i-n].at), n)
+				rt.Errorf("commands %d to %d were begun within %v: want at most %d a minute", i-n, i,
+					commands[i].at.Sub(commands[i-n].at), n)
 			}
 		}
 		last := map[jjm.Tag]began{}
@@ -125,13 +131,14 @@ func TestSubmit_OnlyWhatCertainlyDidNothingIsRepeated(t *testing.T) {
 		min, max int // commands
 		kind     jjm.Kind
 	}{
-		"well":                 {nil, 1, 1, jjm.Unclassified},
-		"busy, busy, well":     {[]error{errBusy, errBusy}, 3, 3, jjm.Unclassified},
-		"in doubt":             {[]error{errAmbiguous}, 1, 1, jjm.Ambiguous},
-		"busy, then in doubt":  {[]error{errBusy, errAmbiguous}, 2, 2, jjm.Ambiguous},
-		"refused":              {[]error{errInvalid}, 1, 1, jjm.Invalid},
-		"an error of no kind":  {[]error{errors.New("bug")}, 1, 1, jjm.Unclassified},
-		"busy for many tries":  {[]error{errBusy, errBusy, errBusy, errBusy, errBusy, errBusy, errBusy, errBusy, errBusy}, 5, 8, jjm.Busy},
+		"well":                {nil, 1, 1, jjm.Unclassified},
+		"busy, busy, well":    {[]error{errBusy, errBusy}, 3, 3, jjm.Unclassified},
+		"in doubt":            {[]error{errAmbiguous}, 1, 1, jjm.Ambiguous},
+		"busy, then in doubt": {[]error{errBusy, errAmbiguous}, 2, 2, jjm.Ambiguous},
+		"refused":             {[]error{errInvalid}, 1, 1, jjm.Invalid},
+		"an error of no kind": {[]error{errors.New("bug")}, 1, 1, jjm.Unclassified},
+		"busy for many tries": {[]error{errBusy, errBusy, errBusy, errBusy, errBusy, errBusy, errBusy, errBusy, errBusy}, 5,
+			8, jjm.Busy},
 		"busy after a refusal": {[]error{errInvalid, errBusy}, 1, 1, jjm.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +159,8 @@ func TestSubmit_OnlyWhatCertainlyDidNothingIsRepeated(t *testing.T) {
 }
 
 func TestRetry_WhatMayBeDoneTwiceIsRepeatedEvenIfInDoubt(t *testing.T) {
-	for _, verb := range []idealize.Verb{idealize.List, idealize.Find, idealize.Account, idealize.Control, idealize.Probe} {
+	for _, verb := range []idealize.Verb{idealize.List, idealize.Find, idealize.Account, idealize.Control,
+		idealize.Probe} {
 		inBubble(t, func(t *testing.T) {
 			s := &scripted{play: once(errAmbiguous, errBusy)}
 			a := idealize.Wrap(pinging{s}, settings(nil), idealize.Deps{})
@@ -290,7 +298,8 @@ func TestBreaker_OpensAndRunsNothingUntilAProbeIsAnswered(t *testing.T) {
 			t.Error("a submission was used to find out")
 		}
 		_ = ask(t.Context(), a, idealize.List, "") // the probe
-		if st := status(a).Breaker; len(s.ran()) != 4 || st.State != idealize.Open || time.Until(st.NextProbe).Round(time.Second) != 20*time.Second {
+		if st := status(a).Breaker; len(s.ran()) != 4 || st.State != idealize.Open ||
+			time.Until(st.NextProbe).Round(time.Second) != 20*time.Second {
 			t.Errorf("%d commands, %+v", len(s.ran()), st)
 		}
 		down = false
@@ -434,7 +443,8 @@ func TestWrap_WhatTheAdapterCanDoIsKept(t *testing.T) {
 	if err != nil || !inner.ran || !inner.closed || len(inner.scripted.ran()) != 1 {
 		t.Errorf("%v, %+v", err, inner)
 	}
-	if a.(adapters.Watcher).Changed() != (<-chan struct{})(inner.changed) || !errors.Is(a.(adapters.Checker).Check(jjm.Request{}), errInvalid) {
+	if a.(adapters.Watcher).Changed() != (<-chan struct{})(inner.changed) ||
+		!errors.Is(a.(adapters.Checker).Check(jjm.Request{}), errInvalid) {
 		t.Error("watcher or checker is not the inner one")
 	}
 	if a.Name() != "scripted" || a.Capabilities().MaxBulk != 7 {
@@ -449,7 +459,8 @@ func TestWrap_WhatTheAdapterCanDoIsKept(t *testing.T) {
 	if err := plain.(adapters.Runner).Run(ctx); err != nil {
 		t.Error(err)
 	}
-	if plain.(adapters.Watcher).Changed() != nil || plain.(adapters.Checker).Check(jjm.Request{}) != nil || plain.(io.Closer).Close() != nil {
+	if plain.(adapters.Watcher).Changed() != nil || plain.(adapters.Checker).Check(jjm.Request{}) != nil ||
+		plain.(io.Closer).Close() != nil {
 		t.Error("an ability that is not there does something")
 	}
 }

@@ -67,7 +67,8 @@ func (t *turns) take(ctx context.Context, urgent bool) error {
 // more waits for a further command of a call that has its turn. The error, when
 // ctx ends first, is of kind Busy: the command was not run.
 func (t *turns) more(ctx context.Context, urgent bool) error {
-	if ctx.Err() != nil || !t.wait(ctx, &waiter{account: accountOf(ctx), urgent: urgent, placed: true, ready: make(chan struct{})}) {
+	if ctx.Err() != nil || !t.wait(ctx,
+		&waiter{account: accountOf(ctx), urgent: urgent, placed: true, ready: make(chan struct{})}) {
 		return t.late(ctx)
 	}
 	return nil

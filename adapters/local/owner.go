@@ -51,7 +51,8 @@ func passable(path string) error {
 			return err
 		}
 		if info.Mode().Perm()&0o001 == 0 {
-			return fmt.Errorf("other users cannot pass through %s, so their jobs cannot say how they ended while jjm was down: chmod o+x it", dir)
+			return fmt.Errorf(
+				"other users cannot pass through %s, so their jobs cannot say how they ended while jjm was down: chmod o+x it", dir)
 		}
 	}
 	return nil

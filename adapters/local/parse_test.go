@@ -261,7 +261,8 @@ func TestReplay_TellsTheStoryAndCountsWhatItCannotRead(t *testing.T) {
 func TestReplay_EveryLineIsReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := job{
-			state:  rapid.SampledFrom([]jjm.BatchState{jjm.BatchEndedOK, jjm.BatchEndedFailed, jjm.BatchTimeout, jjm.BatchAborted, jjm.BatchCancelled}).Draw(t, "state"),
+			state: rapid.SampledFrom([]jjm.BatchState{jjm.BatchEndedOK, jjm.BatchEndedFailed, jjm.BatchTimeout,
+				jjm.BatchAborted, jjm.BatchCancelled}).Draw(t, "state"),
 			signal: rapid.Uint8().Draw(t, "signal"), exit: rapid.Uint8().Draw(t, "exit"),
 			restarts: rapid.Int32Min(0).Draw(t, "restarts"),
 			started:  jjm.Time(rapid.Int64Min(0).Draw(t, "started")), ended: jjm.Time(rapid.Int64Min(0).Draw(t, "ended")),

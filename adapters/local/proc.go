@@ -39,7 +39,8 @@ func lockSpool(path string) (*os.File, error) {
 			return nil, jjm.Errorf(jjm.Busy, "lock %s: %w", path, err)
 		case alive == nil || patience == 0:
 			f.Close()
-			return nil, jjm.Errorf(jjm.Conflict, "lock %s: process %d uses this spool; stop it, or configure another state folder",
+			return nil, jjm.Errorf(jjm.Conflict,
+				"lock %s: process %d uses this spool; stop it, or configure another state folder",
 				path, holder)
 		}
 		time.Sleep(100 * time.Millisecond)

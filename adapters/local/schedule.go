@@ -284,7 +284,8 @@ func unstarted(err error, now jjm.Time) job {
 	if errors.Is(err, os.ErrNotExist) {
 		exit = 127
 	}
-	return job{state: jjm.BatchEndedFailed, exit: exit, ended: now, reason: fmt.Sprintf("it could not be started: %.300v", err)}
+	return job{state: jjm.BatchEndedFailed, exit: exit, ended: now,
+		reason: fmt.Sprintf("it could not be started: %.300v", err)}
 }
 
 // write writes lines about what has happened; what the disk refuses is kept and

@@ -264,7 +264,8 @@ func TestRun_AJobOverItsWalltimeGetsTermThenKill(t *testing.T) {
 		b.Request.Walltime = jjm.Duration(2 * time.Second)
 		submit(t, a, b)
 	}
-	if r := waitEnd(t, a, polite)[0]; r.State != jjm.BatchTimeout || r.Signal != 0 || !strings.Contains(r.Reason, "of 2s") {
+	if r := waitEnd(t, a, polite)[0]; r.State != jjm.BatchTimeout || r.Signal != 0 ||
+		!strings.Contains(r.Reason, "of 2s") {
 		t.Errorf("polite: %+v", r)
 	}
 	if lines(t, polite, "got") != 1 {
@@ -291,7 +292,8 @@ func TestRun_TheWalltimeHoldsAcrossARestart(t *testing.T) {
 	again := open(t, state, config(1))
 	serve(t, again)
 	r := waitEnd(t, again, b)[0]
-	if took := r.Ended.Sub(r.Started); r.State != jjm.BatchTimeout || took < 400*time.Millisecond || took > 10*time.Second {
+	if took := r.Ended.Sub(r.Started); r.State != jjm.BatchTimeout || took < 400*time.Millisecond ||
+		took > 10*time.Second {
 		t.Errorf("after %v: %+v", took, r)
 	}
 }

@@ -24,11 +24,13 @@ func TestNew_RefusesAMistakenConfiguration(t *testing.T) {
 		"grace": {Keep: jjm.Duration(time.Hour), Grace: jjm.Duration(2 * time.Hour)},
 	} {
 		_, err := local.New("here", adapters.Env{State: t.TempDir()}, c)
-		if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(fmt.Sprint(err), field) || !strings.Contains(fmt.Sprint(err), "here") {
+		if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(fmt.Sprint(err), field) ||
+			!strings.Contains(fmt.Sprint(err), "here") {
 			t.Errorf("%s: error %v", field, err)
 		}
 	}
-	if _, err := local.New("here", adapters.Env{State: "relative"}, local.DefaultConfig()); jjm.KindOf(err) != jjm.Invalid {
+	if _, err := local.New("here", adapters.Env{State: "relative"},
+		local.DefaultConfig()); jjm.KindOf(err) != jjm.Invalid {
 		t.Errorf("a relative state folder: %v", err)
 	}
 }
@@ -80,7 +82,8 @@ func TestSubmit_RefusesWhatItCannotRun(t *testing.T) {
 		b := shell(t, 1, "exit 0")
 		change(&b)
 		_, err := a.Submit(t.Context(), b)
-		if k := jjm.KindOf(err); k != jjm.Invalid && (what != "uid" || k != jjm.Denied) || !strings.Contains(fmt.Sprint(err), what) && what != "uid" {
+		if k := jjm.KindOf(err); k != jjm.Invalid && (what != "uid" || k != jjm.Denied) ||
+			!strings.Contains(fmt.Sprint(err), what) && what != "uid" {
 			t.Errorf("%s: error %v of kind %q", what, err, k)
 		}
 	}
@@ -336,7 +339,8 @@ func TestFullDisk_ABulkIsRefusedAsAWhole(t *testing.T) {
 	empty := fillUp(t, state)
 	b := shell(t, 1, "exit 0")
 	_, err := a.Submit(t.Context(), b)
-	if jjm.KindOf(err) != jjm.Busy || !strings.Contains(fmt.Sprint(err), "no space left") || !strings.Contains(fmt.Sprint(err), "make room") {
+	if jjm.KindOf(err) != jjm.Busy || !strings.Contains(fmt.Sprint(err), "no space left") ||
+		!strings.Contains(fmt.Sprint(err), "make room") {
 		t.Errorf("error %v", err)
 	}
 	if found, err := a.Find(t.Context(), self(), []jjm.Tag{b.Tag}); err != nil || found[0].Presence != adapters.Absent {

@@ -32,7 +32,8 @@ var fakeProgram = sync.OnceValues(func() (string, error) {
 	fakeDir = dir
 	path := filepath.Join(dir, "fakepbs")
 	out, err := run.Run(context.Background(), run.Cmd{
-		Argv: []string{"go", "build", "-ldflags", "-s -w", "-o", path, "./fakepbs"}, Env: os.Environ(), Deadline: 5 * time.Minute,
+		Argv: []string{"go", "build", "-ldflags", "-s -w", "-o", path, "./fakepbs"}, Env: os.Environ(),
+		Deadline: 5 * time.Minute,
 	})
 	if err == nil && out.Exit != 0 {
 		err = fmt.Errorf("build the fake: exit %d: %s", out.Exit, out.Stderr)
@@ -104,7 +105,8 @@ func (b *bed) as(user string, argv ...string) string {
 			env = append(env, k+"="+v)
 		}
 	}
-	out, err := run.Run(context.Background(), run.Cmd{Argv: argv, Env: append(env, "FAKEPBS_USER="+user), Stdin: []byte("sleep 60\n")})
+	out, err := run.Run(context.Background(),
+		run.Cmd{Argv: argv, Env: append(env, "FAKEPBS_USER="+user), Stdin: []byte("sleep 60\n")})
 	if err != nil || out.Exit != 0 {
 		b.t.Fatalf("%v: exit %d, error %v\n%s%s", argv, out.Exit, err, out.Stdout, out.Stderr)
 	}

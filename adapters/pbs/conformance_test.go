@@ -38,7 +38,9 @@ const (
 func onFake(t *testing.T, settings ...string) adaptertest.System {
 	b := newBed(t, settings...)
 	s := adaptertest.System{
-		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true, AllExits: b.env["FAKEPBS_DIALECT"] != "torque", // one dialect will do
+		// one dialect will do
+		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true,
+		AllExits: b.env["FAKEPBS_DIALECT"] != "torque",
 		Other:    &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
 		Walltime: time.Second, MemoryMB: 48, Patience: 6 * time.Minute, // on a busy machine
 		Bin: b.bin, Commands: commandNames, Submits: "qsub",

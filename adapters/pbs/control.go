@@ -37,7 +37,8 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return p.answers, nil
 }
 
-func (a *Adapter) planned(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref, members bool) (*plan, error) {
+func (a *Adapter) planned(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref,
+	members bool) (*plan, error) {
 	all, d, err := a.look(ctx, members)
 	if err != nil {
 		return nil, err
@@ -178,7 +179,8 @@ func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *view, wishes []wis
 	t.whole = v.allOf(op, chosen)
 	if !t.whole && op != adapters.Cancel && d == openpbs {
 		for _, ref := range t.refs() {
-			p.answers[ref] = jjm.Errorf(jjm.Conflict, "%v job array %s: OpenPBS can only do that to the whole array, and others of it are not meant", op, seq)
+			p.answers[ref] = jjm.Errorf(jjm.Conflict,
+				"%v job array %s: OpenPBS can only do that to the whole array, and others of it are not meant", op, seq)
 		}
 		return
 	}

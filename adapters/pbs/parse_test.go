@@ -66,13 +66,15 @@ func TestParseJSON_ReadsWhatWasRecorded(t *testing.T) {
 
 // wrapped makes a listing of one job of somebody's around recorded lines.
 func wrapped(lines string) []byte {
-	return []byte("{\n    \"timestamp\":1795223807,\n    \"pbs_version\":\"23.06.06\",\n    \"pbs_server\":\"pbshost\",\n    \"Jobs\":{\n" +
-		"        \"9.pbshost\":{\n            \"Job_Name\":\"jabc1\",\n            \"Job_Owner\":\"jjmuser@pbshost\",\n" +
-		"            \"job_state\":\"Q\",\n" + lines)
+	return []byte(
+		"{\n    \"timestamp\":1795223807,\n    \"pbs_version\":\"23.06.06\",\n    \"pbs_server\":\"pbshost\",\n    \"Jobs\":{\n" +
+			"        \"9.pbshost\":{\n            \"Job_Name\":\"jabc1\",\n            \"Job_Owner\":\"jjmuser@pbshost\",\n" +
+			"            \"job_state\":\"Q\",\n" + lines)
 }
 
 func TestParseJSON_SurvivesWhatIsNoJSON(t *testing.T) {
-	for _, name := range []string{"jsonraw_js_num", "jsonraw_js_back", "jsonraw_js_badutf", "jsonraw_js_nl", "jsonraw_js_quote"} {
+	for _, name := range []string{"jsonraw_js_num", "jsonraw_js_back", "jsonraw_js_badutf", "jsonraw_js_nl",
+		"jsonraw_js_quote"} {
 		text, _, _ := bytes.Cut(recorded(t, name).Stdout, []byte("    Variable_List = "))
 		raws, err := parseJSON(wrapped(string(text)))
 		if err != nil || len(raws) != 1 || raws[0].name != "jabc1" || raws[0].damaged {
@@ -137,7 +139,8 @@ func TestClean_AServerThatIsDownIsNoEmptyListing(t *testing.T) {
 const torqueXML = `<Data><Job><Job_Id>25[3].pbshost</Job_Id><Job_Name>jabcd-3</Job_Name><Job_Owner>me@pbshost</Job_Owner>` +
 	`<resources_used><cput>00:01:00</cput><mem>2048kb</mem></resources_used><job_state>C</job_state><queue>batch</queue>` +
 	`<ctime>1795223785</ctime><exec_host>n1/0</exec_host><Hold_Types>n</Hold_Types><mtime>1795223799</mtime>` +
-	`<Variable_List>A=&lt;&amp;,B=` + "\x01\xff" + `</Variable_List><exit_status>-11</exit_status><start_time>1795223786</start_time>` +
+	`<Variable_List>A=&lt;&amp;,B=` + "\x01\xff" +
+	`</Variable_List><exit_status>-11</exit_status><start_time>1795223786</start_time>` +
 	`<start_count>2</start_count><comp_time>1795223799</comp_time><job_array_id>3</job_array_id></Job></Data>` + "\n"
 
 func TestParseXML_ReadsTorque(t *testing.T) {
@@ -151,7 +154,8 @@ func TestParseXML_ReadsTorque(t *testing.T) {
 	}
 	want := jjm.Report{
 		Tag: "jabcd", Index: 3, ID: "25[3]", State: jjm.BatchTimeout, Host: "n1", Source: "qstat", Restarts: 1,
-		Submitted: jjm.At(time.Unix(1795223785, 0)), Started: jjm.At(time.Unix(1795223786, 0)), Ended: jjm.At(time.Unix(1795223799, 0)),
+		Submitted: jjm.At(time.Unix(1795223785, 0)), Started: jjm.At(time.Unix(1795223786, 0)),
+		Ended: jjm.At(time.Unix(1795223799, 0)),
 		CPUms: 60000, RSSKB: 2048,
 	}
 	if diff := cmp.Diff(want, j.report(torque, time.UTC)); diff != "" {
@@ -174,8 +178,10 @@ func TestParseXML_ReadsTorque(t *testing.T) {
 }
 
 func TestParsePlain_ReadsLimits(t *testing.T) {
-	server := parsePlain([]byte("Server: pbshost\n    server_state = Active\n    default_queue = limitq\n    max_array_size = 20000\n    job_history_enable = True\n\n"))
-	q := parsePlain([]byte("Queue: limitq\n    queue_type = Execution\n    max_queued = [u:PBS_GENERIC=2],\n\t[o:PBS_ALL=50]\n    resources_max.walltime = 01:00:00\n"))
+	server := parsePlain([]byte(
+		"Server: pbshost\n    server_state = Active\n    default_queue = limitq\n    max_array_size = 20000\n    job_history_enable = True\n\n"))
+	q := parsePlain([]byte(
+		"Queue: limitq\n    queue_type = Execution\n    max_queued = [u:PBS_GENERIC=2],\n\t[o:PBS_ALL=50]\n    resources_max.walltime = 01:00:00\n"))
 	nodes := parsePlain(recorded(t, "nodes_plain").Stdout)
 	got := limitsOf(server, q, nodes, "")
 	want := limits{
@@ -200,7 +206,8 @@ func TestParseID(t *testing.T) {
 		text, want string
 		ok         bool
 	}{
-		{"25", "25", true}, {"25.pbshost", "25", true}, {"25[].pbshost.site.org", "25[]", true}, {"25[3].pbshost", "25[3]", true},
+		{"25", "25", true}, {"25.pbshost", "25", true}, {"25[].pbshost.site.org", "25[]", true},
+		{"25[3].pbshost", "25[3]", true},
 		{"", "", false}, {"x", "", false}, {"25[", "", false}, {"25[a]", "", false}, {"-5", "", false}, {"25[-1]", "", false},
 	}
 	for _, tt := range tests {
@@ -209,12 +216,14 @@ func TestParseID(t *testing.T) {
 			t.Errorf("%q: %v, %v", tt.text, id, ok)
 		}
 	}
-	for text, want := range map[string]int{"0-99": 100, "0-9:3": 4, "1-6%2": 6, "1,3,5-7": 5, "7": 1, "": 0, "x": 0, "9-1": 0, "1-9:0": 0} {
+	for text, want := range map[string]int{"0-99": 100, "0-9:3": 4, "1-6%2": 6, "1,3,5-7": 5, "7": 1, "": 0, "x": 0,
+		"9-1": 0, "1-9:0": 0} {
 		if n := countIndices(text); n != want {
 			t.Errorf("%q: %d members, want %d", text, n, want)
 		}
 	}
-	for text, want := range map[string]int64{"7192kb": 7192, "16gb": 16 << 20, "100mb": 100 << 10, "2048b": 2, "1mw": 8 << 10, "x": 0, "-5kb": 0} {
+	for text, want := range map[string]int64{"7192kb": 7192, "16gb": 16 << 20, "100mb": 100 << 10, "2048b": 2,
+		"1mw": 8 << 10, "x": 0, "-5kb": 0} {
 		if n := kilobytes(text); n != want {
 			t.Errorf("%q: %d KiB, want %d", text, n, want)
 		}
@@ -277,7 +286,8 @@ func FuzzParsePlain(f *testing.F) {
 }
 
 func FuzzComplaints(f *testing.F) {
-	f.Add([]byte("qdel: Unknown Job Id 999999\nqdel: Job has finished 25[3].pbshost\nqdel: Unauthorized Request  18.pbshost\n"))
+	f.Add([]byte(
+		"qdel: Unknown Job Id 999999\nqdel: Job has finished 25[3].pbshost\nqdel: Unauthorized Request  18.pbshost\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		by, _ := complaints(text)
 		for operand := range by {

@@ -121,7 +121,8 @@ func (l *limits) nodes(nodes []object) {
 
 // usable reports whether a node takes jobs now or after the present ones.
 func usable(state string) bool {
-	for _, bad := range []string{"down", "offline", "unknown", "stale", "unresolvable", "maintenance", "sleep", "provisioning"} {
+	for _, bad := range []string{"down", "offline", "unknown", "stale", "unresolvable", "maintenance", "sleep",
+		"provisioning"} {
 		if strings.Contains(state, bad) {
 			return false
 		}

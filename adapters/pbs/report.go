@@ -177,7 +177,8 @@ const signalled = 256
 var ownStatus = map[int]string{
 	-1: "could not start, before its files were set up", -2: "could not start: no home folder or no such account",
 	-3: "could not start, to be tried again", -4: "aborted when the node's daemon began anew",
-	-5: "aborted when the node's daemon began anew, checkpointed", -6: "aborted when the node's daemon began anew, not to be run again",
+	-5: "aborted when the node's daemon began anew, checkpointed",
+	-6: "aborted when the node's daemon began anew, not to be run again",
 	-7: "could not be restored from its checkpoint",
 	-8: "could not start: bad account", -9: "could not start: output files",
 }

@@ -33,11 +33,16 @@ func TestReport_TellsEndsApart(t *testing.T) {
 		{"bad shell", openpbs, raw{state: "F", substate: "93", exit: "254"}, jjm.BatchEndedFailed, 254, 0},
 		{"no home", openpbs, raw{state: "F", substate: "93", exit: "-2"}, jjm.BatchAborted, 0, 0},
 		{"no exit status", openpbs, raw{state: "F", substate: "93"}, jjm.BatchAborted, 0, 0},
-		{"X with a record", openpbs, raw{id: "25[3].h", state: "X", substate: "93", exit: "3", member: "3"}, jjm.BatchEndedFailed, 3, 0},
-		{"X deleted before its start", openpbs, raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Subjob terminated"}, jjm.BatchCancelled, 0, 0},
-		{"X whose record is gone", openpbs, raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Subjob finished"}, jjm.BatchEndedOK, 0, 0},
-		{"X that failed, its record gone", openpbs, raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Subjob failed"}, jjm.BatchEndedFailed, 0, 0},
-		{"X without a word", openpbs, raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Job Array Began"}, jjm.BatchUnknown, 0, 0},
+		{"X with a record", openpbs, raw{id: "25[3].h", state: "X", substate: "93", exit: "3", member: "3"},
+			jjm.BatchEndedFailed, 3, 0},
+		{"X deleted before its start", openpbs,
+			raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Subjob terminated"}, jjm.BatchCancelled, 0, 0},
+		{"X whose record is gone", openpbs,
+			raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Subjob finished"}, jjm.BatchEndedOK, 0, 0},
+		{"X that failed, its record gone", openpbs,
+			raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Subjob failed"}, jjm.BatchEndedFailed, 0, 0},
+		{"X without a word", openpbs, raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Job Array Began"},
+			jjm.BatchUnknown, 0, 0},
 		{"stale exit status", openpbs, raw{state: "R", substate: "42", exit: "-4", runs: "2"}, jjm.BatchRunning, 0, 0},
 		{"on its way to the node", openpbs, raw{state: "R", substate: "41"}, jjm.BatchStarting, 0, 0},
 		{"exiting", openpbs, raw{state: "E", substate: "50"}, jjm.BatchRunning, 0, 0},
@@ -81,7 +86,8 @@ func TestReport_OneRestartForOneRerun(t *testing.T) {
 }
 
 func TestReport_AWaitingMemberHasNotStartedWithItsArray(t *testing.T) {
-	j, _ := jobOf(raw{id: "25[9].h", state: "Q", stime: "Sat Nov 21 01:16:26 2026", host: "n1/0", runs: "1", cpu: "00:00:09"}, openpbs)
+	j, _ := jobOf(raw{id: "25[9].h", state: "Q", stime: "Sat Nov 21 01:16:26 2026", host: "n1/0", runs: "1",
+		cpu: "00:00:09"}, openpbs)
 	if r := j.report(openpbs, time.UTC); r.Started != 0 || r.Host != "" || r.Restarts != 0 || r.CPUms != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -90,7 +96,8 @@ func TestReport_AWaitingMemberHasNotStartedWithItsArray(t *testing.T) {
 func TestDialectOf(t *testing.T) {
 	for text, want := range map[string]dialect{
 		"pbs_version = 23.06.06\n": openpbs, "pbs_version = 2020.1.4.20200901154547\n": openpbs,
-		"Version: 6.1.2\nCommit: 661e\n": torque, "version: 2.5.12\n": torque, "": unknownDialect, "SGE 8.1.9": unknownDialect,
+		"Version: 6.1.2\nCommit: 661e\n": torque, "version: 2.5.12\n": torque, "": unknownDialect,
+		"SGE 8.1.9": unknownDialect,
 	} {
 		if got := dialectOf([]byte(text), nil); got != want {
 			t.Errorf("%q: %v", text, got)

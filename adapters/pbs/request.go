@@ -42,7 +42,8 @@ func (a *Adapter) Check(r jjm.Request) error {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: "request." + field, Text: fmt.Sprintf(format, args...)})
 	}
-	for field, text := range map[string]string{"queue": r.Queue, "account": r.Account, "project": r.Project, "qos": r.QOS} {
+	for field, text := range map[string]string{"queue": r.Queue, "account": r.Account, "project": r.Project,
+		"qos": r.QOS} {
 		if err := oddWord(text); err != nil {
 			bad(field, "%v", err)
 		}
@@ -57,12 +58,14 @@ func (a *Adapter) Check(r jjm.Request) error {
 		bad("scratch_mb", "%d: cluster %s names no resource for disk space (scratch)", r.ScratchMB, a.name)
 	}
 	if l.cores > 0 && r.Cores > l.cores {
-		bad("cores", "%d: the largest node of cluster %s has %d, and PBS would let the job wait for ever", r.Cores, a.name, l.cores)
+		bad("cores", "%d: the largest node of cluster %s has %d, and PBS would let the job wait for ever", r.Cores, a.name,
+			l.cores)
 	}
 	if l.memoryMB > 0 && r.MemoryMB > l.memoryMB {
 		bad("memory_mb", "%d: the largest node of cluster %s has %d", r.MemoryMB, a.name, l.memoryMB)
 	}
-	if q, known := l.queues[firstOf(a.config.Fill(r).Queue, l.defaultQueue)]; known && q.walltime > 0 && time.Duration(r.Walltime) > q.walltime {
+	if q, known := l.queues[firstOf(a.config.Fill(r).Queue, l.defaultQueue)]; known && q.walltime > 0 &&
+		time.Duration(r.Walltime) > q.walltime {
 		bad("walltime", "%v: the queue allows %v", r.Walltime, q.walltime)
 	}
 	return append(ps, a.config.CheckDirectives(a.name, r, oddJobDirective)...).Err()
@@ -115,7 +118,8 @@ func resources(r jjm.Request, c Config, d dialect) []string {
 				out = append(out, s[1:])
 			}
 		}
-	} else if s := chunk("mem", r.MemoryMB, "mb") + chunk("ngpus", int64(r.GPUs), "") + chunk(c.Scratch, r.ScratchMB, "mb") + extra; s != "" || r.Cores > 0 {
+	} else if s := chunk("mem", r.MemoryMB, "mb") + chunk("ngpus", int64(r.GPUs), "") +
+		chunk(c.Scratch, r.ScratchMB, "mb") + extra; s != "" || r.Cores > 0 {
 		out = append(out, "select=1"+chunk("ncpus", int64(max(r.Cores, 1)), "")+s)
 	}
 	if w := time.Duration(r.Walltime); w > 0 {
@@ -166,7 +170,8 @@ func oddJobDirective(line string) error {
 	}
 	for item := range strings.SplitSeq(args[1], ",") {
 		if name, _, _ := strings.Cut(item, "="); !slices.Contains(jobAttributes, name) {
-			return fmt.Errorf("-W %.80q: a job file may set %s only: ask the administrators to set it in the cluster's directives or its hook",
+			return fmt.Errorf(
+				"-W %.80q: a job file may set %s only: ask the administrators to set it in the cluster's directives or its hook",
 				name, strings.Join(jobAttributes, ", "))
 		}
 	}
@@ -186,11 +191,16 @@ var ownedOptions = map[string]string{
 
 // ownedValues are resources and attributes that a directive must not set.
 var ownedValues = map[string]string{
-	"select": "use request.cores, memory_mb and gpus, or the cluster's chunk", "nodes": "use request.cores, or the cluster's chunk",
-	"ncpus": "use request.cores", "mem": "use request.memory_mb", "walltime": "use request.walltime", "ngpus": "use request.gpus",
-	"prologue": "runs a program outside of the job", "epilogue": "runs a program outside of the job", "User_List": isOwn, "Shell_Path_List": isOwn,
-	"Variable_List": isOwn, "Join_Path": isOwn, "Keep_Files": isOwn, "Hold_Types": isOwn, "Rerunable": isOwn, "Job_Name": isOwn,
-	"block": isOwn, "sandbox": isOwn, "stagein": isOwn, "stageout": isOwn, "interactive": isOwn, "depend": "jjm orders its jobs itself",
+	"select": "use request.cores, memory_mb and gpus, or the cluster's chunk",
+	"nodes":  "use request.cores, or the cluster's chunk",
+	"ncpus":  "use request.cores", "mem": "use request.memory_mb", "walltime": "use request.walltime",
+	"ngpus":    "use request.gpus",
+	"prologue": "runs a program outside of the job", "epilogue": "runs a program outside of the job", "User_List": isOwn,
+	"Shell_Path_List": isOwn,
+	"Variable_List":   isOwn, "Join_Path": isOwn, "Keep_Files": isOwn, "Hold_Types": isOwn, "Rerunable": isOwn,
+	"Job_Name": isOwn,
+	"block":    isOwn, "sandbox": isOwn, "stagein": isOwn, "stageout": isOwn, "interactive": isOwn,
+	"depend":    "jjm orders its jobs itself",
 	"run_count": isOwn, "umask": isOwn, "Output_Path": isOwn, "Error_Path": isOwn,
 }
 

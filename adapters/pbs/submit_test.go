@@ -46,15 +46,20 @@ func TestAcknowledged_InDoubtItIsThere(t *testing.T) {
 		{"a job for an array", run.Output{Stdout: []byte("25.pbshost\n")}, true, "", jjm.Ambiguous},
 		{"half an id", run.Output{Stdout: []byte("25.pbs")}, false, "", jjm.Ambiguous},
 		{"nothing", run.Output{}, false, "", jjm.Ambiguous},
-		{"a cut connection", run.Output{Exit: 1, Stderr: []byte("qsub: End of File\nqsub: SIGPIPE received, job submission interrupted.: Success\n")}, false, "", jjm.Ambiguous},
+		{"a cut connection", run.Output{Exit: 1,
+			Stderr: []byte("qsub: End of File\nqsub: SIGPIPE received, job submission interrupted.: Success\n")}, false, "",
+			jjm.Ambiguous},
 		{"a killed qsub", run.Output{Exit: 137, Signal: 9}, false, "", jjm.Ambiguous},
 		{"an exit code alone", run.Output{Exit: 38}, false, "", jjm.Ambiguous},
-		{"max_queued", run.Output{Exit: 38, Stderr: []byte("qsub: would exceed queue generic's per-user limit\n")}, false, "", jjm.Busy},
+		{"max_queued", run.Output{Exit: 38, Stderr: []byte("qsub: would exceed queue generic's per-user limit\n")}, false, "",
+			jjm.Busy},
 		{"an id and an error", run.Output{Exit: 1, Stdout: []byte("25.pbshost\n")}, false, "", jjm.Ambiguous},
 		{"refused by a hook", run.Output{Exit: 32, Stderr: []byte("qsub: no money left\n")}, false, "", jjm.Invalid},
 		{"an unknown error", run.Output{Exit: 163, Stderr: []byte("qsub: Internal error\n")}, false, "", jjm.Ambiguous},
-		{"torque: unknown queue", run.Output{Exit: 172, Stderr: []byte("qsub: submit error (Unknown queue MSG=cannot locate queue)\n")}, false, "", jjm.Invalid},
-		{"torque: full", run.Output{Exit: 198, Stderr: []byte("qsub: submit error (Maximum number of jobs already in queue MSG=x)\n")}, false, "", jjm.Busy},
+		{"torque: unknown queue", run.Output{Exit: 172,
+			Stderr: []byte("qsub: submit error (Unknown queue MSG=cannot locate queue)\n")}, false, "", jjm.Invalid},
+		{"torque: full", run.Output{Exit: 198,
+			Stderr: []byte("qsub: submit error (Maximum number of jobs already in queue MSG=x)\n")}, false, "", jjm.Busy},
 	}
 	for _, tt := range tests {
 		id, err := acknowledged(tt.out, tt.array)
@@ -78,7 +83,8 @@ func TestSubmitArgs(t *testing.T) {
 		d    dialect
 		want string
 	}{
-		{"one job is no array", 1, jjm.Request{}, openpbs, "qsub -h -N jt " + common + " -q short -l select=1:ncpus=1:arch=linux"},
+		{"one job is no array", 1, jjm.Request{}, openpbs,
+			"qsub -h -N jt " + common + " -q short -l select=1:ncpus=1:arch=linux"},
 		{"an array", 3, full, openpbs, "qsub -h -N jt -J 0-2 " + common + " -q long -A atlas -P p1 " +
 			"-l select=1:ncpus=4:mem=2000mb:ngpus=1:scratch=500mb:arch=linux -l walltime=5401 -l qos=high"},
 		{"torque", 3, full, torque, "qsub -h -N jt -t 0-2 " + common + " -q long -A atlas " +
@@ -111,14 +117,18 @@ func TestDirectives(t *testing.T) {
 		t.Errorf("%q, error %v", good, err)
 	}
 	for _, bad := range []string{
-		"-N x", "-J 1-5", "-t 1", "-o /x", "-e /x", "-h", "-r y", "-v A=1", "-V", "-I", "-z", "-C x", "-d /", "-q x", "-A x", "-P x",
-		"-l select=2", "-l nodes=2", "-l place=free,walltime=9", "-W block=true", "-W depend=after:1", "-W group_list=a,umask=0",
+		"-N x", "-J 1-5", "-t 1", "-o /x", "-e /x", "-h", "-r y", "-v A=1", "-V", "-I", "-z", "-C x", "-d /", "-q x", "-A x",
+		"-P x",
+		"-l select=2", "-l nodes=2", "-l place=free,walltime=9", "-W block=true", "-W depend=after:1",
+		"-W group_list=a,umask=0",
 		"place=excl", "-l", "-l a b", `-l a="b"`, "-l a\\b", "-l ü", "-l prologue=/tmp/x", "-l walltime=1,epilogue=/tmp/x",
-		"-W User_List=root", "-W user_list=root", "-W group_list=a,stagein=a@b:/c", "-W Shell_Path_List=/tmp/x", "-M -Ox", "-M a,-Ox", "-M a|b", "-x", "--version", "-- /bin/sh", "-l a\x01",
+		"-W User_List=root", "-W user_list=root", "-W group_list=a,stagein=a@b:/c", "-W Shell_Path_List=/tmp/x", "-M -Ox",
+		"-M a,-Ox", "-M a|b", "-x", "--version", "-- /bin/sh", "-l a\x01",
 	} {
 		if args, err := directives(bad); err == nil {
 			t.Errorf("%q is taken: %q", bad, args)
-		} else if name, _, _ := strings.Cut(bad, " "); strings.HasPrefix(bad, "-") && len(name) == 2 && !strings.Contains(err.Error(), name) {
+		} else if name, _, _ := strings.Cut(bad, " "); strings.HasPrefix(bad, "-") && len(name) == 2 &&
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%q: the error does not name it: %v", bad, err)
 		}
 	}
@@ -134,7 +144,8 @@ func TestCheck_NamesWhatCannotBeExpressed(t *testing.T) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
-	if err := a.Check(jjm.Request{Cores: 500, MemoryMB: 9, Walltime: 9, Queue: "q", GPUs: 1, Account: "a", Project: "b"}); err != nil {
+	if err := a.Check(jjm.Request{Cores: 500, MemoryMB: 9, Walltime: 9, Queue: "q", GPUs: 1, Account: "a",
+		Project: "b"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -145,7 +156,9 @@ func TestNew_ChecksItsSettings(t *testing.T) {
 		"queue": func(c *Config) { c.Queue = "a@b" }, "qos_resource": func(c *Config) { c.QOS = "high" },
 		"chunk": func(c *Config) { c.Chunk = "a b" }, "directives": func(c *Config) { c.Directives = []string{"-N x"} },
 		"hook": func(c *Config) { c.Hook = "hook" }, "shared_fs": func(c *Config) { c.SharedFS = false },
-		"max_bulk": func(c *Config) { c.MaxBulk = -1 }, "TZ": func(c *Config) { c.Env = map[string]string{"TZ": "Nowhere/Town"} },
+		"max_bulk": func(c *Config) {
+			c.MaxBulk = -1
+		}, "TZ": func(c *Config) { c.Env = map[string]string{"TZ": "Nowhere/Town"} },
 	} {
 		_, err := New("site", adapters.Env{}, func(c any) error { change(c.(*Config)); return nil })
 		if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), key) {
@@ -174,8 +187,10 @@ func TestHook_AddsOptionsOrRefuses(t *testing.T) {
 	if err != nil || string(asked) != want {
 		t.Errorf("it was asked %q, error %v", asked, err)
 	}
-	for body, text := range map[string]string{"echo 'no money left' >&2; exit 3": "no money left", "echo '-N mine'": "-N"} {
-		if _, err := hook(body).askHook(t.Context(), b); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), text) {
+	for body, text := range map[string]string{"echo 'no money left' >&2; exit 3": "no money left",
+		"echo '-N mine'": "-N"} {
+		if _, err := hook(body).askHook(t.Context(), b); jjm.KindOf(err) != jjm.Invalid ||
+			!strings.Contains(err.Error(), text) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -191,7 +206,8 @@ func TestDirectives_OfJobFilesSetKnownAttributesOnly(t *testing.T) {
 			t.Errorf("%q: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"-W x=PARTITION:a", "-W group_list=a,what=b", "-W Mail_Users=a", "-W User_List=root", "-Wblock=true", "-W", "-W group_list=a,"} {
+	for _, bad := range []string{"-W x=PARTITION:a", "-W group_list=a,what=b", "-W Mail_Users=a", "-W User_List=root",
+		"-Wblock=true", "-W", "-W group_list=a,"} {
 		if err := oddJobDirective(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}

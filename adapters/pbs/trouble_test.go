@@ -281,8 +281,14 @@ func (s *site) everythingIs(submit, others jjm.Kind, b adapters.Bulk, id string)
 	call("submit", submit, func(ctx context.Context) error { _, err := s.a.Submit(ctx, new); return err })
 	call("probe", others, s.a.Probe)
 	call("list", others, func(ctx context.Context) error { _, err := s.a.List(ctx, s.owner, time.Time{}); return err })
-	call("find", others, func(ctx context.Context) error { _, err := s.a.Find(ctx, s.owner, []jjm.Tag{b.Tag}); return err })
-	call("account", others, func(ctx context.Context) error { _, err := s.a.Account(ctx, s.owner, members(b, id)); return err })
+	call("find", others, func(ctx context.Context) error {
+		_, err := s.a.Find(ctx, s.owner, []jjm.Tag{b.Tag})
+		return err
+	})
+	call("account", others, func(ctx context.Context) error {
+		_, err := s.a.Account(ctx, s.owner, members(b, id))
+		return err
+	})
 	call("cancel", others, func(ctx context.Context) error {
 		_, err := s.a.Control(ctx, s.owner, adapters.Cancel, members(b, id))
 		return err
@@ -370,7 +376,8 @@ func TestSubmit_RefusalsOfTheServer(t *testing.T) {
 			s.do("qmgr", "-c", "set server max_array_size=4")
 			try("a larger array than the server takes", jjm.Invalid, 5, jjm.Request{})
 			s.probe()
-			if c := s.a.Capabilities(); c.MaxQueued != 2 && d == "openpbs" || c.MaxBulk != 4 || c.Slots != 16 || c.MaxCores != 16 {
+			if c := s.a.Capabilities(); c.MaxQueued != 2 && d == "openpbs" || c.MaxBulk != 4 || c.Slots != 16 ||
+				c.MaxCores != 16 {
 				t.Errorf("%+v", c)
 			}
 		})
@@ -434,7 +441,8 @@ func TestSubmit_LeavesNoOutputToDeliver(t *testing.T) {
 // BenchmarkList10000 is jjm's own part of a listing of 10 000 members.
 func BenchmarkList10000(b *testing.B) {
 	var text strings.Builder
-	text.WriteString("{\n    \"timestamp\":1,\n    \"pbs_version\":\"23.06.06\",\n    \"pbs_server\":\"h\",\n    \"Jobs\":{\n")
+	text.WriteString(
+		"{\n    \"timestamp\":1,\n    \"pbs_version\":\"23.06.06\",\n    \"pbs_server\":\"h\",\n    \"Jobs\":{\n")
 	job, _, _ := strings.Cut(string(recorded(b, "exit7_json").Stdout), "    }\n}\n")
 	_, job, _ = strings.Cut(job, "\"31.pbshost\":{\n")
 	job = strings.TrimSuffix(strings.TrimSpace(strings.Replace(job, `"exit7"`, `"jtestabcdefghij"`, 1)), "}")

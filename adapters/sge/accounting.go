@@ -245,5 +245,6 @@ func (r record) nearLimit() string {
 	if r.hVMEM == 0 || max(r.vmemMB, r.rssKB>>10) < r.hVMEM/2 {
 		return ""
 	}
-	return fmt.Sprintf("exit %d, with over half of its memory limit (h_vmem %d MiB) in use: an allocation may have failed", r.exit, r.hVMEM)
+	return fmt.Sprintf("exit %d, with over half of its memory limit (h_vmem %d MiB) in use: an allocation may have failed",
+		r.exit, r.hVMEM)
 }

@@ -13,8 +13,9 @@ import (
 
 // line writes a record of 8.1.9 with what matters.
 func line(tag string, job, task, failed, exit int, change ...string) string {
-	text := fmt.Sprintf("all.q:node7:jjmtest:jjmtest:%s:%d:sge:0:1795281015:1795281019:1795281022:%d:%d:3:0.004849:0.005245:4740.000000:"+
-		"0:0:0:0:446:0:0:0.000000:8:0:0:0:9:6:NONE:defaultdepartment:NONE:1:%d:0.010094:0.000000:0.000030:NONE:0.000000:NONE:3231744.000000:0:0",
+	text := fmt.Sprintf(
+		"all.q:node7:jjmtest:jjmtest:%s:%d:sge:0:1795281015:1795281019:1795281022:%d:%d:3:0.004849:0.005245:4740.000000:"+
+			"0:0:0:0:446:0:0:0.000000:8:0:0:0:9:6:NONE:defaultdepartment:NONE:1:%d:0.010094:0.000000:0.000030:NONE:0.000000:NONE:3231744.000000:0:0",
 		tag, job, failed, exit, task)
 	return strings.NewReplacer(change...).Replace(text)
 }
@@ -43,7 +44,8 @@ func TestRecord_EndsAreToldApart(t *testing.T) {
 		{name: "exit 7", code: 7, state: jjm.BatchEndedFailed, exit: 7},
 		{name: "exit 137 is no signal", code: 137, state: jjm.BatchEndedFailed, exit: 137},
 		{name: "KILL", failed: 100, code: 137, state: jjm.BatchEndedFailed, exit: 137, signal: 9},
-		{name: "KILL after a cancel", failed: 100, code: 137, cancelled: true, state: jjm.BatchCancelled, exit: 137, signal: 9},
+		{name: "KILL after a cancel", failed: 100, code: 137, cancelled: true, state: jjm.BatchCancelled, exit: 137,
+			signal: 9},
 		{name: "an end of its own after a cancel", code: 3, cancelled: true, state: jjm.BatchEndedFailed, exit: 3},
 		{name: "success before a cancel came", cancelled: true, state: jjm.BatchEndedOK},
 		{name: "h_rt by the qmaster", failed: 37, code: 137, change: limit, state: jjm.BatchTimeout, exit: 137, signal: 9},
@@ -86,13 +88,15 @@ func TestRecord_HasTheFacts(t *testing.T) {
 }
 
 func TestRecord_OthersAreLeftOut(t *testing.T) {
-	for _, text := range []string{"", "# Version: 8.1.9", "all.q:node7:a:a:my_job:6", line("jtag", 6, 0, 0, 0), line("My Job", 6, 1, 0, 0),
+	for _, text := range []string{"", "# Version: 8.1.9", "all.q:node7:a:a:my_job:6", line("jtag", 6, 0, 0, 0),
+		line("My Job", 6, 1, 0, 0),
 		line("jtag", 6, 1, 0, 0, ":NONE:3231744", ":1.node7:3231744")} {
 		if r, ok, err := parseRecord(text); ok || err != nil {
 			t.Errorf("%q: %+v, error %v", text, r, err)
 		}
 	}
-	for _, text := range []string{line("jtag", 6, 1, 0, 0)[:90], line("jtag", 6, 1, 0, 0, "1795281022", "soon"), line("jtag", 6, 1, 0, 0, "4740.", "nan")} {
+	for _, text := range []string{line("jtag", 6, 1, 0, 0)[:90], line("jtag", 6, 1, 0, 0, "1795281022", "soon"),
+		line("jtag", 6, 1, 0, 0, "4740.", "nan")} {
 		if r, ok, err := parseRecord(text); ok || err == nil {
 			t.Errorf("%q: %+v", text, r)
 		}
@@ -100,7 +104,8 @@ func TestRecord_OthersAreLeftOut(t *testing.T) {
 }
 
 func TestRecord_AFailureNearTheMemoryLimitIsLabelled(t *testing.T) {
-	r := mustRecord(t, line("jtag", 6, 1, 0, 1, ":NONE:0.000000:NONE:3231744", ":-l h_vmem=300M:0.000000:NONE:300000000")).report(false)
+	r := mustRecord(t, line("jtag", 6, 1, 0, 1, ":NONE:0.000000:NONE:3231744",
+		":-l h_vmem=300M:0.000000:NONE:300000000")).report(false)
 	if r.State != jjm.BatchEndedFailed || !strings.Contains(r.Reason, "memory limit") {
 		t.Errorf("%+v", r)
 	}
@@ -195,7 +200,8 @@ func TestHistory_ARotationLosesNothing(t *testing.T) {
 
 func TestHistory_ARerunIsCountedAndTheLastRecordStands(t *testing.T) {
 	f := newFile(t)
-	f.add(line("ja", 1, 1, 25, 99) + "\n" + line("ja", 1, 1, 25, 0, "1795281015:1795281019:1795281022", "0:0:0") + "\n" + line("ja", 1, 1, 0, 0) + "\n")
+	f.add(line("ja", 1, 1, 25, 99) + "\n" + line("ja", 1, 1, 25, 0, "1795281015:1795281019:1795281022", "0:0:0") + "\n" +
+		line("ja", 1, 1, 0, 0) + "\n")
 	f.count()
 	r, ok := f.h.get(key{"ja", 1, 1}, "jjmtest")
 	if got := r.report(false); !ok || got.Restarts != 2 || got.State != jjm.BatchEndedOK {

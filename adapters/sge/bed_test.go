@@ -13,7 +13,9 @@ import (
 // its section.
 func onBed(t testing.TB, bed *testbed.Bed, bin string, change ...func(*Config)) *Adapter {
 	t.Helper()
-	env := adapters.Env{State: t.TempDir(), Now: time.Now, Warn: func(msg string, args ...any) { t.Log(append([]any{msg}, args...)...) }}
+	env := adapters.Env{State: t.TempDir(), Now: time.Now, Warn: func(msg string, args ...any) {
+		t.Log(append([]any{msg}, args...)...)
+	}}
 	a, err := New("bed", env, func(c any) error {
 		cfg := c.(*Config)
 		cfg.Bin, cfg.Env, cfg.PE, cfg.Accounting = bin, bed.Env, "smp", bed.Vars["ACCOUNTING"]
@@ -47,7 +49,8 @@ func TestConformance(t *testing.T) {
 				"a job that history forgot is left out": "the accounting file forgets nobody; TestHistory covers its rotation",
 				"the memory limit is enforced":          "h_vmem makes malloc fail and ends no job; see TestRecord_AFailureNearTheMemoryLimitIsLabelled",
 			},
-			Bin: bed.Bin, Commands: []string{"qsub", "qstat", "qdel", "qhold", "qrls", "qmod", "qconf", "qhost"}, Submits: "qsub",
+			Bin: bed.Bin, Commands: []string{"qsub", "qstat", "qdel", "qhold", "qrls", "qmod", "qconf", "qhost"},
+			Submits:    "qsub",
 			WithBin:    func(t adaptertest.TB, bin string) adapters.Adapter { return onBed(t.(testing.TB), bed, bin) },
 			Requeue:    func(t adaptertest.TB, id string) { bed.Do(t.(testing.TB), "reschedule", id) },
 			SystemHold: func(t adaptertest.TB, id string) { bed.Do(t.(testing.TB), "hold", id) },

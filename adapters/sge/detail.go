@@ -57,7 +57,8 @@ func parseDetail(text []byte) ([]detail, error) {
 	}
 	var details []detail
 	for _, j := range doc.Jobs {
-		d := detail{bulk: j.Number, name: j.Name, submitted: seconds(j.Submitted), pending: pending[j.Number], errors: map[int32]string{}}
+		d := detail{bulk: j.Number, name: j.Name, submitted: seconds(j.Submitted), pending: pending[j.Number],
+			errors: map[int32]string{}}
 		for _, t := range j.Tasks {
 			if len(t.Messages) > 0 {
 				d.errors[t.Task] = unescape(t.Messages[len(t.Messages)-1])

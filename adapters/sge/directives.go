@@ -61,7 +61,8 @@ func words(options []string) ([]string, error) {
 		case slices.Contains(owned, option):
 			return nil, fmt.Errorf("%.80q: option %s is jjm's own", text, option)
 		case !ok:
-			return nil, fmt.Errorf("%.80q: option %.20q is not one that may be added%s", text, option, adapters.Meant(option, slices.Sorted(maps.Keys(allowed))))
+			return nil, fmt.Errorf("%.80q: option %.20q is not one that may be added%s", text, option,
+				adapters.Meant(option, slices.Sorted(maps.Keys(allowed))))
 		case takes && value == "":
 			return nil, fmt.Errorf("%.80q: option %s needs a value", text, option)
 		case !takes && value != "":

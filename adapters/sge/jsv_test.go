@@ -39,8 +39,10 @@ func TestJSV_AJobFileRunsNothingOnTheSubmitHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"-jsv " + script, "-jsv  " + script + " ", "-jsv=" + script, "-jsv\t" + script, "-jsv shell:" + bed.Owner.User + "@" + script,
-		`"-jsv" ` + script, "-js -jsv", "-l arch=lx-amd64 -jsv " + script, "-l arch=lx-amd64\n-jsv " + script, "#$ -jsv " + script,
+		"-jsv " + script, "-jsv  " + script + " ", "-jsv=" + script, "-jsv\t" + script,
+		"-jsv shell:" + bed.Owner.User + "@" + script,
+		`"-jsv" ` + script, "-js -jsv", "-l arch=lx-amd64 -jsv " + script, "-l arch=lx-amd64\n-jsv " + script,
+		"#$ -jsv " + script,
 		"-p -jsv", "-hard -jsv " + script, "-@ " + script, "-S " + script, "-JSV " + script, "--jsv " + script,
 	} {
 		b := bulkOf(t, bed, dir, 1, "true")

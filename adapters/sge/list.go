@@ -79,7 +79,8 @@ func ranBefore(alive jjm.Report, last record) int {
 
 // ends returns a report for each task that is over: from its record, or, if there
 // is none, from the note of its cancel. Late ones are between the two.
-func ends(alive map[key]jjm.Report, late []jjm.Report, records []record, notes map[key]note, since jjm.Time, recorded func(key) bool) []jjm.Report {
+func ends(alive map[key]jjm.Report, late []jjm.Report, records []record, notes map[key]note, since jjm.Time,
+	recorded func(key) bool) []jjm.Report {
 	var out []jjm.Report
 	for _, rec := range records {
 		if _, lives := alive[rec.key]; lives {

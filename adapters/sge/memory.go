@@ -145,7 +145,8 @@ func (m *memory) reports(entries []entry) map[key]jjm.Report {
 // bridge notes the living, and gives the tasks of a user that were among them
 // within gap, but are neither now nor recorded: their records come late. Those
 // that are recorded keep the start that they had as living ones.
-func (m *memory) bridge(user string, alive map[key]jjm.Report, h *history, now time.Time, gap time.Duration) []jjm.Report {
+func (m *memory) bridge(user string, alive map[key]jjm.Report, h *history, now time.Time,
+	gap time.Duration) []jjm.Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, r := range alive {

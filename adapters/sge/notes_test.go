@@ -22,7 +22,8 @@ func TestNotes_SurviveARestart(t *testing.T) {
 	recent, old := jjm.At(time.Now().Add(-time.Minute)), jjm.At(time.Now().Add(-2*time.Hour))
 	err = errors.Join(
 		n.add([]noteLine{{At: old, User: "ann", Tag: "jold", Job: 1, Tasks: "1-3"}}),
-		n.add([]noteLine{{At: recent, User: "ann", Tag: "jnew", Job: 2, Tasks: "2-3,5", Submitted: 7}, {At: recent, User: "bob", Tag: "jbob", Job: 3, Tasks: "1"}}),
+		n.add([]noteLine{{At: recent, User: "ann", Tag: "jnew", Job: 2, Tasks: "2-3,5", Submitted: 7},
+			{At: recent, User: "bob", Tag: "jbob", Job: 3, Tasks: "1"}}),
 		n.add(nil),
 	)
 	if err != nil {
@@ -112,9 +113,12 @@ func TestEnds_WhatIsToldOfACancelledTask(t *testing.T) {
 
 func TestMemory_AsksOnlyWhatItDoesNotKnow(t *testing.T) {
 	m := newMemory()
-	waiting := entry{tag: "ja", bulk: 1, tasks: []span{{1, 9, 1}}, letters: "qw", state: jjm.BatchQueued, submitted: jjm.At(now)}
-	running := entry{tag: "jb", bulk: 2, tasks: []span{{1, 9, 1}}, letters: "r", state: jjm.BatchRunning, started: jjm.At(now)}
-	blocked := entry{tag: "jc", bulk: 3, tasks: []span{{2, 2, 1}}, letters: "Eqw", state: jjm.BatchHold, submitted: jjm.At(now)}
+	waiting := entry{tag: "ja", bulk: 1, tasks: []span{{1, 9, 1}}, letters: "qw", state: jjm.BatchQueued,
+		submitted: jjm.At(now)}
+	running := entry{tag: "jb", bulk: 2, tasks: []span{{1, 9, 1}}, letters: "r", state: jjm.BatchRunning,
+		started: jjm.At(now)}
+	blocked := entry{tag: "jc", bulk: 3, tasks: []span{{2, 2, 1}}, letters: "Eqw", state: jjm.BatchHold,
+		submitted: jjm.At(now)}
 	all := []entry{waiting, running, blocked}
 	if ask := m.unclear(all, now); !cmp.Equal(ask, []int64{2, 3}) {
 		t.Errorf("asks about %v", ask)
@@ -148,7 +152,8 @@ func TestMemory_BridgesTheGapBeforeTheRecord(t *testing.T) {
 		t.Errorf("%+v", late)
 	}
 	none := map[key]jjm.Report{}
-	if late := m.bridge("jjmtest", none, f.h, now.Add(time.Second), time.Minute); len(late) != 1 || late[0].ID != "1.1" || !late[0].State.Alive() {
+	if late := m.bridge("jjmtest", none, f.h, now.Add(time.Second), time.Minute); len(late) != 1 || late[0].ID != "1.1" ||
+		!late[0].State.Alive() {
 		t.Errorf("in the gap: %+v", late)
 	}
 	if late := m.bridge("other", none, f.h, now.Add(time.Second), time.Minute); len(late) != 0 {
@@ -178,7 +183,8 @@ func TestControl_NamesOnlyWhatLivesAndCarriesTheTag(t *testing.T) {
 		jobs = append(jobs, adapters.Ref{Tag: "ja", ID: "1", Index: i})
 	}
 	jobs = append(jobs, jobs[0], adapters.Ref{Tag: "jb", ID: "1", Index: 0}, adapters.Ref{Tag: "ja", ID: "1.1", Index: -1},
-		adapters.Ref{Tag: "ja", ID: "1", Index: -1}, adapters.Ref{Tag: "ja", ID: "1.1", Index: 0}, adapters.Ref{Tag: "ja", ID: "x"})
+		adapters.Ref{Tag: "ja", ID: "1", Index: -1}, adapters.Ref{Tag: "ja", ID: "1.1", Index: 0},
+		adapters.Ref{Tag: "ja", ID: "x"})
 	for op, want := range map[adapters.Op][]string{
 		adapters.Cancel: {"1.1-3", "1.5"}, adapters.HoldJobs: {"1.1", "1.5"}, adapters.Release: {"1.2", "1.5"},
 	} {
@@ -196,10 +202,13 @@ func TestControl_AnswersByWhatIs(t *testing.T) {
 		said    string
 		kind    jjm.Kind
 	}{
-		{adapters.Cancel, "", "", jjm.Unclassified}, {adapters.Cancel, "dr", "", jjm.Unclassified}, {adapters.Cancel, "qw", "?", jjm.Busy},
+		{adapters.Cancel, "", "", jjm.Unclassified}, {adapters.Cancel, "dr", "", jjm.Unclassified},
+		{adapters.Cancel, "qw", "?", jjm.Busy},
 		{adapters.Cancel, "r", `bob - you do not have the necessary privileges to delete the job "1"`, jjm.Denied},
-		{adapters.Release, "qw", "", jjm.Unclassified}, {adapters.Release, "hqw", "", jjm.Denied}, {adapters.Release, "Eqw", "", jjm.Busy},
-		{adapters.HoldJobs, "hqw", "", jjm.Unclassified}, {adapters.HoldJobs, "r", "", jjm.Unclassified}, {adapters.HoldJobs, "qw", "", jjm.Busy},
+		{adapters.Release, "qw", "", jjm.Unclassified}, {adapters.Release, "hqw", "", jjm.Denied},
+		{adapters.Release, "Eqw", "", jjm.Busy},
+		{adapters.HoldJobs, "hqw", "", jjm.Unclassified}, {adapters.HoldJobs, "r", "", jjm.Unclassified},
+		{adapters.HoldJobs, "qw", "", jjm.Busy},
 	} {
 		after := map[key]task{}
 		if tt.letters != "" {

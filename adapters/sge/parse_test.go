@@ -44,9 +44,12 @@ func TestListing_PartsOfAnArrayKeepTheirStates(t *testing.T) {
 	}
 	began := at(t, "2026-11-21 01:03:57")
 	want := []entry{
-		{tag: "jjmarr", bulk: 9, tasks: []span{{1, 1, 1}}, letters: "r", state: jjm.BatchRunning, host: "localhost", started: began},
-		{tag: "jjmarr", bulk: 9, tasks: []span{{4, 4, 1}}, letters: "t", state: jjm.BatchStarting, host: "localhost", started: began},
-		{tag: "jjmarr", bulk: 9, tasks: []span{{7, 7, 1}, {10, 10, 1}}, letters: "qw", state: jjm.BatchQueued, submitted: began},
+		{tag: "jjmarr", bulk: 9, tasks: []span{{1, 1, 1}}, letters: "r", state: jjm.BatchRunning, host: "localhost",
+			started: began},
+		{tag: "jjmarr", bulk: 9, tasks: []span{{4, 4, 1}}, letters: "t", state: jjm.BatchStarting, host: "localhost",
+			started: began},
+		{tag: "jjmarr", bulk: 9, tasks: []span{{7, 7, 1}, {10, 10, 1}}, letters: "qw", state: jjm.BatchQueued,
+			submitted: began},
 	}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(entry{}, span{})); d != "" {
 		t.Error(d)
@@ -100,7 +103,8 @@ func TestListing_HalfOfOneIsAnError(t *testing.T) {
 }
 
 func TestListing_BytesThatXMLForbidsDoNoHarm(t *testing.T) {
-	text := strings.Replace(string(tagged(recorded(t, "qstat_xml.xml"))), "<JB_name>jjmarr", "<JB_name>a%lt;b\x01\xff&amp;c", 1)
+	text := strings.Replace(string(tagged(recorded(t, "qstat_xml.xml"))), "<JB_name>jjmarr",
+		"<JB_name>a%lt;b\x01\xff&amp;c", 1)
 	got, err := parseListing([]byte(text), "jjmuser")
 	if err != nil || len(got) != 2 {
 		t.Errorf("%+v, error %v", got, err)
@@ -129,7 +133,8 @@ func TestState_GravestLetterCounts(t *testing.T) {
 	for letters, want := range map[string]jjm.BatchState{
 		"qw": jjm.BatchQueued, "hqw": jjm.BatchHold, "hRwq": jjm.BatchHold, "Rq": jjm.BatchQueued, "Eqw": jjm.BatchHold,
 		"Ehqw": jjm.BatchHold, "t": jjm.BatchStarting, "Rt": jjm.BatchStarting, "r": jjm.BatchRunning, "Rr": jjm.BatchRunning,
-		"hr": jjm.BatchRunning, "dr": jjm.BatchRunning, "dt": jjm.BatchStarting, "s": jjm.BatchSuspended, "S": jjm.BatchSuspended,
+		"hr": jjm.BatchRunning, "dr": jjm.BatchRunning, "dt": jjm.BatchStarting, "s": jjm.BatchSuspended,
+		"S": jjm.BatchSuspended,
 		"T": jjm.BatchSuspended, "ts": jjm.BatchSuspended, "RS": jjm.BatchSuspended, "dqw": jjm.BatchQueued,
 	} {
 		if got, err := batchState(letters); err != nil || got != want {
@@ -149,7 +154,8 @@ func TestDetail_TellsSubmissionAndErrors(t *testing.T) {
 		t.Fatalf("%+v, error %v", got, err)
 	}
 	d := got[0]
-	if d.bulk != 11 || d.name != "jjm_eqw" || d.submitted != at(t, "2026-11-21 01:03:59") || d.pending != "Job is in error state" ||
+	if d.bulk != 11 || d.name != "jjm_eqw" || d.submitted != at(t, "2026-11-21 01:03:59") ||
+		d.pending != "Job is in error state" ||
 		!strings.Contains(d.errors[1], `can't open output file "/nonexistent/dir/"`) {
 		t.Errorf("%+v", d)
 	}
@@ -185,7 +191,8 @@ func TestDetail_MessagesMayHoldMarks(t *testing.T) {
 }
 
 func TestRepair_WhatIsXMLStays(t *testing.T) {
-	for _, file := range []string{"qstat_j_eqw_xml.xml", "qstat_j_unknown_xml.xml", "qstat_mixed_xml.xml", "qstat_xml_all.xml", "qhost_xml.xml"} {
+	for _, file := range []string{"qstat_j_eqw_xml.xml", "qstat_j_unknown_xml.xml", "qstat_mixed_xml.xml",
+		"qstat_xml_all.xml", "qhost_xml.xml"} {
 		if text := string(recorded(t, file)); repair(text) != text {
 			t.Errorf("%s: %s", file, cmp.Diff(text, repair(text)))
 		}
@@ -267,7 +274,8 @@ func TestProbe_ReadsLimitsAndHosts(t *testing.T) {
 }
 
 func FuzzParseListing(f *testing.F) {
-	for _, name := range []string{"qstat_xml.xml", "qstat_mixed_xml.xml", "qstat_xml_all.xml", "qstat_xml_r.xml", "qstat_h.xml"} {
+	for _, name := range []string{"qstat_xml.xml", "qstat_mixed_xml.xml", "qstat_xml_all.xml", "qstat_xml_r.xml",
+		"qstat_h.xml"} {
 		f.Add(tagged(recorded(f, name)))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

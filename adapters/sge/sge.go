@@ -70,12 +70,14 @@ var name = regexp.MustCompile(`^[A-Za-z0-9_.@*?][A-Za-z0-9_.@*?+/-]*$`)
 const noQOS = "Grid Engine has no quality of service: use project or queue"
 
 func (c Config) check(cluster string) error {
-	ps := c.Common.Check(cluster, adapters.Rules{Word: oddName, Directive: oddDirective, Without: map[string]string{"qos": noQOS}})
+	ps := c.Common.Check(cluster, adapters.Rules{Word: oddName, Directive: oddDirective,
+		Without: map[string]string{"qos": noQOS}})
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Where: "cluster " + cluster, Field: field, Text: fmt.Sprintf(format, args...)})
 	}
 	for _, f := range []struct{ key, value string }{
-		{"pe", c.PE}, {"memory_resource", c.MemoryResource}, {"gpu_resource", c.GPUResource}, {"scratch_resource", c.ScratchResource},
+		{"pe", c.PE}, {"memory_resource", c.MemoryResource}, {"gpu_resource", c.GPUResource},
+		{"scratch_resource", c.ScratchResource},
 	} {
 		if err := oddName(f.value); err != nil {
 			bad(f.key, "%v", err)
@@ -113,7 +115,8 @@ func (c Config) accounting() string {
 		return otherwise
 	}
 	// The defaults are Debian's.
-	return filepath.Join(setting("SGE_ROOT", "/var/lib/gridengine"), setting("SGE_CELL", "default"), "common", "accounting")
+	return filepath.Join(setting("SGE_ROOT", "/var/lib/gridengine"), setting("SGE_CELL", "default"), "common",
+		"accounting")
 }
 
 // Adapter is one Grid Engine.

@@ -82,7 +82,8 @@ func receipt(out run.Output, n int) (string, error) {
 		switch {
 		case m == nil:
 		case id != "" || m[2] != strconv.Itoa(n):
-			return "", jjm.Errorf(jjm.Ambiguous, "qsub ended well, but gave no single id of an array of %d: %s", n, brief(out.Stdout))
+			return "", jjm.Errorf(jjm.Ambiguous, "qsub ended well, but gave no single id of an array of %d: %s", n,
+				brief(out.Stdout))
 		default:
 			id = m[1]
 		}
@@ -122,7 +123,8 @@ func refusal(out run.Output) error {
 	case has("minimum user id", "minimum group id", "no access", "not allowed", "permission", "is no submit host",
 		"does not have access", "necessary privileges"):
 		kind = jjm.Denied
-	case has("job rejected", "was rejected", "denied:", "unknown resource", "unknown option", "is not a ", "not allowed in",
+	case has("job rejected", "was rejected", "denied:", "unknown resource", "unknown option", "is not a ",
+		"not allowed in",
 		"no suitable queues", "does not exist", "invalid option", "can't resolve hostname"):
 		kind = jjm.Invalid
 	}

@@ -100,9 +100,11 @@ func TestCheck_NamesWhatCannotBeSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = a.Check(jjm.Request{
-		Cores: 2, MemoryMB: 1, GPUs: 1, ScratchMB: 1, QOS: "x", Queue: "a b", Account: "a:b", Project: "-x", Directives: "-l a=b",
+		Cores: 2, MemoryMB: 1, GPUs: 1, ScratchMB: 1, QOS: "x", Queue: "a b", Account: "a:b", Project: "-x",
+		Directives: "-l a=b",
 	})
-	for _, field := range []string{"cores", "memory_mb", "gpus", "scratch_mb", "qos", "queue", "account", "project", "directives"} {
+	for _, field := range []string{"cores", "memory_mb", "gpus", "scratch_mb", "qos", "queue", "account", "project",
+		"directives"} {
 		if err == nil || !strings.Contains(err.Error(), "request."+field+":") {
 			t.Errorf("%s is not refused: %v", field, err)
 		}
@@ -117,14 +119,19 @@ func TestCheck_NamesWhatCannotBeSaid(t *testing.T) {
 
 func TestDirectives_JJMsOwnOptionsAreRefused(t *testing.T) {
 	got, err := words([]string{"-l os=el9,arch=lx-amd64", "-p -100", "-hard", "  -R y "})
-	if d := cmp.Diff([]string{"-l", "os=el9,arch=lx-amd64", "-p", "-100", "-hard", "-R", "y"}, got); err != nil || d != "" {
+	if d := cmp.Diff([]string{"-l", "os=el9,arch=lx-amd64", "-p", "-100", "-hard", "-R", "y"}, got); err != nil ||
+		d != "" {
 		t.Errorf("error %v\n%s", err, d)
 	}
-	for _, text := range []string{"-N evil", "-t 1-9", "-h", "-r y", "-o /tmp/x", "-wd /tmp", "-V", "-sync y", "-C x", "-@ file",
+	for _, text := range []string{"-N evil", "-t 1-9", "-h", "-r y", "-o /tmp/x", "-wd /tmp", "-V", "-sync y", "-C x",
+		"-@ file",
 		"-l a=b -N evil", "-l", "-hard x", "-l -h", "/tmp/script", "-what ever", "-l a=b\n-N x", "-pe smp 8", "-clear",
-		"-jsv /tmp/x", "-jsv=/tmp/x", "-jsv", "-jsv shell:mallory@/tmp/x", " -jsv  /tmp/x", "-jsv\t/tmp/x", "\"-jsv\" /tmp/x", "'-jsv' /tmp/x", "-js -jsv",
-		"-js v /tmp/x", "-JSV /tmp/x", "--jsv /tmp/x", "-l a=b\r-jsv x", "-l a=b -jsv /tmp/x", "-q all.q -jsv /tmp/x", "-hard -jsv", "-@/tmp/x",
-		"#$ -jsv /tmp/x", "-C #J", "-p -jsv /tmp/x", "-p -jsv", "-M -Ox", "-M a,-Ox", "-M a;b", "-w v", "-w p", "-S /tmp/x", "-v SGE_JSV_TIMEOUT=1"} {
+		"-jsv /tmp/x", "-jsv=/tmp/x", "-jsv", "-jsv shell:mallory@/tmp/x", " -jsv  /tmp/x", "-jsv\t/tmp/x", "\"-jsv\" /tmp/x",
+		"'-jsv' /tmp/x", "-js -jsv",
+		"-js v /tmp/x", "-JSV /tmp/x", "--jsv /tmp/x", "-l a=b\r-jsv x", "-l a=b -jsv /tmp/x", "-q all.q -jsv /tmp/x",
+		"-hard -jsv", "-@/tmp/x",
+		"#$ -jsv /tmp/x", "-C #J", "-p -jsv /tmp/x", "-p -jsv", "-M -Ox", "-M a,-Ox", "-M a;b", "-w v", "-w p", "-S /tmp/x",
+		"-v SGE_JSV_TIMEOUT=1"} {
 		if got, err := words([]string{text}); err == nil {
 			t.Errorf("%q gave %q", text, got)
 		}
@@ -209,7 +216,8 @@ func TestScript_EndsAsItsCommandDid(t *testing.T) {
 				script       string
 				exit, signal int
 			}{
-				{"exit 0", 0, 0}, {"exit 7", 7, 0}, {"exit 99", 0, signalFor99}, {"exit 100", 0, signalFor100}, {"exit 255", 255, 0},
+				{"exit 0", 0, 0}, {"exit 7", 7, 0}, {"exit 99", 0, signalFor99}, {"exit 100", 0, signalFor100},
+				{"exit 255", 255, 0},
 				{"exit 137", 137, 0}, {"kill -KILL $$", 0, 9}, {"kill -TERM $$", 0, 15}, {"ulimit -c 0; kill -SEGV $$", 0, 11},
 			} {
 				if deaf && tt.exit > 128 && tt.exit <= 192 { // 255 is no signal

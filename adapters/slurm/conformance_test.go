@@ -123,7 +123,8 @@ func TestConformance_Rest(t *testing.T) {
 		s := system(t, bed, a, change)
 		s.Commands = nil // it submits with none of them
 		s.NotHere["the walltime limit is enforced"] = "Slurm's least limit is a minute, which the suite with sbatch waits for"
-		maps.Copy(s.NotHere, adaptertest.WithoutCommands("faulty commands are for the suite with sbatch; slurmrestd is no command"))
+		maps.Copy(s.NotHere, adaptertest.WithoutCommands(
+			"faulty commands are for the suite with sbatch; slurmrestd is no command"))
 		s.Jobs = 40
 		return s
 	})

@@ -77,7 +77,8 @@ func bulk(t *testing.T, bed *testbed.Bed, n int, script string) adapters.Bulk {
 func TestFaults(t *testing.T) {
 	bed := ownBed(t)
 	a := probed(t, open(t, bed, func(*slurm.Config) {}))
-	if c := a.Capabilities(); c.Guarantee != "window 600 s: MinJobAge, no accounting" || c.Accounting || c.Settle != 4*time.Second {
+	if c := a.Capabilities(); c.Guarantee != "window 600 s: MinJobAge, no accounting" || c.Accounting ||
+		c.Settle != 4*time.Second {
 		t.Errorf("%+v", c)
 	}
 	t.Run("a frozen controller takes the bulk when it wakes", func(t *testing.T) { frozen(t, bed, a) })

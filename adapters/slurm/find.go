@@ -46,7 +46,8 @@ func (a *Adapter) find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 }
 
 // findInAccounting adds what sacct knows, and tells whether it answered.
-func (a *Adapter) findInAccounting(ctx context.Context, owner jjm.Owner, tags []jjm.Tag, ids map[jjm.Tag][]string) bool {
+func (a *Adapter) findInAccounting(ctx context.Context, owner jjm.Owner, tags []jjm.Tag,
+	ids map[jjm.Tag][]string) bool {
 	from := uts(jjm.At(a.env.Now().Add(-a.config.History.D())))
 	for some := range slices.Chunk(tags, tagsAtOnce) {
 		records, err := a.sacct(ctx, owner, "-X", "-D", "-S", from, "--name="+joined(some))

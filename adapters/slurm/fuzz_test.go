@@ -18,7 +18,8 @@ func FuzzSqueue(f *testing.F) {
 			t.Error("rows beside an error")
 		}
 		for _, r := range reports(rows, 0, 0) {
-			if !r.Tag.Valid() || r.State == jjm.BatchUnknown || r.Index < 0 || !strings.HasPrefix(r.ID, rows[0].array[:1]) && len(rows) == 1 {
+			if !r.Tag.Valid() || r.State == jjm.BatchUnknown || r.Index < 0 || !strings.HasPrefix(r.ID, rows[0].array[:1]) &&
+				len(rows) == 1 {
 				t.Errorf("%+v", r)
 			}
 			if !r.State.Ended() && (r.Exit != 0 || r.Signal != 0 || r.Ended != 0) {
@@ -97,7 +98,8 @@ func FuzzDirective(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !strings.HasPrefix(word, "-") || strings.ContainsAny(word, "\n\x00") || strings.HasPrefix(word, "--job") || strings.HasPrefix(word, "-J") {
+		if !strings.HasPrefix(word, "-") || strings.ContainsAny(word, "\n\x00") || strings.HasPrefix(word, "--job") ||
+			strings.HasPrefix(word, "-J") {
 			t.Errorf("%q became %q", line, word)
 		}
 	})

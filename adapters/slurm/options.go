@@ -166,13 +166,18 @@ func cutOption(s string) (name, value string, has bool) {
 // of which jjm knows nothing.
 func jobOptions() []string {
 	return []string{
-		"account", "acctg-freq", "batch", "bb", "begin", "comment", "constraint", "contiguous", "core-spec", "cores-per-socket",
-		"cpu-freq", "cpus-per-gpu", "cpus-per-task", "deadline", "delay-boot", "dependency", "distribution", "exclude", "exclusive",
-		"extra-node-info", "gpu-bind", "gpu-freq", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "gres-flags",
-		"hint", "kill-on-invalid-dep", "licenses", "mail-type", "mail-user", "mem", "mem-bind", "mem-per-cpu", "mem-per-gpu", "mincpus",
+		"account", "acctg-freq", "batch", "bb", "begin", "comment", "constraint", "contiguous", "core-spec",
+		"cores-per-socket",
+		"cpu-freq", "cpus-per-gpu", "cpus-per-task", "deadline", "delay-boot", "dependency", "distribution", "exclude",
+		"exclusive",
+		"extra-node-info", "gpu-bind", "gpu-freq", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres",
+		"gres-flags",
+		"hint", "kill-on-invalid-dep", "licenses", "mail-type", "mail-user", "mem", "mem-bind", "mem-per-cpu", "mem-per-gpu",
+		"mincpus",
 		"network", "nice", "no-kill", "nodelist", "nodes", "ntasks", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node",
 		"ntasks-per-socket", "overcommit", "oversubscribe", "partition", "power", "prefer", "priority", "profile", "qos",
-		"reservation", "share", "signal", "sockets-per-node", "spread-job", "switches", "thread-spec", "threads-per-core", "time",
+		"reservation", "share", "signal", "sockets-per-node", "spread-job", "switches", "thread-spec", "threads-per-core",
+		"time",
 		"time-min", "tmp", "tres-per-task", "use-min-nodes", "wait-all-nodes", "wckey",
 	}
 }
@@ -196,7 +201,8 @@ func jobDirective(line string) (string, error) {
 	}
 	switch {
 	case isLong && !slices.Contains(jobOptions(), name), !isLong && !strings.Contains(jobShort, name):
-		return bad("not one that a job file may add%s: ask the administrators to set it in the cluster's directives or its hook",
+		return bad(
+			"not one that a job file may add%s: ask the administrators to set it in the cluster's directives or its hook",
 			adapters.Meant(name, jobOptions()))
 	case slices.Contains([]string{"nodelist", "exclude", "w", "x"}, name) && strings.Contains(value, "/"):
 		return bad("want names of nodes: sbatch would read a file on the submit host")

@@ -21,31 +21,37 @@ import (
 
 func TestSbatchArgs_ARequestInSlurmsWords(t *testing.T) {
 	b := adapters.Bulk{Tag: "jabc", N: 10, Request: jjm.Request{
-		Cores: 4, MemoryMB: 2000, Walltime: jjm.Duration(26*time.Hour + 90*time.Second + time.Millisecond), Queue: "long", GPUs: 2,
+		Cores: 4, MemoryMB: 2000, Walltime: jjm.Duration(26*time.Hour + 90*time.Second + time.Millisecond), Queue: "long",
+		GPUs:      2,
 		ScratchMB: 500, Project: "higgs", Directives: "#SBATCH -C avx2\n\n--licenses ansys:1\n",
 	}}
-	c := Config{Common: adapters.Common{Queue: "short", Account: "grid", QOS: "normal", Directives: []string{"--constraint=el9"}}}
+	c := Config{Common: adapters.Common{Queue: "short", Account: "grid", QOS: "normal",
+		Directives: []string{"--constraint=el9"}}}
 	got, err := sbatchArgs(b, c, []string{"--exclude=n7"})
 	want := []string{
 		"sbatch", "--parsable", "--nodes=1", "--ntasks=1",
 		"--partition=long", "--account=grid", "--wckey=higgs", "--qos=normal",
 		"--cpus-per-task=4", "--mem=2000M", "--tmp=500M", "--gres=gpu:2", "--time=1-02:01:31",
 		"-Cavx2", "--licenses=ansys:1", "--constraint=el9", "--exclude=n7",
-		"--array=0-9", "--job-name=jabc", "--no-requeue", "--output=/dev/null", "--error=/dev/null", "--input=/dev/null", "--chdir=/",
+		"--array=0-9", "--job-name=jabc", "--no-requeue", "--output=/dev/null", "--error=/dev/null", "--input=/dev/null",
+		"--chdir=/",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v\n%s", err, diff)
 	}
 	got, err = sbatchArgs(adapters.Bulk{Tag: "jabc", N: 1}, Config{}, nil)
-	if want := append(want[:4:4], append([]string{"--array=0-0"}, want[18:]...)...); err != nil || !slices.Equal(want, got) {
+	if want := append(want[:4:4], append([]string{"--array=0-0"}, want[18:]...)...); err != nil ||
+		!slices.Equal(want, got) {
 		t.Errorf("error %v\n%s", err, cmp.Diff(want, got))
 	}
 }
 
 func TestDirective_WhatIsJJMsOwnIsRefused(t *testing.T) {
 	for _, bad := range []string{
-		"--array=1-3", "--arr 1-3", "-a 1-3", "-a1-3", "--job-name=x", "--job x", "-J x", "-o out", "-oout", "--error=x", "-e x",
-		"--hold", "-H", "-sH", "-kH", "--requeue", "--no-requeue", "--export=NONE", "--wrap=true", "--chdir /tmp", "-D /tmp", "--wait", "-W",
+		"--array=1-3", "--arr 1-3", "-a 1-3", "-a1-3", "--job-name=x", "--job x", "-J x", "-o out", "-oout", "--error=x",
+		"-e x",
+		"--hold", "-H", "-sH", "-kH", "--requeue", "--no-requeue", "--export=NONE", "--wrap=true", "--chdir /tmp", "-D /tmp",
+		"--wait", "-W",
 		"--test-only", "--uid=0", "-M east", "", "-", "--", "--=x", "true", "#SBATCH", "-Q", "-V", "--parsable", "-C a\x00b",
 	} {
 		if got, err := directive(bad); jjm.KindOf(err) != jjm.Invalid {
@@ -53,7 +59,8 @@ func TestDirective_WhatIsJJMsOwnIsRefused(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"--constraint=a&b": "--constraint=a&b", "#SBATCH --mem-per-cpu 4G": "--mem-per-cpu=4G", "-C avx2": "-Cavx2", "-Cavx2": "-Cavx2",
+		"--constraint=a&b": "--constraint=a&b", "#SBATCH --mem-per-cpu 4G": "--mem-per-cpu=4G", "-C avx2": "-Cavx2",
+		"-Cavx2":      "-Cavx2",
 		"--exclusive": "--exclusive", "-s": "-s", "--wait-all-nodes=1": "--wait-all-nodes=1", "-x 'n 1'": "-x'n 1'",
 	} {
 		if got, err := directive(line); got != want || err != nil {
@@ -80,7 +87,8 @@ func TestCheck_NamesTheFields(t *testing.T) {
 		"short": {maxCores: 64, maxMemoryMB: 65536, maxWalltime: time.Hour, maxScratchMB: 10},
 	}}
 	err := a.Check(jjm.Request{
-		Cores: 65, MemoryMB: 65537, Walltime: jjm.Duration(2 * time.Hour), GPUs: 1, ScratchMB: 11, QOS: "a b", Directives: "-C x",
+		Cores: 65, MemoryMB: 65537, Walltime: jjm.Duration(2 * time.Hour), GPUs: 1, ScratchMB: 11, QOS: "a b",
+		Directives: "-C x",
 	})
 	for _, field := range []string{"cores", "memory_mb", "walltime", "gpus", "scratch_mb", "qos", "directives"} {
 		if err == nil || !strings.Contains(err.Error(), "request."+field+":") {
@@ -97,7 +105,8 @@ func TestCheck_NamesTheFields(t *testing.T) {
 	if err := a.Check(jjm.Request{Directives: "-C x"}); err != nil {
 		t.Error(err)
 	}
-	if err := a.Check(jjm.Request{Directives: "-C x\n-J y"}); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "-J") {
+	if err := a.Check(jjm.Request{Directives: "-C x\n-J y"}); jjm.KindOf(err) != jjm.Invalid ||
+		!strings.Contains(err.Error(), "-J") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -231,7 +240,8 @@ func TestExample_EverySettingIsExplainedAndKnown(t *testing.T) {
 		t.Fatalf("unknown %v, error %v", meta.Undecoded(), err)
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		if key := field.Tag.Get("toml"); key != "" && !meta.IsDefined("cluster", key) && !strings.Contains(on, "\n"+key+" = ") {
+		if key := field.Tag.Get("toml"); key != "" && !meta.IsDefined("cluster", key) &&
+			!strings.Contains(on, "\n"+key+" = ") {
 			t.Errorf("%s is not explained", key)
 		}
 	}
@@ -242,15 +252,19 @@ func TestExample_EverySettingIsExplainedAndKnown(t *testing.T) {
 }
 
 func TestJobDirective_OnlyWhatIsKnownToBeHarmless(t *testing.T) {
-	for _, good := range []string{"--constraint=a&b", "#SBATCH --mem-per-cpu 4G", "-Cavx2", "--exclusive", "-s", "-x n[1-4]", "--mail-user=a@b.c"} {
+	for _, good := range []string{"--constraint=a&b", "#SBATCH --mem-per-cpu 4G", "-Cavx2", "--exclusive", "-s",
+		"-x n[1-4]", "--mail-user=a@b.c"} {
 		if _, err := jobDirective(good); err != nil {
 			t.Errorf("%q: %v", good, err)
 		}
 	}
 	for _, bad := range []string{
-		"--bbf=/etc/shadow", "--bbf /etc/shadow", "--nodefile=/etc/shadow", "-F /etc/shadow", "-F/etc/shadow", "--nodelist=/etc/shadow", "-w ./x",
-		"-w/etc/shadow", "--exclude /etc/shadow", "-x/etc/shadow", "--get-user-env", "--get-user-env=9L", "--get", "--reboot", "--export-file=3",
-		"--container=/x", "--spank-x=1", "--nodel=/etc/shadow", "--exclu=/etc/shadow", "--propagate", "--mail-user=-Ox", "--mail-user=a,-Ox",
+		"--bbf=/etc/shadow", "--bbf /etc/shadow", "--nodefile=/etc/shadow", "-F /etc/shadow", "-F/etc/shadow",
+		"--nodelist=/etc/shadow", "-w ./x",
+		"-w/etc/shadow", "--exclude /etc/shadow", "-x/etc/shadow", "--get-user-env", "--get-user-env=9L", "--get", "--reboot",
+		"--export-file=3",
+		"--container=/x", "--spank-x=1", "--nodel=/etc/shadow", "--exclu=/etc/shadow", "--propagate", "--mail-user=-Ox",
+		"--mail-user=a,-Ox",
 		"--mail-us=-Ox", "--uid=0", "--gid=0", "-M all", "--clus=all", "--wrap=x", "-sF/etc/shadow", "--contraint=x",
 	} {
 		if got, err := jobDirective(bad); jjm.KindOf(err) != jjm.Invalid {

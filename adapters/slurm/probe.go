@@ -116,7 +116,8 @@ func (a *Adapter) maxSubmit(ctx context.Context) int {
 	if err != nil {
 		return 0
 	}
-	text, err := command(ctx, a.timed, "sacctmgr", "-n", "-P", "show", "assoc", "where", "user="+u.Username, "format=Account,MaxSubmit")
+	text, err := command(ctx, a.timed, "sacctmgr", "-n", "-P", "show", "assoc", "where", "user="+u.Username,
+		"format=Account,MaxSubmit")
 	if err != nil {
 		return 0
 	}
@@ -205,7 +206,8 @@ func parseSinfo(text string) (parts map[string]partition, first string, err erro
 		}
 		p := parts[name]
 		cores, memory, scratch := plain(f[2]), plain(f[3]), plain(f[6])
-		p.maxCores, p.maxMemoryMB, p.maxScratchMB = max(p.maxCores, int(cores)), max(p.maxMemoryMB, memory), max(p.maxScratchMB, scratch)
+		p.maxCores, p.maxMemoryMB, p.maxScratchMB = max(p.maxCores, int(cores)), max(p.maxMemoryMB, memory),
+			max(p.maxScratchMB, scratch)
 		p.maxGPUs = max(p.maxGPUs, gpus(f[7]))
 		p.maxWalltime = parseLimit(f[4])
 		if f[1] == "up" {

@@ -61,7 +61,8 @@ func TestRest_ASubmission(t *testing.T) {
 	if err != nil || r.ID != "3056" || asked.Load() != 1 {
 		t.Fatalf("%+v, error %v, asked %d times", r, err, asked.Load())
 	}
-	if last.URL.Path != "/slurm/v0.0.38/job/submit" || last.Header.Get("X-SLURM-USER-NAME") != "ann" || last.Header.Get("X-SLURM-USER-TOKEN") != "secret" {
+	if last.URL.Path != "/slurm/v0.0.38/job/submit" || last.Header.Get("X-SLURM-USER-NAME") != "ann" ||
+		last.Header.Get("X-SLURM-USER-TOKEN") != "secret" {
 		t.Errorf("%s %v", last.URL, last.Header)
 	}
 	var got restSubmission
@@ -69,7 +70,8 @@ func TestRest_ASubmission(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := got.Job
-	if j.Name != "jabc" || j.Array != "0-2" || j.CPUs != 2 || j.GRES != "gpu:1" || j.Minutes != 2 || j.Environment["USER"] != "ann" ||
+	if j.Name != "jabc" || j.Array != "0-2" || j.CPUs != 2 || j.GRES != "gpu:1" || j.Minutes != 2 ||
+		j.Environment["USER"] != "ann" ||
 		!strings.HasPrefix(got.Script, "#!/bin/sh\n") {
 		t.Errorf("%+v", got)
 	}
@@ -82,10 +84,13 @@ func TestRest_OnlyWhatSurelyDidNotHappenIsTriedAgain(t *testing.T) {
 		kind    jjm.Kind
 		asked   int32
 	}{
-		{"no such partition", []string{`500 {"errors":[{"error_code":2000,"error":"Invalid partition name specified"}]}`}, jjm.Invalid, 1},
-		{"it cannot read the request", []string{`400 {"errors":[{"error_code":9001,"error":"Failure during parsing"}]}`}, jjm.Invalid, 1},
+		{"no such partition", []string{`500 {"errors":[{"error_code":2000,"error":"Invalid partition name specified"}]}`},
+			jjm.Invalid, 1},
+		{"it cannot read the request", []string{`400 {"errors":[{"error_code":9001,"error":"Failure during parsing"}]}`},
+			jjm.Invalid, 1},
 		{"the controller is down", []string{`500 {"errors":[{"error":"Unable to contact slurm controller (connect failure)"}]}`}, jjm.Busy, 1},
-		{"the controller is slow", []string{`500 {"errors":[{"error":"Socket timed out on send/recv operation"}]}`}, jjm.Ambiguous, 1},
+		{"the controller is slow", []string{`500 {"errors":[{"error":"Socket timed out on send/recv operation"}]}`},
+			jjm.Ambiguous, 1},
 		{"unknown trouble", []string{`500 {"errors":[{"error":"Unspecified error"}]}`}, jjm.Ambiguous, 1},
 		{"the connection is cut", []string{"cut"}, jjm.Ambiguous, 1},
 		{"no JSON", []string{"200 <html>"}, jjm.Ambiguous, 1},
@@ -97,7 +102,8 @@ func TestRest_OnlyWhatSurelyDidNotHappenIsTriedAgain(t *testing.T) {
 		url, asked, _, _ := restServer(t, tt.answers...)
 		_, err := restAdapter(t, url).Submit(t.Context(), restBulk())
 		if jjm.KindOf(err) != tt.kind || (err == nil) != (tt.kind == 0) || asked.Load() != tt.asked {
-			t.Errorf("%s: error %v of kind %v, want %v; asked %d times, want %d", tt.name, err, jjm.KindOf(err), tt.kind, asked.Load(), tt.asked)
+			t.Errorf("%s: error %v of kind %v, want %v; asked %d times, want %d", tt.name, err, jjm.KindOf(err), tt.kind,
+				asked.Load(), tt.asked)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("the token is told: %v", err)

@@ -198,7 +198,8 @@ func (r record) reports() []jjm.Report {
 		return nil
 	}
 	base := jjm.Report{
-		Tag: r.tag, State: r.state, Host: r.host, Source: "sacct", Submitted: r.submit, Ended: r.end, CPUms: r.cpuMS, RSSKB: r.rssKB,
+		Tag: r.tag, State: r.state, Host: r.host, Source: "sacct", Submitted: r.submit, Ended: r.end, CPUms: r.cpuMS,
+		RSSKB: r.rssKB,
 	}
 	if r.host != "" {
 		base.Started = r.start

@@ -161,7 +161,8 @@ func (c Config) checkRest(bad func(field, format string, args ...any)) {
 		return
 	}
 	socket, isUnix := strings.CutPrefix(c.Rest, "unix:")
-	if isUnix && !filepath.IsAbs(socket) || !isUnix && !strings.HasPrefix(c.Rest, "http://") && !strings.HasPrefix(c.Rest, "https://") {
+	if isUnix && !filepath.IsAbs(socket) || !isUnix && !strings.HasPrefix(c.Rest, "http://") &&
+		!strings.HasPrefix(c.Rest, "https://") {
 		bad("rest", `%q: want "unix:/path" or "http://host:port"`, c.Rest)
 	}
 	if c.API != "v0.0.37" && c.API != "v0.0.38" {

@@ -117,11 +117,15 @@ func TestReceipt_OddAnswers(t *testing.T) {
 		{"nothing", run.Output{}, "", jjm.Ambiguous},
 		{"an id and a failure", run.Output{Stdout: []byte("42\n"), Exit: 1}, "", jjm.Ambiguous},
 		{"killed", run.Output{Exit: 137, Signal: 9}, "", jjm.Ambiguous},
-		{"killed while it complained", run.Output{Exit: 137, Signal: 9, Stderr: []byte("Munge encode failed")}, "", jjm.Ambiguous},
-		{"the answer could not be read", run.Output{Exit: 1, Stderr: []byte("sbatch: error: Munge decode failed: Munge encode failed")}, "", jjm.Ambiguous},
-		{"unknown refusal", run.Output{Exit: 1, Stderr: []byte("Batch job submission failed: Moon not full")}, "", jjm.Ambiguous},
+		{"killed while it complained", run.Output{Exit: 137, Signal: 9, Stderr: []byte("Munge encode failed")}, "",
+			jjm.Ambiguous},
+		{"the answer could not be read",
+			run.Output{Exit: 1, Stderr: []byte("sbatch: error: Munge decode failed: Munge encode failed")}, "", jjm.Ambiguous},
+		{"unknown refusal", run.Output{Exit: 1, Stderr: []byte("Batch job submission failed: Moon not full")}, "",
+			jjm.Ambiguous},
 		{"unknown option trouble", run.Output{Exit: 255, Stderr: []byte("sbatch: bad thing")}, "", jjm.Invalid},
-		{"the controller's own 255", run.Output{Exit: 255, Stderr: []byte("Batch job submission failed: Moon not full")}, "", jjm.Ambiguous},
+		{"the controller's own 255", run.Output{Exit: 255, Stderr: []byte("Batch job submission failed: Moon not full")}, "",
+			jjm.Ambiguous},
 	}
 	for _, tt := range tests {
 		r, err := receipt(tt.out)
@@ -154,10 +158,14 @@ func TestSqueue_RecordedListing(t *testing.T) {
 		want jjm.Report // of the first
 	}{
 		{"jrecok", 2, jjm.Report{State: jjm.BatchEndedOK, Host: "n1"}},
-		{"jrecsig", 1, jjm.Report{State: jjm.BatchEndedFailed, Exit: 137, Signal: 9, Host: "n1", Reason: "JobLaunchFailure: killed by signal 9; without cgroups Slurm says the same of a job over its memory limit"}},
-		{"jrecmem", 1, jjm.Report{State: jjm.BatchEndedFailed, Exit: 137, Signal: 9, Host: "n1", Reason: "JobLaunchFailure: killed by signal 9; without cgroups Slurm says the same of a job over its memory limit"}},
-		{"jrecterm", 1, jjm.Report{State: jjm.BatchEndedFailed, Exit: 143, Signal: 15, Host: "n1", Reason: "JobLaunchFailure: ended by signal 15"}},
-		{"jrecout", 1, jjm.Report{State: jjm.BatchEndedFailed, Exit: 181, Signal: 53, Host: "n1", Reason: "JobLaunchFailure: its output or folder could not be opened"}},
+		{"jrecsig", 1, jjm.Report{State: jjm.BatchEndedFailed, Exit: 137, Signal: 9, Host: "n1",
+			Reason: "JobLaunchFailure: killed by signal 9; without cgroups Slurm says the same of a job over its memory limit"}},
+		{"jrecmem", 1, jjm.Report{State: jjm.BatchEndedFailed, Exit: 137, Signal: 9, Host: "n1",
+			Reason: "JobLaunchFailure: killed by signal 9; without cgroups Slurm says the same of a job over its memory limit"}},
+		{"jrecterm", 1, jjm.Report{State: jjm.BatchEndedFailed, Exit: 143, Signal: 15, Host: "n1",
+			Reason: "JobLaunchFailure: ended by signal 15"}},
+		{"jrecout", 1, jjm.Report{State: jjm.BatchEndedFailed, Exit: 181, Signal: 53, Host: "n1",
+			Reason: "JobLaunchFailure: its output or folder could not be opened"}},
 		{"jrectime", 1, jjm.Report{State: jjm.BatchTimeout, Host: "n1", Reason: "TimeLimit"}},
 		{"jrecrun", 2, jjm.Report{State: jjm.BatchRunning, Host: "n1"}},
 		{"jreccancelrun", 1, jjm.Report{State: jjm.BatchCancelled, Host: "n1"}},
@@ -220,7 +228,8 @@ func TestSqueue_WhatCannotBeReadIsAnError(t *testing.T) {
 		{"a bad index", head + strings.Replace(line, "|0|RUN", "|-1|RUN", 1), -1},
 		{"a bad time", head + strings.Replace(line, "1795282554", "yesterday", 1), -1},
 		{"somebody's odd name", head + strings.Replace(line, "jabc", "jabc|n|None|r|x\n\"", 1) + line, 1},
-		{"an unknown state of another's job", head + strings.Replace(strings.Replace(line, "RUNNING", "DREAMING", 1), "jabc", "Other Job", 1), 0},
+		{"an unknown state of another's job",
+			head + strings.Replace(strings.Replace(line, "RUNNING", "DREAMING", 1), "jabc", "Other Job", 1), 0},
 		{"local times", head + strings.Replace(line, "1795282554", "2026-11-21T01:14:47", 1), 1},
 	}
 	for _, tt := range tests {
@@ -285,7 +294,8 @@ func TestOpen_IndicesOfArraysAreNeverCut(t *testing.T) {
 
 func TestSacct_RemainsOfAnArrayAreUnfolded(t *testing.T) {
 	head := strings.ReplaceAll(sacctFields, ",", "|") + "\n"
-	records, err := parseSacct(head + "3_[0,2-3%4]|3|CANCELLED by 61001|0:0|1795281208|1795281211|1795281211|00:00:00||None assigned|ann|jabc\n" +
+	records, err := parseSacct(head +
+		"3_[0,2-3%4]|3|CANCELLED by 61001|0:0|1795281208|1795281211|1795281211|00:00:00||None assigned|ann|jabc\n" +
 		"9|9|CANCELLED by 61001|0:0|1795281208|None|1795281211|00:00:00||None assigned|ann|jdef\n" +
 		"3_5|4|COMPLETED|0:0|1795281208|1795281211|1795281211|00:00:00||n1|ann|Odd\nname|x\n")
 	if err != nil || len(records) != 2 {
@@ -301,7 +311,8 @@ func TestSacct_RemainsOfAnArrayAreUnfolded(t *testing.T) {
 	if diff := cmp.Diff([]string{"3_0", "3_2", "3_3"}, ids); diff != "" {
 		t.Error(diff)
 	}
-	for _, bad := range []string{"", "no header\n", head + "3_x|3|FAILED|0:0|1|1|1|0||n|ann|jabc\n", head + "3_1|3|DREAMING|0:0|1|1|1|0||n|ann|jabc\n", head + "3_1|3"} {
+	for _, bad := range []string{"", "no header\n", head + "3_x|3|FAILED|0:0|1|1|1|0||n|ann|jabc\n",
+		head + "3_1|3|DREAMING|0:0|1|1|1|0||n|ann|jabc\n", head + "3_1|3"} {
 		if records, err := parseSacct(bad); err == nil {
 			t.Errorf("%q: %+v", bad, records)
 		}
@@ -310,13 +321,15 @@ func TestSacct_RemainsOfAnArrayAreUnfolded(t *testing.T) {
 
 func TestNumbersOfSacct(t *testing.T) {
 	for text, want := range map[string]int64{
-		"00:00.002": 2, "00:04.683": 4683, "01:02:03": 3723_000, "2-01:00:00": 49 * 3600_000, "": 0, "x": 0, "1:2:3:4": 0, "9999999-0": 0,
+		"00:00.002": 2, "00:04.683": 4683, "01:02:03": 3723_000, "2-01:00:00": 49 * 3600_000, "": 0, "x": 0, "1:2:3:4": 0,
+		"9999999-0": 0,
 	} {
 		if got := parseCPU(text); got != want {
 			t.Errorf("%q: %d ms, want %d", text, got, want)
 		}
 	}
-	for text, want := range map[string]int64{"3268K": 3268, "1.5M": 1536, "2G": 2 << 20, "4096": 4, "0": 0, "": 0, "K": 0, "NaN": 0} {
+	for text, want := range map[string]int64{"3268K": 3268, "1.5M": 1536, "2G": 2 << 20, "4096": 4, "0": 0, "": 0, "K": 0,
+		"NaN": 0} {
 		if got := parseSize(text); got != want {
 			t.Errorf("%q: %d KiB, want %d", text, got, want)
 		}
@@ -332,7 +345,8 @@ func TestSite_RecordedConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.version != "22.05.8" || s.maxArray != 20001 || s.maxJobs != 60000 || s.minJobAge != 300*time.Second || !s.accounting || s.enforced {
+	if s.version != "22.05.8" || s.maxArray != 20001 || s.maxJobs != 60000 || s.minJobAge != 300*time.Second ||
+		!s.accounting || s.enforced {
 		t.Errorf("%+v", s)
 	}
 	c := capabilities(s, Config{})
@@ -343,7 +357,8 @@ func TestSite_RecordedConfiguration(t *testing.T) {
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
 	}
-	if c := capabilities(s, Config{Common: adapters.Common{Queue: "all", MaxBulk: 500}}); c.MaxBulk != 500 || c.Slots != 96 || c.MaxCores != 64 {
+	if c := capabilities(s, Config{Common: adapters.Common{Queue: "all", MaxBulk: 500}}); c.MaxBulk != 500 ||
+		c.Slots != 96 || c.MaxCores != 64 {
 		t.Errorf("%+v", c)
 	}
 	s.maxSubmit = 100
@@ -363,12 +378,14 @@ func TestSite_RecordedConfiguration(t *testing.T) {
 }
 
 func TestSite_Words(t *testing.T) {
-	for text, want := range map[string]int{"gpu:2": 2, "gpu:tesla:2(S:0-1),gpu:1,shard:4": 3, "(null)": 0, "": 0, "gpu:x": 0} {
+	for text, want := range map[string]int{"gpu:2": 2, "gpu:tesla:2(S:0-1),gpu:1,shard:4": 3, "(null)": 0, "": 0,
+		"gpu:x": 0} {
 		if got := gpus(text); got != want {
 			t.Errorf("%q: %d GPUs, want %d", text, got, want)
 		}
 	}
-	for text, want := range map[string]time.Duration{"infinite": 0, "30:00": 30 * time.Minute, "7-00:00:00": 168 * time.Hour} {
+	for text, want := range map[string]time.Duration{"infinite": 0, "30:00": 30 * time.Minute,
+		"7-00:00:00": 168 * time.Hour} {
 		if got := parseLimit(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
@@ -426,9 +443,11 @@ func TestDecide_OnlyJobsOfTheTagThatLive(t *testing.T) {
 	}
 	jobs := []adapters.Ref{
 		{Tag: "jabc", ID: "42", Index: 0}, {Tag: "jabc", ID: "42_1", Index: -1}, {Tag: "jabc", ID: "42", Index: 2},
-		{Tag: "jabc", ID: "42", Index: 3}, {Tag: "jabc", ID: "42", Index: 9}, {Tag: "jxyz", ID: "42", Index: 0}, {Tag: "jabc", ID: "x y", Index: -1},
+		{Tag: "jabc", ID: "42", Index: 3}, {Tag: "jabc", ID: "42", Index: 9}, {Tag: "jxyz", ID: "42", Index: 0},
+		{Tag: "jabc", ID: "x y", Index: -1},
 	}
-	for op, want := range map[adapters.Op][]int{adapters.Cancel: {0, 1, 2}, adapters.HoldJobs: {0}, adapters.Release: {1}} {
+	for op, want := range map[adapters.Op][]int{adapters.Cancel: {0, 1, 2}, adapters.HoldJobs: {0},
+		adapters.Release: {1}} {
 		answers := make([]error, len(jobs))
 		d := decide(op, jobs, seen, answers)
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(d.targets))); diff != "" {
@@ -460,7 +479,8 @@ func TestCommands_WholeArraysByTheirIdAndFewJobsAtOnce(t *testing.T) {
 		t.Error(diff)
 	}
 	got = commands(adapters.HoldJobs, decision{nil, map[string][]int32{"42": all, "43": even}}, seen)
-	if len(got) != 3 || got[0][2] != "42" || !strings.HasPrefix(got[1][2], "43_[0,2,") || !strings.HasSuffix(got[2][2], "46,48]") {
+	if len(got) != 3 || got[0][2] != "42" || !strings.HasPrefix(got[1][2], "43_[0,2,") ||
+		!strings.HasSuffix(got[2][2], "46,48]") {
 		t.Errorf("%q", got)
 	}
 }

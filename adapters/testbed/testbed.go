@@ -96,7 +96,8 @@ func (b *Bed) enter(t testing.TB, name string, alone bool) {
 
 // status is what the bed's script says of its daemons and jobs, whatever it says.
 func (b *Bed) status() string {
-	out, err := run.Run(context.Background(), run.Cmd{Argv: []string{b.script, "status"}, Env: os.Environ(), Deadline: statusTime})
+	out, err := run.Run(context.Background(),
+		run.Cmd{Argv: []string{b.script, "status"}, Env: os.Environ(), Deadline: statusTime})
 	if err != nil {
 		return err.Error()
 	}
@@ -110,7 +111,8 @@ func (b *Bed) Do(t testing.TB, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	out, err := run.Run(ctx, run.Cmd{Argv: append([]string{b.script}, args...), Env: append(os.Environ(), b.hold.Env()...), Deadline: startTime})
+	out, err := run.Run(ctx, run.Cmd{Argv: append([]string{b.script}, args...), Env: append(os.Environ(), b.hold.Env()...),
+		Deadline: startTime})
 	if err != nil || out.Exit != 0 {
 		t.Fatalf("%s %v: exit %d, error %v\n%s%s", b.script, args, out.Exit, err, out.Stdout, out.Stderr)
 	}

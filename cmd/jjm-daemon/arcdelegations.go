@@ -47,7 +47,8 @@ func (a *arcDelegations) Run(stdout io.Writer) error {
 	defer cancel()
 	path := filepath.Join(a.Control, "delegations", "list")
 	fail := func(err error) error {
-		return jjm.Errorf(jjm.Invalid, "A-REX's list of delegations, %s: %w (it is read as SQLite: set delegationdb = sqlite in arc.conf)", path, err)
+		return jjm.Errorf(jjm.Invalid,
+			"A-REX's list of delegations, %s: %w (it is read as SQLite: set delegationdb = sqlite in arc.conf)", path, err)
 	}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&_busy_timeout=2000"}
 	db, err := sql.Open("sqlite", u.String())

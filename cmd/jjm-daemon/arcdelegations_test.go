@@ -22,7 +22,8 @@ func control(t *testing.T, rows ...string) string {
 	}
 	defer db.Close()
 	for _, statement := range append([]string{
-		"CREATE TABLE rec(id, owner, uid, meta, UNIQUE(id, owner), UNIQUE(uid))", "CREATE TABLE lock(lockid, uid)"}, rows...) {
+		"CREATE TABLE rec(id, owner, uid, meta, UNIQUE(id, owner), UNIQUE(uid))", "CREATE TABLE lock(lockid, uid)"},
+		rows...) {
 		if _, err := db.Exec(statement); err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,8 @@ func TestARCDelegations_AreThoseThatARexLockedForTheJob(t *testing.T) {
 	dir := control(t, "INSERT INTO rec VALUES ('a1', '/CN=Ann', 'u1', ''), ('b1', '/CN=Bob', 'u2', '')",
 		"INSERT INTO lock VALUES ('job7', 'u1'), ('job8', 'u2'), ('job9', 'u1'), ('job9', 'gone')")
 	var out, complaint bytes.Buffer
-	if code := run([]string{"arc", "delegations", dir}, &out, &complaint); code != 0 || out.String() != "\"job7\" \"u1\"\n\"job8\" \"u2\"\n\"job9\" \"u1\"\n" {
+	if code := run([]string{"arc", "delegations", dir}, &out, &complaint); code != 0 ||
+		out.String() != "\"job7\" \"u1\"\n\"job8\" \"u2\"\n\"job9\" \"u1\"\n" {
 		t.Errorf("exit code %d\n%s%s", code, &out, &complaint)
 	}
 }
@@ -49,7 +51,8 @@ func TestARCDelegations_AnotherDatabaseIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, complaint bytes.Buffer
-	if code := run([]string{"arc", "delegations", dir}, &out, &complaint); code != exitInvalid || !strings.Contains(complaint.String(), "delegationdb = sqlite") {
+	if code := run([]string{"arc", "delegations", dir}, &out, &complaint); code != exitInvalid ||
+		!strings.Contains(complaint.String(), "delegationdb = sqlite") {
 		t.Errorf("exit code %d\n%s%s", code, &out, &complaint)
 	}
 }

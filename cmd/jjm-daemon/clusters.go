@@ -69,7 +69,8 @@ func (c *clusterTest) Run(stdout io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("where am I: %w", err)
 	}
-	t, err := app.NewClusterTest(ctx, app.Options{Config: c.Config, Getenv: os.Getenv, Stderr: os.Stderr, Executable: exe}, c.Name, c.As)
+	t, err := app.NewClusterTest(ctx, app.Options{Config: c.Config, Getenv: os.Getenv, Stderr: os.Stderr, Executable: exe},
+		c.Name, c.As)
 	if jjm.KindOf(err) == jjm.Gone {
 		return &exit{exitUsage, err}
 	}

@@ -18,7 +18,8 @@ func site(t *testing.T, script string) (config string) {
 	dir := t.TempDir()
 	wrapper := filepath.Join(dir, "jjm-wrapper")
 	config = filepath.Join(dir, "jjm.toml")
-	text := fmt.Sprintf("state = %q\nwrapper = %q\n[[cluster]]\nname = \"here\"\nkind = \"local\"\ngrace = \"50ms\"\n", filepath.Join(dir, "state"), wrapper)
+	text := fmt.Sprintf("state = %q\nwrapper = %q\n[[cluster]]\nname = \"here\"\nkind = \"local\"\ngrace = \"50ms\"\n",
+		filepath.Join(dir, "state"), wrapper)
 	for path, text := range map[string]string{wrapper: "#!/bin/sh\n" + script + "\n", config: text} {
 		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
@@ -36,19 +37,22 @@ func site(t *testing.T, script string) (config string) {
 
 func TestClustersTest_AGoodClusterPasses(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := run([]string{"clusters", "test", "here", "--json", "--config", site(t, "exit 0")}, &out, &errs); code != exitOK {
+	if code := run([]string{"clusters", "test", "here", "--json", "--config", site(t, "exit 0")}, &out,
+		&errs); code != exitOK {
 		t.Fatalf("exit code %d\n%s%s", code, out.String(), errs.String())
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	var check struct{ Check, Result string }
-	if err := json.Unmarshal([]byte(lines[0]), &check); err != nil || check.Result != "ok" || !strings.Contains(check.Check, "worker") {
+	if err := json.Unmarshal([]byte(lines[0]), &check); err != nil || check.Result != "ok" ||
+		!strings.Contains(check.Check, "worker") {
 		t.Errorf("the first line is %s, error %v", lines[0], err)
 	}
 	var sums struct {
 		Cluster                 string
 		Passed, Failed, Skipped int
 	}
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &sums); err != nil || sums.Cluster != "here" || sums.Passed < 20 || sums.Failed != 0 {
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &sums); err != nil || sums.Cluster != "here" ||
+		sums.Passed < 20 || sums.Failed != 0 {
 		t.Errorf("the last line is %s, error %v", lines[len(lines)-1], err)
 	}
 	if len(lines) != sums.Passed+sums.Skipped+1 {
@@ -58,11 +62,13 @@ func TestClustersTest_AGoodClusterPasses(t *testing.T) {
 
 func TestClustersTest_AFailureIsToldWithItsRemedy(t *testing.T) {
 	var out, errs bytes.Buffer
-	code := run([]string{"clusters", "test", "here", "--config", site(t, "echo 'bad \033[2Jmachine' >&2; exit 126")}, &out, &errs)
+	code := run([]string{"clusters", "test", "here", "--config", site(t, "echo 'bad \033[2Jmachine' >&2; exit 126")}, &out,
+		&errs)
 	if code != exitNo {
 		t.Fatalf("exit code %d\n%s", code, errs.String())
 	}
-	for _, want := range []string{"Testing cluster here (local)", "FAILED", "the wrapper can be executed there", `"126 bad \x1b[2Jmachine"`, "remedy: mount the work area without noexec", ", 1 failed,"} {
+	for _, want := range []string{"Testing cluster here (local)", "FAILED", "the wrapper can be executed there",
+		`"126 bad \x1b[2Jmachine"`, "remedy: mount the work area without noexec", ", 1 failed,"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}

@@ -106,7 +106,9 @@ func among(site []plan.Reader, spec *jjm.Spec, cut *handlers.Cutting) ([]plan.Re
 		merge, _ := handlers.MergeCutting(spec) // it was found to be right
 		problems = append(problems, plan.CheckSiteLists("merge.split.params", &merge.Params, names, clusters)...)
 	}
-	return slices.DeleteFunc(slices.Clone(site), func(r plan.Reader) bool { return !slices.Contains(clusters, r.Name) }), problems
+	return slices.DeleteFunc(slices.Clone(site), func(r plan.Reader) bool {
+		return !slices.Contains(clusters, r.Name)
+	}), problems
 }
 
 // read reads the job file.
@@ -135,10 +137,12 @@ func (s *splitJob) path(path string) string {
 func (s *splitJob) open(path string) (io.ReadCloser, error) { return os.Open(s.path(path)) }
 
 // files adds the files of the datasets to the work, and refuses too many parts.
-func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cutting, readers []plan.Reader) (handlers.Cutting, error) {
+func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cutting,
+	readers []plan.Reader) (handlers.Cutting, error) {
 	cut.Work.Closed = true
 	if cut.Splitter == split.WMBSMergeBySize {
-		return cut, jjm.Problems{{Field: "split.by", Text: cut.Splitter + " needs to know which local jobs made the files and how they ended, which is the daemon's knowledge: there is no preview of it"}}.Err()
+		return cut, jjm.Problems{{Field: "split.by",
+			Text: cut.Splitter + " needs to know which local jobs made the files and how they ended, which is the daemon's knowledge: there is no preview of it"}}.Err()
 	}
 	for i := range spec.Datasets {
 		d := &spec.Datasets[i]
@@ -182,7 +186,8 @@ func (s *splitJob) filesOf(d *jjm.DatasetInput) (files []jjm.File, err error) {
 	case d.Watch != "":
 		return s.listing(d.Watch)
 	case d.From == "":
-		return nil, jjm.Errorf(jjm.Invalid, "the files of %q are known to the daemon or its program only: name a list of them with --files LIST", d.Name)
+		return nil, jjm.Errorf(jjm.Invalid,
+			"the files of %q are known to the daemon or its program only: name a list of them with --files LIST", d.Name)
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -24,7 +24,8 @@ func splits(t *testing.T, text string, files map[string]string, flags ...string)
 			t.Fatal(err)
 		}
 	}
-	for path, text := range map[string]string{config: "state = \"" + dir + "/state\"\n[engine]\nmax_local_jobs = 1000\n", filepath.Join(dir, "job.toml"): text} {
+	for path, text := range map[string]string{config: "state = \"" + dir + "/state\"\n[engine]\nmax_local_jobs = 1000\n",
+		filepath.Join(dir, "job.toml"): text} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +34,8 @@ func splits(t *testing.T, text string, files map[string]string, flags ...string)
 		flags[i] = strings.ReplaceAll(f, "DIR", dir)
 	}
 	var o, e bytes.Buffer
-	code = run(append([]string{"split", "--preview", filepath.Join(dir, "job.toml"), "--config", config}, flags...), &o, &e)
+	code = run(append([]string{"split", "--preview", filepath.Join(dir, "job.toml"), "--config", config}, flags...), &o,
+		&e)
 	return code, o.String(), e.String()
 }
 
@@ -67,16 +69,19 @@ func TestSplit_FilesOfADataset(t *testing.T) {
 and 1 more
 reprocess makes 3 local jobs: cut by LumiBased, as the job file says
 `
-	code, out, errs := splits(t, fmt.Sprintf(reprocess, `from = "raw.csv"`), map[string]string{"raw.csv": table}, "--limit", "2")
+	code, out, errs := splits(t, fmt.Sprintf(reprocess, `from = "raw.csv"`), map[string]string{"raw.csv": table},
+		"--limit", "2")
 	if !strings.HasPrefix(out, strings.TrimSuffix(want, "\n")) || code != exitOK {
 		t.Errorf("exit %d %s\n%s", code, errs, cmp.Diff(want, out))
 	}
 	// The same from a list that stands for what the daemon knows.
-	_, again, _ := splits(t, fmt.Sprintf(reprocess, ""), map[string]string{"raw.csv": table}, "--limit", "2", "--files", "DIR/raw.csv")
+	_, again, _ := splits(t, fmt.Sprintf(reprocess, ""), map[string]string{"raw.csv": table}, "--limit", "2", "--files",
+		"DIR/raw.csv")
 	if diff := cmp.Diff(out, again); diff != "" {
 		t.Error(diff)
 	}
-	code, out, errs = splits(t, fmt.Sprintf(reprocess, `from = "raw.csv"`), map[string]string{"raw.csv": table}, "--json", "--limit", "0")
+	code, out, errs = splits(t, fmt.Sprintf(reprocess, `from = "raw.csv"`), map[string]string{"raw.csv": table}, "--json",
+		"--limit", "0")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if code != exitOK || len(lines) != 4 || !strings.HasPrefix(lines[3], `{"jobs":3,"units":7,"splitter":"LumiBased"`) {
 		t.Errorf("exit %d %s\n%s", code, errs, out)
@@ -88,20 +93,26 @@ func TestSplit_AWatchedFolderAsItIs(t *testing.T) {
 params = { lumis_per_job = 3 }`, `by = "FileBased"
 params = { files_per_job = 1 }`, 1)
 	code, out, errs := splits(t, text, map[string]string{"b.root": "x", "a.root": "xx", "c.txt": ""})
-	if code != exitOK || strings.Count(out, ".root\n   $ reco") != 2 || strings.Index(out, "a.root") > strings.Index(out, "b.root") {
+	if code != exitOK || strings.Count(out, ".root\n   $ reco") != 2 ||
+		strings.Index(out, "a.root") > strings.Index(out, "b.root") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 }
 
 // What the outputs will be merged into is told as far as it can be known.
 func TestSplit_TellsOfMerges(t *testing.T) {
-	merge := "result = \"exit\"\noutputs = [\"o\"]\n" + strings.Replace(fmt.Sprintf(reprocess, `from = "raw.csv"`), "lumis_per_job = 3",
-		"lumis_per_job = 3, performance = {sizePerEvent = %s}", 1) + "[merge]\nconcat = true\nfiles = 2\nbytes = 150000\n"
+	merge := "result = \"exit\"\noutputs = [\"o\"]\n" +
+		strings.Replace(fmt.Sprintf(reprocess, `from = "raw.csv"`), "lumis_per_job = 3",
+			"lumis_per_job = 3, performance = {sizePerEvent = %s}", 1) + "[merge]\nconcat = true\nfiles = 2\nbytes = 150000\n"
 	for _, c := range []struct{ text, want, json string }{
-		{strings.Replace(merge, "%s", "0.0", 1), "their 3 outputs make up to 3 merges, and at least 2: at most 2 files and 150000 bytes go into one\n", `"outputs":3,"least":2,"most":3,"text"`},
+		{strings.Replace(merge, "%s", "0.0", 1),
+			"their 3 outputs make up to 3 merges, and at least 2: at most 2 files and 150000 bytes go into one\n",
+			`"outputs":3,"least":2,"most":3,"text"`},
 		{strings.Replace(merge, "%s", "12.0", 1), "; about 2 if they are as large as estimated\n", `"estimated":2,`},
-		{strings.Replace(strings.Replace(merge, "%s", "0.0", 1), `["o"]`, `["*"]`, 1), "how many merges that makes is known once the outputs are", `"merge":{"splitter":"ParentlessMergeBySize","text"`},
-		{strings.Replace(strings.Replace(merge, "%s", "0.0", 1), `from =`, "open = true\nfrom =", 1), "so far make up to 3 merges, and more come", `outputs so far`},
+		{strings.Replace(strings.Replace(merge, "%s", "0.0", 1), `["o"]`, `["*"]`, 1),
+			"how many merges that makes is known once the outputs are", `"merge":{"splitter":"ParentlessMergeBySize","text"`},
+		{strings.Replace(strings.Replace(merge, "%s", "0.0", 1), `from =`, "open = true\nfrom =", 1),
+			"so far make up to 3 merges, and more come", `outputs so far`},
 	} {
 		code, out, errs := splits(t, c.text, map[string]string{"raw.csv": table}, "--limit", "1")
 		if code != exitOK || !strings.Contains(out, c.want) {
@@ -111,7 +122,8 @@ func TestSplit_TellsOfMerges(t *testing.T) {
 			t.Errorf("%s%s\nwant %q", errs, out, c.json)
 		}
 	}
-	if _, out, errs := splits(t, strings.Replace(merge, "%s", "0.0", 1)+"split = { by = \"None\" }\n", map[string]string{"raw.csv": table}); !strings.Contains(errs, "merge.split.by") || out != "" {
+	if _, out, errs := splits(t, strings.Replace(merge, "%s", "0.0", 1)+"split = { by = \"None\" }\n",
+		map[string]string{"raw.csv": table}); !strings.Contains(errs, "merge.split.by") || out != "" {
 		t.Errorf("%s%s", out, errs)
 	}
 }
@@ -123,17 +135,20 @@ func TestSplit_SaysWhatIsWrong(t *testing.T) {
 		want       string
 	}{
 		{"a key", "type = \"script\"\ncomand = 1\n", exitInvalid, "job.toml:2: comand: unknown key"},
-		{"a setting", "type = \"script\"\n[params]\ncommand = [\"{x}\"]\n", exitInvalid, "job.toml:3: params.command[0]: unknown placeholder"},
+		{"a setting", "type = \"script\"\n[params]\ncommand = [\"{x}\"]\n", exitInvalid,
+			"job.toml:3: params.command[0]: unknown placeholder"},
 		{"a type", "type = \"scrpt\"\n", exitInvalid, "unknown job type"},
 		{"no dataset", "type = \"reprocess\"\n[params]\ncommand = [\"x\"]\n", exitInvalid, "datasets: is missing"},
 		{"unknown files", fmt.Sprintf(reprocess, ""), exitInvalid, "name a list of them with --files"},
 		{"no list", fmt.Sprintf(reprocess, `from = "none.csv"`), exitInvalid, "no such file"},
 		{"a wrong list", fmt.Sprintf(reprocess, `from = "bad.csv"`), exitInvalid, "bad.csv:2: events"},
 		{"twice in a list", fmt.Sprintf(reprocess, `from = "twice.csv"`), exitInvalid, "is there twice"},
-		{"too many", "type = \"montecarlo\"\n[params]\ncommand = [\"x\"]\nevents = 1001\nevents_per_job = 1\n", exitInvalid, "would make 1001 local jobs, and this site allows 1000"},
+		{"too many", "type = \"montecarlo\"\n[params]\ncommand = [\"x\"]\nevents = 1001\nevents_per_job = 1\n", exitInvalid,
+			"would make 1001 local jobs, and this site allows 1000"},
 		{"too many files", fmt.Sprintf(reprocess, `from = "many.csv"`), exitInvalid, "would make 1334 local jobs"},
 	} {
-		code, out, errs := splits(t, c.text, map[string]string{"bad.csv": "lfn,events\na,x\n", "twice.csv": "lfn\na\na\n", "many.csv": "lfn,lumis\na,1:1-4000\n"})
+		code, out, errs := splits(t, c.text,
+			map[string]string{"bad.csv": "lfn,events\na,x\n", "twice.csv": "lfn\na\na\n", "many.csv": "lfn,lumis\na,1:1-4000\n"})
 		if code != c.code || !strings.Contains(errs, c.want) || out != "" {
 			t.Errorf("%s: exit %d, want %d\n%s%s\nwant %q", c.name, code, c.code, out, errs, c.want)
 		}
@@ -175,7 +190,8 @@ command = ["reco", "{files}", "{parents}"]
 reprocess makes 3 local jobs: cut by FileBased, as the job file says
 1 of them must not be submitted: createfailed
 `
-	files := map[string]string{"raw.csv": "lfn,locations,parents\na,here,p q\nb,there,\nc,tape,\n", "site.toml": twoClusters}
+	files := map[string]string{"raw.csv": "lfn,locations,parents\na,here,p q\nb,there,\nc,tape,\n",
+		"site.toml": twoClusters}
 	code, out, errs := splits(t, text, files, "--config", "DIR/site.toml")
 	if diff := cmp.Diff(want, out); diff != "" || code != exitOK {
 		t.Errorf("exit %d %s\n%s", code, errs, diff)
@@ -187,11 +203,14 @@ func TestSplit_RefusesWhatSubmissionRefuses(t *testing.T) {
 	job := "type = \"reprocess\"\n%s\n[split]\nby = \"%s\"\nparams = { %s }\n[[datasets]]\nname = \"raw\"\nfiles = [{lfn = \"a\"}]\n[params]\ncommand = [\"reco\"]\n"
 	for _, c := range []struct{ clusters, by, params, want string }{
 		{`cluster = "nowhere"`, "FileBased", "", `job.toml:2: cluster: unknown cluster "nowhere": this site has [near far]`},
-		{`cluster = "any"`, "FileBased", `siteWhitelist = ["here"]`, `split.params.siteWhitelist[0]: unknown cluster "here": this site has [near far]`},
-		{``, "FileBased", `siteBlacklist = ["near"]`, `split.params.siteBlacklist: leaves none of the clusters that the grid job may use, near`},
+		{`cluster = "any"`, "FileBased", `siteWhitelist = ["here"]`,
+			`split.params.siteWhitelist[0]: unknown cluster "here": this site has [near far]`},
+		{``, "FileBased", `siteBlacklist = ["near"]`,
+			`split.params.siteBlacklist: leaves none of the clusters that the grid job may use, near`},
 		{``, "WMBSMergeBySize", ``, `split.by: WMBSMergeBySize needs to know which local jobs made the files`},
 	} {
-		code, out, errs := splits(t, fmt.Sprintf(job, c.clusters, c.by, c.params), map[string]string{"site.toml": twoClusters}, "--config", "DIR/site.toml")
+		code, out, errs := splits(t, fmt.Sprintf(job, c.clusters, c.by, c.params),
+			map[string]string{"site.toml": twoClusters}, "--config", "DIR/site.toml")
 		if code != exitInvalid || !strings.Contains(errs, c.want) || out != "" {
 			t.Errorf("%s %s: exit %d\n%s%s\nwant %q", c.by, c.params, code, out, errs, c.want)
 		}

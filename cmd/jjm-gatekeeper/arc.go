@@ -23,7 +23,8 @@ const arcPatience = 3 * time.Minute
 // scripts/arc/JJMmod.pm asks. A-REX judges by the exit code, and keeps standard
 // error with the job.
 func arcLanguage(p *process, verb string, args []string) int {
-	verbs := map[string]func([]string) error{"submit": p.arcSubmit, "cancel": p.arcCancel, "scan": p.arcScan, "info": p.arcInfo}
+	verbs := map[string]func([]string) error{
+		"submit": p.arcSubmit, "cancel": p.arcCancel, "scan": p.arcScan, "info": p.arcInfo}
 	do := verbs[verb]
 	if do == nil {
 		p.say("arc: unknown verb %.40q: want submit, cancel, scan or info", verb)

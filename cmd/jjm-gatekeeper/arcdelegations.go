@@ -63,7 +63,8 @@ func readDelegations(control string) (map[string][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := run.Run(context.Background(), run.Cmd{Argv: []string{program, "arc", "delegations", control}, Env: []string{"PATH=/usr/bin:/bin"}})
+	out, err := run.Run(context.Background(),
+		run.Cmd{Argv: []string{program, "arc", "delegations", control}, Env: []string{"PATH=/usr/bin:/bin"}})
 	if err == nil && out.Exit != 0 {
 		err = jjm.Errorf(jjm.Busy, "%s: %s", program, strings.TrimSpace(string(out.Stderr)))
 	}
@@ -87,7 +88,8 @@ func daemonProgram() (string, error) {
 		return "", err
 	}
 	dir := filepath.Dir(self)
-	for _, path := range []string{filepath.Join(dir, "jjm-daemon"), filepath.Join(filepath.Dir(dir), "libexec", "jjm", "jjm-daemon")} {
+	for _, path := range []string{filepath.Join(dir, "jjm-daemon"),
+		filepath.Join(filepath.Dir(dir), "libexec", "jjm", "jjm-daemon")} {
 		if _, err := os.Stat(path); err == nil {
 			return path, nil
 		}

@@ -15,7 +15,8 @@ func TestProxyNow_TakesNoDelegationThatTheUserNames(t *testing.T) {
 	control := t.TempDir()
 	const victims = "0123456789abcdef"
 	kept := filepath.Join(control, arc.DelegationFile(victims))
-	for path, text := range map[string]string{kept: "the victim's proxy", filepath.Join(control, "job.2.local"): "delegationid=" + victims + "\n"} {
+	for path, text := range map[string]string{kept: "the victim's proxy",
+		filepath.Join(control, "job.2.local"): "delegationid=" + victims + "\n"} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -24,7 +25,8 @@ func TestProxyNow_TakesNoDelegationThatTheUserNames(t *testing.T) {
 		}
 	}
 	owner := &jjm.Owner{UID: 4711, GID: 4711}
-	e := &arcEntry{control: control, owner: owner, Job: arc.Job{GridID: "2", Proxy: "/own/proxy"}, keeps: &delegations{control: control}}
+	e := &arcEntry{control: control, owner: owner, Job: arc.Job{GridID: "2", Proxy: "/own/proxy"},
+		keeps: &delegations{control: control}}
 	if file, keeper, err := e.proxyNow(); file != "/own/proxy" || keeper != owner || err != nil {
 		t.Errorf("it takes %q as %+v, %v: want the job's own as its owner", file, keeper, err)
 	}

@@ -273,7 +273,8 @@ func (p *process) arcEnd(e *arcEntry, l wire.Lookup) error {
 	if err := replace(e.file(".lrms_done"), arc.Done(code, oneLine(message))); err != nil {
 		return err
 	}
-	_, err = run.Run(context.Background(), run.Cmd{Argv: []string{gmKick, "-j", e.GridID, e.file(".local")}, Env: os.Environ()})
+	_, err = run.Run(context.Background(),
+		run.Cmd{Argv: []string{gmKick, "-j", e.GridID, e.file(".local")}, Env: os.Environ()})
 	return err
 }
 

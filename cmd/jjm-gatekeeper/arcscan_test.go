@@ -18,7 +18,8 @@ func TestArcEntry_BelievesOfEachFileWhatItsWriterMaySay(t *testing.T) {
 	const user = 4711
 	own := string(jjm.HandleOf(user, "arc-7"))
 	grami := func(id string) string {
-		return fmt.Sprintf("joboption_directory='/s'\njoboption_gridid='%s'\njoboption_arg_0='/bin/true'\njoboption_jobid='%s'\n", "7", id)
+		return fmt.Sprintf(
+			"joboption_directory='/s'\njoboption_gridid='%s'\njoboption_arg_0='/bin/true'\njoboption_jobid='%s'\n", "7", id)
 	}
 	for name, c := range map[string]struct {
 		status, grami string
@@ -26,20 +27,23 @@ func TestArcEntry_BelievesOfEachFileWhatItsWriterMaySay(t *testing.T) {
 		done          bool   // A-REX was told
 		want          string // of the refusal; "none" is no job that A-REX waits for
 	}{
-		"the user's own job":             {"INLRMS", grami(own), user, false, ""},
-		"A-REX cancels it":               {"CANCELING", grami(own), user, false, ""},
-		"A-REX does not wait":            {"FINISHED", grami(own), user, false, "none"},
-		"A-REX was told":                 {"INLRMS", grami(own), user, true, "none"},
-		"it is being submitted":          {"INLRMS", grami(""), user, false, "none"},
-		"local is root's":                {"INLRMS", grami(own), 0, false, "belongs to root: want the user's"},
-		"local is another's":             {"INLRMS", grami(own), user + 1, false, "the job of its owner"},
-		"the grami names another's job":  {"INLRMS", grami(string(jjm.HandleOf(user+1, "arc-7"))), user, false, "the job of its owner"},
-		"the grami names an own old job": {"INLRMS", grami(string(jjm.HandleOf(user, "arc-6"))), user, false, "the job of its owner"},
-		"the grami says another gridid":  {"INLRMS", strings.Replace(grami(own), "'7'", "'8'", 1), user, false, ""},
+		"the user's own job":    {"INLRMS", grami(own), user, false, ""},
+		"A-REX cancels it":      {"CANCELING", grami(own), user, false, ""},
+		"A-REX does not wait":   {"FINISHED", grami(own), user, false, "none"},
+		"A-REX was told":        {"INLRMS", grami(own), user, true, "none"},
+		"it is being submitted": {"INLRMS", grami(""), user, false, "none"},
+		"local is root's":       {"INLRMS", grami(own), 0, false, "belongs to root: want the user's"},
+		"local is another's":    {"INLRMS", grami(own), user + 1, false, "the job of its owner"},
+		"the grami names another's job": {"INLRMS", grami(string(jjm.HandleOf(user+1, "arc-7"))), user, false,
+			"the job of its owner"},
+		"the grami names an own old job": {"INLRMS", grami(string(jjm.HandleOf(user, "arc-6"))), user, false,
+			"the job of its owner"},
+		"the grami says another gridid": {"INLRMS", strings.Replace(grami(own), "'7'", "'8'", 1), user, false, ""},
 	} {
 		control := t.TempDir()
 		file := func(ending string) string { return filepath.Join(control, "job.7"+ending) }
-		files := map[string]string{file(".local"): "subject=/CN=Root\nowner=root\n", file(".grami"): c.grami, file(".status"): c.status + "\n"}
+		files := map[string]string{file(".local"): "subject=/CN=Root\nowner=root\n", file(".grami"): c.grami,
+			file(".status"): c.status + "\n"}
 		if c.done {
 			files[file(".lrms_done")] = ""
 		}
@@ -54,7 +58,8 @@ func TestArcEntry_BelievesOfEachFileWhatItsWriterMaySay(t *testing.T) {
 		e, err := (&process{}).arcEntry(control, file(".status"))
 		switch {
 		case c.want == "none" && e == nil && err == nil:
-		case c.want == "" && err == nil && e != nil && e.owner.UID == user && e.ID == own && e.GridID == "7" && e.Proxy == file(".proxy"):
+		case c.want == "" && err == nil && e != nil && e.owner.UID == user && e.ID == own && e.GridID == "7" &&
+			e.Proxy == file(".proxy"):
 		case c.want != "" && c.want != "none" && e == nil && err != nil && strings.Contains(err.Error(), c.want):
 		default:
 			t.Errorf("%s: %+v, %v; want %q", name, e, err, c.want)

@@ -130,7 +130,8 @@ func readLists(o *blahp.Options) (blahp.Lists, error) {
 	for _, f := range []struct {
 		option, path string
 		into         *[]string
-	}{{"-I", o.Inputs, &l.Inputs}, {"-O", o.Outputs, &l.Outputs}, {"-R", o.Remaps, &l.Remaps}, {"-C", o.Requirements, &requirements}} {
+	}{{"-I", o.Inputs, &l.Inputs}, {"-O", o.Outputs, &l.Outputs}, {"-R", o.Remaps, &l.Remaps},
+		{"-C", o.Requirements, &requirements}} {
 		if f.path == "" {
 			continue
 		}
@@ -223,7 +224,8 @@ func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
 // then HTCondor cancels it. blahpd takes anything but an exit code as success
 // (23.9); the state that it appends to the job's id says nothing new.
 func (p *process) blahpNoHold(verb string) int {
-	_, _ = p.out.WriteString(blahp.Controlled(0, 1, fmt.Errorf("jjm cannot %s one job: pause its cluster, type or user instead", verb)))
+	_, _ = p.out.WriteString(blahp.Controlled(0, 1,
+		fmt.Errorf("jjm cannot %s one job: pause its cluster, type or user instead", verb)))
 	return 1
 }
 

@@ -62,7 +62,8 @@ func (p *process) gramEnd(job gramTask, l wire.Lookup) (gramAnswer, error) {
 		return gramFinal(l), nil
 	case hopeless(err), gramMarked(job.Job, cancelled) && !late(ctx):
 		a := gramFinal(l)
-		return gramAnswer{state: jjm.GRAMFailed, code: gramStageOut, message: fmt.Sprintf("%s: %v", joined(l.Status, a.message), err)}, err
+		return gramAnswer{state: jjm.GRAMFailed, code: gramStageOut,
+			message: fmt.Sprintf("%s: %v", joined(l.Status, a.message), err)}, err
 	case late(ctx):
 		return wait, errors.Join(err, p.background(job))
 	}

@@ -54,7 +54,8 @@ type language func(p *process, verb string, args []string) int
 
 // main finds the language.
 func (p *process) main(args []string) int {
-	languages := map[string]language{"arc": arcLanguage, "blahp": blahpLanguage, "core": core, "globus2": globus2Language, "gram": gramLanguage}
+	languages := map[string]language{"arc": arcLanguage, "blahp": blahpLanguage, "core": core, "globus2": globus2Language,
+		"gram": gramLanguage}
 	if len(args) < 2 || languages[args[0]] == nil {
 		p.say("want a language and a verb, such as: core lookup 17; the scripts of jjm call this program")
 		return exitUsage

@@ -52,7 +52,8 @@ func copyAll(t testing.TB, to, from string) {
 }
 
 func TestCarry_RunsWithoutSeeingTheArea(t *testing.T) {
-	s := newSite(t, `cat input; echo "$JJM_JOBID"; "$JJM_PROGRESS" sim 1 2 && echo data >out.dat && "$GBS_LOG" SUCCEEDED out.dat`)
+	s := newSite(
+		t, `cat input; echo "$JJM_JOBID"; "$JJM_PROGRESS" sim 1 2 && echo data >out.dat && "$GBS_LOG" SUCCEEDED out.dat`)
 	s.pack(map[string]string{"input": "from the package\n"})
 	pkg, files, err := s.packed()
 	if err != nil {

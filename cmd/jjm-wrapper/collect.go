@@ -156,7 +156,8 @@ func full(err error) error {
 }
 
 // read copies at most size bytes and gives their SHA-256 and number.
-func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size int64) (sum string, n int64, err error) {
+func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size int64) (sum string, n int64,
+	err error) {
 	if c.buf == nil {
 		c.buf = make([]byte, 256<<10)
 	}

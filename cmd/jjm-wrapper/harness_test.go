@@ -117,7 +117,8 @@ func (s *site) packed() (pkg string, files []string, err error) {
 func (s *site) command(pos int, env ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, sandbox.WrapperName), "run", s.area.Root(), string(testTag))
 	cmd.Dir = filepath.Join(s.area.Root(), sandbox.BulkDir(testTag))
-	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "HOME=/nowhere", indexEnv + "=" + strconv.Itoa(pos), batchEnv + "=4711_" + strconv.Itoa(pos)}, env...)
+	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "HOME=/nowhere", indexEnv + "=" + strconv.Itoa(pos),
+		batchEnv + "=4711_" + strconv.Itoa(pos)}, env...)
 	return cmd
 }
 

@@ -46,7 +46,8 @@ func (a *attempt) beat() (stop func()) {
 // touch writes the heartbeat file: the server of a network file system sets the
 // time of a file when it is written and closed, and by its own clock.
 func (a *attempt) touch() error {
-	f, err := a.root.OpenFile(sandbox.HeartbeatName, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o600)
+	f, err := a.root.OpenFile(sandbox.HeartbeatName,
+		os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o600)
 	if err != nil {
 		return err
 	}

@@ -16,12 +16,15 @@ import (
 // logHelper is $GBS_LOG.
 func logHelper(args []string, getenv func(string) string, stderr io.Writer) int {
 	if len(args) == 0 {
-		fmt.Fprintln(stderr, "gbs_log: want: gbs_log KEYWORD words...; keywords: SUCCEEDED FAILED RETRY HOLD INFO RETURN_FILE")
+		fmt.Fprintln(
+			stderr, "gbs_log: want: gbs_log KEYWORD words...; keywords: SUCCEEDED FAILED RETRY HOLD INFO RETURN_FILE")
 		return exitUsage
 	}
 	file := getenv(glfEnv)
 	if file == "" {
-		fmt.Fprintf(stderr, "gbs_log: %s is not set: this is not a job of jjm, or its environment was cleared; nothing was logged\n", glfEnv)
+		fmt.Fprintf(
+			stderr, "gbs_log: %s is not set: this is not a job of jjm, or its environment was cleared; nothing was logged\n",
+			glfEnv)
 		return exitOK
 	}
 	keyword, data := args[0], recordData(args[0], args[1:])

@@ -23,8 +23,10 @@ func TestLogHelper_AppendsOneRecord(t *testing.T) {
 		exit int
 		want []glf.Record
 	}{
-		{"words are found again", []string{"RETRY", "from scratch", "3", ""}, 0, []glf.Record{{Keyword: "RETRY", Data: `"from scratch" 3 ""`}}},
-		{"a diagnostic is text", []string{"FAILED", "no  space", "left"}, 0, []glf.Record{{Keyword: "FAILED", Data: "no  space left"}}},
+		{"words are found again", []string{"RETRY", "from scratch", "3", ""}, 0,
+			[]glf.Record{{Keyword: "RETRY", Data: `"from scratch" 3 ""`}}},
+		{"a diagnostic is text", []string{"FAILED", "no  space", "left"}, 0,
+			[]glf.Record{{Keyword: "FAILED", Data: "no  space left"}}},
 		{"newlines", []string{"HOLD", "a\nb"}, 0, []glf.Record{{Keyword: "HOLD", Data: `a b`}}},
 		{"no data", []string{"SUCCEEDED"}, 0, []glf.Record{{Keyword: "SUCCEEDED"}}},
 		{"unknown keyword", []string{"DONE", "well"}, 2, nil},
@@ -59,7 +61,8 @@ func TestLogHelper_AppendsOneRecord(t *testing.T) {
 }
 
 func TestLogHelper_NeverFailsTheApplicationForWantOfALog(t *testing.T) {
-	for name, file := range map[string]string{"unset": "", "no folder": "/no/such/folder/job.glf", "a folder": t.TempDir()} {
+	for name, file := range map[string]string{"unset": "", "no folder": "/no/such/folder/job.glf",
+		"a folder": t.TempDir()} {
 		var stderr bytes.Buffer
 		exit := logHelper([]string{"FAILED", "x"}, func(string) string { return file }, &stderr)
 		if exit != 0 || stderr.Len() == 0 {
@@ -69,7 +72,8 @@ func TestLogHelper_NeverFailsTheApplicationForWantOfALog(t *testing.T) {
 }
 
 func TestLogHelper_ManyAtOnceTearNoLine(t *testing.T) {
-	s := newSite(t, `for i in 1 2 3 4 5 6 7 8; do (for j in 1 2 3 4 5; do $GBS_LOG INFO $i $j `+strings.Repeat("x", 2000)+`; done) & done; wait`)
+	s := newSite(t, `for i in 1 2 3 4 5 6 7 8; do (for j in 1 2 3 4 5; do $GBS_LOG INFO $i $j `+strings.Repeat("x", 2000)+
+		`; done) & done; wait`)
 	s.run(exitOK)
 	if l := glf.Parse([]byte(s.file("job.glf"))); len(l.Infos) != 40 || l.Bad != 0 {
 		t.Errorf("%d infos, %d bad lines", len(l.Infos), l.Bad)
@@ -77,7 +81,8 @@ func TestLogHelper_ManyAtOnceTearNoLine(t *testing.T) {
 }
 
 func TestProgressHelper_PublishesForThePosition(t *testing.T) {
-	s := newSite(t, `$JJM_PROGRESS d0gstar 117 250; echo $?; $JJM_PROGRESS sim 5; echo $?; $JJM_PROGRESS "two words" 1 2; echo $?; $JJM_PROGRESS sim x; echo $?; $JJM_PROGRESS; echo $?; $JJM_PROGRESS sim -1 2; echo $?`)
+	s := newSite(
+		t, `$JJM_PROGRESS d0gstar 117 250; echo $?; $JJM_PROGRESS sim 5; echo $?; $JJM_PROGRESS "two words" 1 2; echo $?; $JJM_PROGRESS sim x; echo $?; $JJM_PROGRESS; echo $?; $JJM_PROGRESS sim -1 2; echo $?`)
 	s.run(exitOK)
 	if got := s.file("stdout"); got != "0\n0\n2\n2\n2\n2\n" {
 		t.Errorf("exit codes %q: %s", got, s.file("stderr"))

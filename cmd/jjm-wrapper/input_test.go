@@ -12,8 +12,10 @@ import (
 
 func TestInput_TheApplicationFindsWhatItIsToRead(t *testing.T) {
 	s := newSite(t, `echo "$JJM_FIRST_EVENT $JJM_EVENTS $JJM_LUMIS"; cat "$JJM_INPUT_FILES"`)
-	in := &jjm.PartInput{Files: []string{"/data/a b", "root://x//c"}, Mask: jjm.Mask{Events: jjm.Span{First: 51, Count: 20}},
-		Lumis: []jjm.FileLumis{{LumiRange: jjm.LumiRange{Run: 1, First: 2, Last: 3}}, {File: 1, LumiRange: jjm.LumiRange{Run: 1, First: 4, Last: 4}}},
+	in := &jjm.PartInput{Files: []string{"/data/a b", "root://x//c"},
+		Mask: jjm.Mask{Events: jjm.Span{First: 51, Count: 20}},
+		Lumis: []jjm.FileLumis{{LumiRange: jjm.LumiRange{Run: 1, First: 2, Last: 3}},
+			{File: 1, LumiRange: jjm.LumiRange{Run: 1, First: 4, Last: 4}}},
 		Place: &jjm.Place{Storages: []string{"here"}}}
 	s.as[0].Part = jjm.Part{Unit: jjm.UnitLumi, Count: 3, Serial: 8, Input: in}
 	s.run(exitOK)
@@ -45,7 +47,8 @@ func TestInput_WholeFilesHaveNoEnd(t *testing.T) {
 // The files to read along have a list of their own, if there are any.
 func TestInput_ParentsAreListed(t *testing.T) {
 	s := newSite(t, `cat "$JJM_INPUT_FILES" "$JJM_PARENT_FILES"`)
-	s.as[0].Part = jjm.Part{Unit: jjm.UnitFile, Count: 1, Serial: 1, Input: &jjm.PartInput{Files: []string{"a"}, More: &jjm.PartMore{Parents: []string{"p", "/data/q r"}}}}
+	s.as[0].Part = jjm.Part{Unit: jjm.UnitFile, Count: 1, Serial: 1,
+		Input: &jjm.PartInput{Files: []string{"a"}, More: &jjm.PartMore{Parents: []string{"p", "/data/q r"}}}}
 	s.run(exitOK)
 	if got := s.file("stdout"); got != "a\np\n/data/q r\n" {
 		t.Errorf("%q", got)

@@ -74,9 +74,11 @@ func startError(program string, err error) (int, error) {
 	case errors.Is(err, syscall.ENOENT):
 		return exitNotFound, fmt.Errorf("start %s: its interpreter does not exist (first line, #!): %w", program, err)
 	case errors.Is(err, syscall.ENOEXEC):
-		return exitNotExecutable, fmt.Errorf("start %s: neither a program for this machine nor a script with a first line #!: %w", program, err)
+		return exitNotExecutable, fmt.Errorf(
+			"start %s: neither a program for this machine nor a script with a first line #!: %w", program, err)
 	case errors.Is(err, syscall.E2BIG):
-		return exitNotExecutable, fmt.Errorf("start %s: command line and environment are longer than the kernel takes: %w", program, err)
+		return exitNotExecutable, fmt.Errorf("start %s: command line and environment are longer than the kernel takes: %w",
+			program, err)
 	}
 	return exitNotExecutable, fmt.Errorf("start %s: %w", program, err)
 }

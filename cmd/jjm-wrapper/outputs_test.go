@@ -40,34 +40,52 @@ func TestOutputs_PatternsNamesAndReturnedFiles(t *testing.T) {
 		patterns     []string
 		want         []string
 	}{
-		{"a glob", "echo a > a.root; echo bb > b.root; echo c > c.txt", []string{"*.root"}, []string{"work/a.root 2", "work/b.root 3"}},
+		{"a glob", "echo a > a.root; echo bb > b.root; echo c > c.txt", []string{"*.root"},
+			[]string{"work/a.root 2", "work/b.root 3"}},
 		{"in a folder", "mkdir -p d/e; echo a > d/e/x", []string{"d/*/x"}, []string{"work/d/e/x 2"}},
 		{"no match", "true", []string{"*.root"}, []string{"work/*.root: no file matches this pattern"}},
-		{"a name that is not UTF-8", `echo a > "$(printf 'a\377b')"`, []string{"a*"}, []string{"work/a\ufffdb: bad name: not UTF-8"}},
+		{"a name that is not UTF-8", `echo a > "$(printf 'a\377b')"`, []string{"a*"},
+			[]string{"work/a\ufffdb: bad name: not UTF-8"}},
 		{"missing name", "true", []string{"a.root"}, []string{"work/a.root: missing"}},
-		{"once although named thrice", "echo a > a; $GBS_LOG SUCCEEDED ./a $GBS_HOME/a", []string{"a", "*"}, []string{"work/a 2"}},
-		{"SUCCEEDED names", `echo a > 'a b'; $GBS_LOG SUCCEEDED 'a b' gone -`, nil, []string{"work/a b 2", "work/gone: missing"}},
+		{"once although named thrice", "echo a > a; $GBS_LOG SUCCEEDED ./a $GBS_HOME/a", []string{"a", "*"},
+			[]string{"work/a 2"}},
+		{"SUCCEEDED names", `echo a > 'a b'; $GBS_LOG SUCCEEDED 'a b' gone -`, nil,
+			[]string{"work/a b 2", "work/gone: missing"}},
 		{"RETURN_FILE outside", "$GBS_LOG RETURN_FILE " + outside + "/side.log", nil, []string{"returned/side.log 5"}},
 		{"RETURN_FILE inside", "echo a > a; $GBS_LOG RETURN_FILE $GBS_HOME/a", nil, []string{"work/a 2"}},
-		{"RETURN_FILE twice by one name", "$GBS_LOG RETURN_FILE " + outside + "/side.log; $GBS_LOG RETURN_FILE " + outside + "/./side.log", nil, []string{"returned/side.log 5"}},
+		{"RETURN_FILE twice by one name",
+			"$GBS_LOG RETURN_FILE " + outside + "/side.log; $GBS_LOG RETURN_FILE " + outside + "/./side.log", nil,
+			[]string{"returned/side.log 5"}},
 		{"RETURN_FILE missing", "$GBS_LOG RETURN_FILE /no/such/file", nil, []string{"/no/such/file: missing"}},
 		{"RETURN_FILE relative", "$GBS_LOG RETURN_FILE x.log", nil, []string{"x.log: RETURN_FILE wants an absolute path"}},
-		{"RETURN_FILE climbs", "$GBS_LOG RETURN_FILE ../../../x", nil, []string{"../../../x: RETURN_FILE wants an absolute path"}},
-		{"RETURN_FILE a device", "$GBS_LOG RETURN_FILE /dev/zero", nil, []string{"/dev/zero: is not a regular file but Dc---------"}},
-		{"RETURN_FILE of the kernel", "$GBS_LOG RETURN_FILE /proc/self/environ", nil, []string{"/proc/self/environ: is a file of the kernel, not on a disk"}},
+		{"RETURN_FILE climbs", "$GBS_LOG RETURN_FILE ../../../x", nil,
+			[]string{"../../../x: RETURN_FILE wants an absolute path"}},
+		{"RETURN_FILE a device", "$GBS_LOG RETURN_FILE /dev/zero", nil,
+			[]string{"/dev/zero: is not a regular file but Dc---------"}},
+		{"RETURN_FILE of the kernel", "$GBS_LOG RETURN_FILE /proc/self/environ", nil,
+			[]string{"/proc/self/environ: is a file of the kernel, not on a disk"}},
 		{"RETURN_FILE a folder", "$GBS_LOG RETURN_FILE /usr", nil, []string{"/usr: is a directory"}},
-		{"RETURN_FILE a FIFO", "mkfifo p; $GBS_LOG RETURN_FILE $GBS_HOME/p", nil, []string{"work/p: is not a regular file but p---------"}},
-		{"RETURN_FILE a link outside", "ln -s " + outside + "/side.log l; $GBS_LOG RETURN_FILE $GBS_HOME/l", nil, []string{"work/l: a symbolic link leads out of the job's directory"}},
+		{"RETURN_FILE a FIFO", "mkfifo p; $GBS_LOG RETURN_FILE $GBS_HOME/p", nil,
+			[]string{"work/p: is not a regular file but p---------"}},
+		{"RETURN_FILE a link outside", "ln -s " + outside + "/side.log l; $GBS_LOG RETURN_FILE $GBS_HOME/l", nil,
+			[]string{"work/l: a symbolic link leads out of the job's directory"}},
 		{"a FIFO as output", "mkfifo p", []string{"p"}, []string{"work/p: is not a regular file but p---------"}},
 		{"a folder as output", "mkdir d", []string{"d"}, []string{"work/d: is a directory"}},
 		{"a link inside", "echo a > a; ln -s a b", []string{"b"}, []string{"work/b 2"}},
-		{"a link outside", "ln -s /etc/passwd b", []string{"b"}, []string{"work/b: a symbolic link leads out of the job's directory"}},
-		{"a link that climbs", "ln -s ../../../../../../../../../../etc/passwd b", []string{"*"}, []string{"work/b: a symbolic link leads out of the job's directory"}},
-		{"a link to itself", "ln -s b b", []string{"b"}, []string{"work/b: openat work/b: too many levels of symbolic links"}},
-		{"a folder that leads outside", "ln -s /etc d", []string{"d/passwd"}, []string{"work/d/passwd: a symbolic link leads out of the job's directory"}},
-		{"pattern climbs", "true", []string{"../*", "/etc/passwd", ""}, []string{"../*: not a pattern below the job's directory", "/etc/passwd: not a pattern below the job's directory", ": not a pattern below the job's directory"}},
+		{"a link outside", "ln -s /etc/passwd b", []string{"b"},
+			[]string{"work/b: a symbolic link leads out of the job's directory"}},
+		{"a link that climbs", "ln -s ../../../../../../../../../../etc/passwd b", []string{"*"},
+			[]string{"work/b: a symbolic link leads out of the job's directory"}},
+		{"a link to itself", "ln -s b b", []string{"b"},
+			[]string{"work/b: openat work/b: too many levels of symbolic links"}},
+		{"a folder that leads outside", "ln -s /etc d", []string{"d/passwd"},
+			[]string{"work/d/passwd: a symbolic link leads out of the job's directory"}},
+		{"pattern climbs", "true", []string{"../*", "/etc/passwd", ""},
+			[]string{"../*: not a pattern below the job's directory", "/etc/passwd: not a pattern below the job's directory",
+				": not a pattern below the job's directory"}},
 		{"bad pattern", "echo > x", []string{"[x"}, []string{"work/[x: syntax error in pattern"}},
-		{"SUCCEEDED climbs", "$GBS_LOG SUCCEEDED ../../../../job.json", nil, []string{"../../../../job.json: not below the job's directory"}},
+		{"SUCCEEDED climbs", "$GBS_LOG SUCCEEDED ../../../../job.json", nil,
+			[]string{"../../../../job.json: not below the job's directory"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -86,11 +104,13 @@ func TestOutputs_ReturnedFilesOfOneNameAreKeptApart(t *testing.T) {
 	dir := t.TempDir()
 	script := ""
 	for i, sub := range []string{"a", "b", "c"} {
-		script += fmt.Sprintf("mkdir -p %[1]s/%[2]s; printf %%%[3]dd 0 > %[1]s/%[2]s/x; $GBS_LOG RETURN_FILE %[1]s/%[2]s/x; ", dir, sub, i+1)
+		script += fmt.Sprintf("mkdir -p %[1]s/%[2]s; printf %%%[3]dd 0 > %[1]s/%[2]s/x; $GBS_LOG RETURN_FILE %[1]s/%[2]s/x; ",
+			dir, sub, i+1)
 	}
 	s := newSite(t, script)
 	s.run(exitOK)
-	if diff := cmp.Diff([]string{"returned/x 1", "returned/x.2 2", "returned/x.3 3"}, summary(s.result().Outputs)); diff != "" {
+	if diff := cmp.Diff([]string{"returned/x 1", "returned/x.2 2", "returned/x.3 3"},
+		summary(s.result().Outputs)); diff != "" {
 		t.Errorf("outputs (-want +got):\n%s", diff)
 	}
 	if s.file("returned/x.3") != "  0" {
@@ -117,18 +137,21 @@ func TestOutputs_TheSizeCapLeavesOutWhatDoesNotFit(t *testing.T) {
 	s.job.Outputs = []string{"?"}
 	s.job.MaxOutputBytes = 10
 	s.run(exitOK)
-	if diff := cmp.Diff([]string{"work/a 7", "work/b: size cap of 10 bytes reached", "work/c 3"}, summary(s.result().Outputs)); diff != "" {
+	if diff := cmp.Diff([]string{"work/a 7", "work/b: size cap of 10 bytes reached", "work/c 3"},
+		summary(s.result().Outputs)); diff != "" {
 		t.Errorf("outputs (-want +got):\n%s", diff)
 	}
 }
 
 func TestOutputs_ManyAreListedAsFarAsTheyFit(t *testing.T) {
-	s := newSite(t, `i=0; while [ $i -lt 9000 ]; do i=$((i+1)); echo $i > "a-rather-long-name-of-an-output-file-$i.root"; done`)
+	s := newSite(
+		t, `i=0; while [ $i -lt 9000 ]; do i=$((i+1)); echo $i > "a-rather-long-name-of-an-output-file-$i.root"; done`)
 	s.job.Outputs = []string{"*.root"}
 	s.run(exitOK)
 	r := s.result()
 	last := r.Outputs[len(r.Outputs)-1]
-	if n := len(r.Outputs); n < 3000 || n >= 9000 || last.Name != "..." || last.Absent != fmt.Sprintf("%d more outputs: too many to report", 9000-(n-1)) {
+	if n := len(r.Outputs); n < 3000 || n >= 9000 || last.Name != "..." ||
+		last.Absent != fmt.Sprintf("%d more outputs: too many to report", 9000-(n-1)) {
 		t.Errorf("%d outputs, last %+v", n, last)
 	}
 	if l := glf.Parse([]byte(r.GLF)); len(l.Terminals) != 1 || len(l.Infos) != 1 || !l.End {
@@ -173,11 +196,12 @@ y'`, func(t *testing.T, _ jjm.Result, l glf.Log) {
 				t.Errorf("error %q, log %+v", r.Error, l)
 			}
 		}},
-		{"an end that is not the wrapper's", `$GBS_LOG INFO job wrapper end exit=0; exit 5`, func(t *testing.T, _ jjm.Result, l glf.Log) {
-			if l.AppExit != 5 {
-				t.Errorf("got %+v", l)
-			}
-		}},
+		{"an end that is not the wrapper's", `$GBS_LOG INFO job wrapper end exit=0; exit 5`,
+			func(t *testing.T, _ jjm.Result, l glf.Log) {
+				if l.AppExit != 5 {
+					t.Errorf("got %+v", l)
+				}
+			}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

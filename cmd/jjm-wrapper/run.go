@@ -43,13 +43,15 @@ func run(areaPath string, at position) (int, error) {
 		return exitArea, err
 	}
 	if !won {
-		return exitLost, fmt.Errorf("attempt %d of %s (bulk %s, position %d) is held by %s on %s, batch id %q: nothing was done",
+		return exitLost, fmt.Errorf(
+			"attempt %d of %s (bulk %s, position %d) is held by %s on %s, batch id %q: nothing was done",
 			a.assign.Attempt, a.assign.AttemptID().LocalID, at.tag, at.pos, holder.Holder, holder.Host, holder.Batch)
 	}
 	signals := catchSignals(a.grace())
 	defer signals.stop()
 	id := a.assign.AttemptID()
-	a.result = jjm.Result{Version: 1, Tag: at.tag, Pos: at.pos, Grid: id.Grid, Local: id.N, Attempt: id.Attempt, Claim: claim}
+	a.result = jjm.Result{Version: 1, Tag: at.tag, Pos: at.pos, Grid: id.Grid, Local: id.N, Attempt: id.Attempt,
+		Claim: claim}
 	a.perform(signals)
 	if err := a.report(signals.hurry); err != nil {
 		return exitResult, errors.Join(append([]error{err}, asErrors(a.trouble)...)...)

@@ -25,16 +25,19 @@ func TestRun_SuccessIsReportedInFull(t *testing.T) {
 	s.job.Outputs = []string{"*.root"}
 	s.run(exitOK)
 	r := s.result()
-	if r.Exit != 0 || r.Signal != 0 || r.Error != "" || r.Grid != 17 || r.Local != 3 || r.Attempt != 0 || r.Tag != testTag || r.Pos != 0 || r.Version != 1 {
+	if r.Exit != 0 || r.Signal != 0 || r.Error != "" || r.Grid != 17 || r.Local != 3 || r.Attempt != 0 ||
+		r.Tag != testTag || r.Pos != 0 || r.Version != 1 {
 		t.Errorf("result: %+v", r)
 	}
-	if r.Claim.Holder != jjm.HolderWrapper || r.Claim.Batch != "4711_0" || r.Claim.PID == 0 || r.Claim.Host == "" || r.Claim.BootID == "" {
+	if r.Claim.Holder != jjm.HolderWrapper || r.Claim.Batch != "4711_0" || r.Claim.PID == 0 || r.Claim.Host == "" ||
+		r.Claim.BootID == "" {
 		t.Errorf("claim: %+v", r.Claim)
 	}
 	if r.Started == 0 || r.Ended < r.Started || r.RSSKB < 500 || r.UserMS+r.SysMS == 0 || r.WallMS == 0 {
 		t.Errorf("times and use: %+v", r)
 	}
-	want := []jjm.Output{{Name: "work/a.root", Bytes: 5, SHA256: "6667b2d1aab6a00caa5aee5af8ad9f1465e567abf1c209d15727d57b3e8f6e5f"}}
+	want := []jjm.Output{{Name: "work/a.root", Bytes: 5,
+		SHA256: "6667b2d1aab6a00caa5aee5af8ad9f1465e567abf1c209d15727d57b3e8f6e5f"}}
 	if diff := cmp.Diff(want, r.Outputs); diff != "" {
 		t.Errorf("outputs (-want +got):\n%s", diff)
 	}
@@ -45,7 +48,8 @@ func TestRun_SuccessIsReportedInFull(t *testing.T) {
 	if !l.Start || !l.End || l.AppExit != 0 || l.Bad != 0 || !strings.Contains(r.GLF, "attempt=0 host="+r.Claim.Host) {
 		t.Errorf("log:\n%s", r.GLF)
 	}
-	if s.file("stdout") != "out\n" || s.file("stderr") != "err\n" || s.file("job.glf") != r.GLF || s.file("heartbeat") == "" {
+	if s.file("stdout") != "out\n" || s.file("stderr") != "err\n" || s.file("job.glf") != r.GLF ||
+		s.file("heartbeat") == "" {
 		t.Error("files of the attempt differ from what was written")
 	}
 }
@@ -99,9 +103,11 @@ func TestRun_TheApplicationFindsItsEnvironment(t *testing.T) {
 	work := filepath.Join(s.attemptDir(), "work")
 	out := s.file("stdout")
 	for _, want := range []string{
-		"A=job", "B=part", "INHERITED=yes", "GBS_MODE=Test", "GBS_RETRY_COUNT=2", "GBS_RETRY_ARG_1=from scratch", "GBS_RETRY_ARG_2=3",
+		"A=job", "B=part", "INHERITED=yes", "GBS_MODE=Test", "GBS_RETRY_COUNT=2", "GBS_RETRY_ARG_1=from scratch",
+		"GBS_RETRY_ARG_2=3",
 		"JJM_ATTEMPT=2", "JJM_JOBID=17.3", "JJM_TASKID=17", "JJM_FIRST_EVENT=1001", "JJM_EVENTS=250", "JJM_SERIAL=5",
-		"GBS_HOME=" + work, "PWD=" + work, "GBS_LOG=" + s.bin + "/gbs_log", "JJM_PROGRESS=" + s.bin + "/jjm_progress", work, "content",
+		"GBS_HOME=" + work, "PWD=" + work, "GBS_LOG=" + s.bin + "/gbs_log", "JJM_PROGRESS=" + s.bin + "/jjm_progress", work,
+		"content",
 	} {
 		if !strings.Contains(out, "\n"+want+"\n") && !strings.HasPrefix(out, want+"\n") {
 			t.Errorf("%q is not in the application's output:\n%s", want, out)
@@ -147,8 +153,10 @@ func TestRun_TheProgramIsLookedUpAmongTheInputsFirst(t *testing.T) {
 		says   string
 	}{
 		{"an input", map[string]string{"sim": "#!/bin/sh\necho mine $1\n"}, false, []string{"sim", "x"}, 0, "mine x\n", ""},
-		{"an input before PATH", map[string]string{"date": "#!/bin/sh\necho mine\n"}, false, []string{"date"}, 0, "mine\n", ""},
-		{"a data file does not hide a program", map[string]string{"echo": "data"}, true, []string{"echo", "hi"}, 0, "hi\n", ""},
+		{"an input before PATH", map[string]string{"date": "#!/bin/sh\necho mine\n"}, false, []string{"date"}, 0, "mine\n",
+			""},
+		{"a data file does not hide a program", map[string]string{"echo": "data"}, true, []string{"echo", "hi"}, 0, "hi\n",
+			""},
 		{"a relative path", map[string]string{"sim": "#!/bin/sh\necho mine\n"}, false, []string{"./sim"}, 0, "mine\n", ""},
 		{"on PATH", nil, false, []string{"echo", "hi"}, 0, "hi\n", ""},
 		{"missing", nil, false, []string{"no-such-program"}, 127, "", "not among the inputs and not on PATH"},
@@ -156,7 +164,8 @@ func TestRun_TheProgramIsLookedUpAmongTheInputsFirst(t *testing.T) {
 		{"no command", nil, false, nil, 127, "", "no command"},
 		{"not executable", map[string]string{"sim": "#!/bin/sh\n"}, true, []string{"sim"}, 126, "", "executable = true"},
 		{"a directory", nil, false, []string{"/usr"}, 126, "", "not a file"},
-		{"interpreter missing", map[string]string{"sim": "#!/no/such/interpreter\n"}, false, []string{"sim"}, 127, "", "interpreter"},
+		{"interpreter missing", map[string]string{"sim": "#!/no/such/interpreter\n"}, false, []string{"sim"}, 127, "",
+			"interpreter"},
 		{"no first line", map[string]string{"sim": "echo hi\n"}, false, []string{"sim"}, 126, "", "#!"},
 	}
 	for _, tt := range tests {
@@ -322,7 +331,8 @@ func TestRun_EndRecordIsTheLastAct(t *testing.T) {
 	end := filepath.Join(t.TempDir(), "end")
 	s.run(exitOK, spoolEndEnv+"="+end)
 	b, err := os.ReadFile(end)
-	if err != nil || !strings.HasPrefix(string(b), "exit=0 ") || !strings.Contains(string(b), " rss_kb=") || !strings.HasSuffix(string(b), "\n") {
+	if err != nil || !strings.HasPrefix(string(b), "exit=0 ") || !strings.Contains(string(b), " rss_kb=") ||
+		!strings.HasSuffix(string(b), "\n") {
 		t.Errorf("end record %q, %v", b, err)
 	}
 	if s.file("stdout") != "" {
@@ -357,7 +367,8 @@ func TestRun_OneOfManyPositionsRuns(t *testing.T) {
 	s := newSite(t, "")
 	s.as = nil
 	for i := range 100 {
-		s.as = append(s.as, sandbox.Assignment{Grid: 17, Local: int32(3000 + i), Argv: []string{"/bin/echo", strconv.Itoa(i)}})
+		s.as = append(s.as, sandbox.Assignment{Grid: 17, Local: int32(3000 + i),
+			Argv: []string{"/bin/echo", strconv.Itoa(i)}})
 	}
 	s.write()
 	for _, pos := range []int{0, 57, 99} {

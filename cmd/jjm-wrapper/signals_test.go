@@ -68,7 +68,8 @@ func TestSignals_ArePassedOnToTheApplication(t *testing.T) {
 }
 
 func TestSignals_TermGivesTheApplicationTimeToEnd(t *testing.T) {
-	s := newSite(t, `trap 'echo saving; sleep 0.2; $GBS_LOG RETRY from checkpoint; exit 0' TERM; `+sayPID+`while :; do sleep 0.01; done`)
+	s := newSite(t, `trap 'echo saving; sleep 0.2; $GBS_LOG RETRY from checkpoint; exit 0' TERM; `+sayPID+
+		`while :; do sleep 0.01; done`)
 	s.job.Result = jjm.ResultGLF
 	w, _ := s.startJob()
 	w.signal(syscall.SIGTERM)
@@ -81,7 +82,8 @@ func TestSignals_TermGivesTheApplicationTimeToEnd(t *testing.T) {
 }
 
 func TestSignals_KillFollowsTermAfterTheGracePeriod(t *testing.T) {
-	s := newSite(t, `trap '' TERM; (trap '' TERM; `+sayPID+` while :; do sleep 0.01; done) & wait; while :; do sleep 0.01; done`)
+	s := newSite(t, `trap '' TERM; (trap '' TERM; `+sayPID+
+		` while :; do sleep 0.01; done) & wait; while :; do sleep 0.01; done`)
 	s.job.Grace = jjm.Duration(200 * time.Millisecond)
 	w, app := s.startJob()
 	start := time.Now()

@@ -43,7 +43,8 @@ func TestTrouble_AFullDiskLeavesNoHalfCopy(t *testing.T) {
 	s := newSiteAt(t, smallDisk(t), `$GBS_LOG RETURN_FILE `+big)
 	s.run(exitOK)
 	r := s.result()
-	if len(r.Outputs) != 1 || !strings.Contains(r.Outputs[0].Absent, "no space left") || !strings.Contains(r.Error, "no space left") {
+	if len(r.Outputs) != 1 || !strings.Contains(r.Outputs[0].Absent, "no space left") ||
+		!strings.Contains(r.Error, "no space left") {
 		t.Errorf("outputs %+v, error %q", r.Outputs, r.Error)
 	}
 	if exists(filepath.Join(s.attemptDir(), "returned", "big")) {
@@ -64,7 +65,8 @@ func TestTrouble_AFileSizeLimitLeavesNoHalfCopy(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	r := s.result()
-	if len(r.Outputs) != 1 || !strings.Contains(r.Outputs[0].Absent, "file too large") || !strings.Contains(r.Error, "file too large") {
+	if len(r.Outputs) != 1 || !strings.Contains(r.Outputs[0].Absent, "file too large") ||
+		!strings.Contains(r.Error, "file too large") {
 		t.Errorf("outputs %+v, error %q", r.Outputs, r.Error)
 	}
 	if exists(filepath.Join(s.attemptDir(), "returned", "big")) {
@@ -185,7 +187,8 @@ func TestFit_ShortensUntilTheResultMayBePut(t *testing.T) {
 		"log of NUL": {GLF: "start\n" + strings.Repeat("\x00", 1<<20)},
 		"long error": {Error: strings.Repeat("é", 1<<20)},
 		"outputs":    {Outputs: make([]jjm.Output, 50_000)},
-		"all of it":  {GLF: strings.Repeat("\x01\n", 1<<20), Error: strings.Repeat("\x01", 1<<20), Outputs: make([]jjm.Output, 100_000)},
+		"all of it": {GLF: strings.Repeat("\x01\n", 1<<20), Error: strings.Repeat("\x01", 1<<20),
+			Outputs: make([]jjm.Output, 100_000)},
 	}
 	for name, r := range tests {
 		t.Run(name, func(t *testing.T) {

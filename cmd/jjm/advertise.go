@@ -81,7 +81,8 @@ func (s *advertise) print(c *cli, told wire.Advertised) error {
 		return err
 	}
 	if len(told.Collectors) == 0 {
-		if _, err := fmt.Fprintln(c.out, "not advertised: the configuration names no collectors below [advertise]"); err != nil {
+		if _, err := fmt.Fprintln(c.out,
+			"not advertised: the configuration names no collectors below [advertise]"); err != nil {
 			return err
 		}
 	} else if err := c.collectors(told); err != nil {
@@ -95,7 +96,8 @@ func (s *advertise) print(c *cli, told wire.Advertised) error {
 func (c *cli) collectors(told wire.Advertised) error {
 	rows := [][]string{{"COLLECTOR", "STATE", "SENT", "READ BACK", "ENDS BY ITSELF", "NEXT", "LOST"}}
 	for _, k := range told.Collectors {
-		rows = append(rows, []string{k.Collector, adState(k), clock(k.Sent), clock(k.Seen), clock(k.Expires), clock(k.Next), fmt.Sprint(k.Lost)})
+		rows = append(rows, []string{k.Collector, adState(k), clock(k.Sent), clock(k.Seen), clock(k.Expires), clock(k.Next),
+			fmt.Sprint(k.Lost)})
 	}
 	if err := c.table(rows); err != nil {
 		return err

@@ -78,7 +78,8 @@ func (c *cli) readsLines(all []wire.Cluster) error {
 		if len(cl.Storages) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(c.out, "%s: reads files at %s\n", printable(cl.Name), printable(strings.Join(cl.Storages, ", "))); err != nil {
+		if _, err := fmt.Fprintf(c.out, "%s: reads files at %s\n", printable(cl.Name),
+			printable(strings.Join(cl.Storages, ", "))); err != nil {
 			return err
 		}
 	}
@@ -101,7 +102,8 @@ func (s *resetCluster) Run(c *cli) error {
 }
 
 func (c *cli) clusterTable(all []wire.Cluster) error {
-	rows := [][]string{{"CLUSTER", "KIND", "STATE", "SLOTS", "WAITING", "QUEUED", "RUNNING", "LISTING", "COMMANDS", "LAST SEEN", "SUBMISSION"}}
+	rows := [][]string{{"CLUSTER", "KIND", "STATE", "SLOTS", "WAITING", "QUEUED", "RUNNING", "LISTING", "COMMANDS",
+		"LAST SEEN", "SUBMISSION"}}
 	for _, cl := range all {
 		slots := "?"
 		if cl.Slots > 0 {

@@ -54,7 +54,8 @@ func TestParse_FlagsAndArgumentsMixUpToTheDashes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parser.Parse(gathered(parser.Model, []string{"lookup", "1", "--json", "2", "--socket=/s", "--state", "x", "--", "--state"})); err != nil {
+	if _, err := parser.Parse(gathered(parser.Model,
+		[]string{"lookup", "1", "--json", "2", "--socket=/s", "--state", "x", "--", "--state"})); err != nil {
 		t.Fatal(err)
 	}
 	if l := all.Lookup; !l.JSON || l.Socket != "/s" || l.State != "x" || strings.Join(l.IDs, " ") != "1 2 --state" {
@@ -113,7 +114,8 @@ func BenchmarkExec(b *testing.B) {
 		b.Fatal(err)
 	}
 	f := gatetest.New()
-	f.Put(gatetest.Job{UID: os.Getuid(), Status: wire.Status{Lookup: wire.Lookup{ID: 17, Status: "running", GRAM: jjm.GRAMActive}}})
+	f.Put(gatetest.Job{UID: os.Getuid(),
+		Status: wire.Status{Lookup: wire.Lookup{ID: 17, Status: "running", GRAM: jjm.GRAMActive}}})
 	b.Setenv("JJM_SOCKET", gatetest.Serve(b, f.Verbs(), gate.Config{}, nil).Socket)
 	for _, c := range []struct{ name, pkg string }{{"FlagOnly", filepath.Join(dir, "flagonly.go")}, {"Lookup", "."}} {
 		program := filepath.Join(dir, c.name)

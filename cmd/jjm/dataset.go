@@ -177,7 +177,8 @@ func (d *closeDataset) close(c *cli, name string) error {
 
 // mark says of files that they cannot be read, or can be again.
 func (d *markFiles) mark(c *cli, name string, lfns []string, state string) error {
-	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: lfns, State: state, Reason: d.Reason, DryRun: d.Dry})
+	got, err := d.wish(c, wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: lfns, State: state, Reason: d.Reason,
+		DryRun: d.Dry})
 	if err != nil {
 		return err
 	}
@@ -252,7 +253,8 @@ func (d *showDatasets) show(c *cli, name string) error {
 		if s.Closed != 0 {
 			state = "closed " + clock(s.Closed)
 		}
-		rows = append(rows, []string{s.Name, fmt.Sprint(s.UID), fmt.Sprint(s.Files), fmt.Sprint(s.Events), fmt.Sprint(s.Bytes), state, cmp.Or(s.Container, "-")})
+		rows = append(rows, []string{s.Name, fmt.Sprint(s.UID), fmt.Sprint(s.Files), fmt.Sprint(s.Events),
+			fmt.Sprint(s.Bytes), state, cmp.Or(s.Container, "-")})
 	}
 	if err := c.table(rows); err != nil {
 		return err
@@ -283,7 +285,8 @@ func inputText(in wire.Input) string {
 		return ": comes along"
 	}
 	n := in.Counts
-	text := fmt.Sprintf(": %d of %d files finished, %d failed, %d in work", n.Finished, n.ToBeUsed, n.Failed, n.Used-n.Finished-n.Failed)
+	text := fmt.Sprintf(": %d of %d files finished, %d failed, %d in work", n.Finished, n.ToBeUsed, n.Failed,
+		n.Used-n.Finished-n.Failed)
 	if n.ToBeUsed < n.Files {
 		text += fmt.Sprintf(", %d left out", n.Files-n.ToBeUsed)
 	}

@@ -12,7 +12,8 @@ type completion = kongcompletion.Completion
 
 // groups are the headings of the overview.
 func groups() []kong.Group {
-	return []kong.Group{{Key: "gatekeepers", Title: "For gatekeepers"}, {Key: "people", Title: "For people"}, {Key: "site", Title: "For the site"}}
+	return []kong.Group{{Key: "gatekeepers", Title: "For gatekeepers"}, {Key: "people", Title: "For people"},
+		{Key: "site", Title: "For the site"}}
 }
 
 // help is what --help prints: of jjm the overview, of a command its usage and an example.

@@ -36,7 +36,8 @@ func (l *list) Run(c *cli) error {
 		return c.printEach(a.Status)
 	}
 	if len(a.Status) == 0 {
-		c.say("no grid jobs%s", map[bool]string{false: " that are not finished; --all shows those too"}[l.All || l.Status != ""])
+		c.say("no grid jobs%s", map[bool]string{false: " that are not finished; --all shows those too"}[l.All ||
+			l.Status != ""])
 		return nil
 	}
 	return c.listTable(a.Status)

@@ -128,8 +128,9 @@ func lookupLine(l wire.Lookup) string {
 	if l.ID == 0 && l.Handle != "" {
 		id = string(l.Handle)
 	}
-	return fmt.Sprintf("%s %s %s gram=%d code=%d exit=%d master=%s expected=%d total=%d new=%d submitting=%d submitted=%d "+
-		"running=%d completing=%d completed=%d failed=%d killed=%d held=%d stale=%d asof=%s error=%s tar=%s message=%s\n",
+	return fmt.Sprintf(
+		"%s %s %s gram=%d code=%d exit=%d master=%s expected=%d total=%d new=%d submitting=%d submitted=%d "+
+			"running=%d completing=%d completed=%d failed=%d killed=%d held=%d stale=%d asof=%s error=%s tar=%s message=%s\n",
 		id, status, l.GRAM, l.GRAM, l.Code, l.Exit, field(l.Master), n.Expected, n.Total, n.New, n.Submitting, n.Submitted,
 		n.Running, n.Completing, n.Completed, n.Failed, n.Killed, n.Held, stale, field(l.AsOf.String()), field(kind),
 		field(l.Tar), message)

@@ -69,7 +69,8 @@ func (c *cli) run(args []string) (name string, err error) {
 	helped := false
 	parser, err := kong.New(&all, kong.Name("jjm"), kong.Description("The job manager of a site."),
 		kong.Writers(c.out, c.err), kong.Exit(func(int) { helped = true }), kong.Help(c.help),
-		kong.ExplicitGroups(groups()), kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, FlagsLast: true}), kong.Bind(c))
+		kong.ExplicitGroups(groups()), kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, FlagsLast: true}),
+		kong.Bind(c))
 	if err != nil {
 		return "", jjm.Errorf(jjm.Internal, "the grammar of the command line: %w", err)
 	}

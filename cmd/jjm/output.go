@@ -121,7 +121,8 @@ func (o *output) write(path string, r io.Reader, a wire.OutputAnswer) error {
 
 // save writes a file beside path and renames it once it is whole and checked.
 func (o *output) save(path string, r io.Reader, a wire.OutputAnswer) error {
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
+		renameio.WithStaticPermissions(0o644))
 	if err != nil {
 		return fmt.Errorf("output %s: %w", o.ID, err)
 	}
@@ -148,7 +149,8 @@ func (o *output) copy(w io.Writer, r io.Reader, a wire.OutputAnswer) error {
 	}
 	if want := a.Output.SHA256; want != "" {
 		if got := hex.EncodeToString(sum.Sum(nil)); !strings.EqualFold(got, want) {
-			return jjm.Errorf(jjm.Internal, "output %s: %d bytes came with sha256 %s, want %.64s: the tar is damaged", o.ID, n, got, want)
+			return jjm.Errorf(jjm.Internal, "output %s: %d bytes came with sha256 %s, want %.64s: the tar is damaged", o.ID, n,
+				got, want)
 		}
 	} else if a.Bytes < 0 && !end.zeros() {
 		return jjm.Errorf(jjm.Internal, "output %s: the tar broke off after %d bytes", o.ID, n)

@@ -61,15 +61,20 @@ func TestBarLine_SaysWhatIsGoingOn(t *testing.T) {
 		st   wire.Status
 		want string
 	}{
-		{"nothing known", state("registered", wire.Counts{}), "[>                                       ]    0%  0/0  registered"},
+		{"nothing known", state("registered", wire.Counts{}),
+			"[>                                       ]    0%  0/0  registered"},
 		{"waiting", state("pending", wire.Counts{Expected: 4}), "0%  0/4  pending"},
-		{"one job by its phase", state("running", wire.Counts{Expected: 1, Total: 1, Running: 1}, jjm.Progress{Phase: "simulate", Done: 117, Total: 250}),
+		{"one job by its phase", state("running", wire.Counts{Expected: 1, Total: 1, Running: 1},
+			jjm.Progress{Phase: "simulate", Done: 117, Total: 250}),
 			"46%  0/1  1 running  simulate 117 of 250"},
-		{"a phase without an end", state("running", wire.Counts{Expected: 1, Total: 1, Running: 1}, jjm.Progress{Phase: "scan", Done: 5}), "0%  0/1  1 running  scan 5"},
+		{"a phase without an end", state("running", wire.Counts{Expected: 1, Total: 1, Running: 1},
+			jjm.Progress{Phase: "scan", Done: 5}), "0%  0/1  1 running  scan 5"},
 		{"almost", state("running", wire.Counts{Expected: 1000, Completed: 999, Running: 1}), "99%  999/1000"},
 		{"collecting", state("prepared", wire.Counts{Expected: 2, Total: 2, Completed: 2}), "100%  2/2  collecting output"},
-		{"done", state("done", wire.Counts{Expected: 2, Total: 2, Completed: 2}), "[========================================]  100%  2/2"},
-		{"hostile phase", state("running", wire.Counts{Expected: 1, Running: 1}, jjm.Progress{Phase: "\x1b[2J\r\n"}), `\x1b[2J\r\n`},
+		{"done", state("done", wire.Counts{Expected: 2, Total: 2, Completed: 2}),
+			"[========================================]  100%  2/2"},
+		{"hostile phase", state("running", wire.Counts{Expected: 1, Running: 1}, jjm.Progress{Phase: "\x1b[2J\r\n"}),
+			`\x1b[2J\r\n`},
 		{"more than all", state("running", wire.Counts{Expected: 1, Completed: 5}), "100%  5/1"},
 	} {
 		if got := barLine(c.st, &pace{}, t0, 120); !strings.Contains(got, c.want) {
@@ -82,7 +87,8 @@ func TestBarLine_NeverWrapsNorControlsTheTerminal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 1000)
 		st := state(rapid.SampledFrom([]string{"running", "done", "pending", "?"}).Draw(t, "status"),
-			wire.Counts{Expected: n.Draw(t, "e"), Total: n.Draw(t, "t"), Completed: n.Draw(t, "c"), Failed: n.Draw(t, "f"), Running: n.Draw(t, "r")},
+			wire.Counts{Expected: n.Draw(t, "e"), Total: n.Draw(t, "t"), Completed: n.Draw(t, "c"), Failed: n.Draw(t, "f"),
+				Running: n.Draw(t, "r")},
 			jjm.Progress{Phase: rapid.String().Draw(t, "phase"), Done: int64(n.Draw(t, "d")), Total: int64(n.Draw(t, "o"))})
 		p := &pace{}
 		for i := range 3 {

@@ -63,7 +63,8 @@ func TestScripts(t *testing.T) {
 			}
 			tb := env.T().(testing.TB)
 			b.server = gatetest.Serve(tb, b.site.verbs(), gate.Config{Version: b.fake.Version}, nil)
-			env.Vars = append(env.Vars, "JJM_SOCKET="+b.server.Socket, "TZ=UTC", "JJM_STATE="+filepath.Join(env.WorkDir, "state"))
+			env.Vars = append(env.Vars, "JJM_SOCKET="+b.server.Socket, "TZ=UTC",
+				"JJM_STATE="+filepath.Join(env.WorkDir, "state"))
 			env.Values[bedKey{}] = b
 			return nil
 		},
@@ -76,7 +77,8 @@ func TestScripts(t *testing.T) {
 
 func jobTypesOfBed() []wire.JobType {
 	return []wire.JobType{
-		{Type: "montecarlo", Summary: "Simulate events", Result: "glf", Example: "type = \"montecarlo\"\n[params]\nevents = 1000\n",
+		{Type: "montecarlo", Summary: "Simulate events", Result: "glf",
+			Example: "type = \"montecarlo\"\n[params]\nevents = 1000\n",
 			Params: []wire.JobParam{
 				{Name: "events", Type: "int", Unit: "events", Required: true, Help: "How many to make."},
 				{Name: "cpu_per_event", Type: "float", Unit: "s", Help: "CPU per event."}}},
@@ -86,12 +88,16 @@ func jobTypesOfBed() []wire.JobType {
 
 func clustersOfBed() []wire.Cluster {
 	return []wire.Cluster{
-		{Name: "farm", Kind: "slurm", Healthy: false, Cause: "squeue: Socket timed out\x1b[2J", Guarantee: "find by tag", Slots: 0, Queued: 7, Running: 3, LastSeen: 1700000000000,
-			Since: 1700000010000, Listing: jjm.Duration(2500 * time.Millisecond), Interval: jjm.Duration(25 * time.Second), Commands: 37, Ceiling: 300,
-			Breaker:    &wire.Breaker{State: "open", Since: 1700000010000, Cause: "slurmctld is DOWN", NextProbe: 1700000100000},
-			Accounting: &wire.Breaker{State: "open", Since: 1700000015000, Cause: "sacct: Connection refused", NextProbe: 1700000075000},
-			Trouble:    []string{"3 local jobs have been missing from the listings of farm since 2023-11-14T22:00:00.000Z: 17.1, 17.2, 17.5"}},
-		{Name: "local", Kind: "local", Healthy: true, Guarantee: "exactly once", Slots: 2, Waiting: 5, Running: 2, LastSeen: 1700000060000, Commands: 4,
+		{Name: "farm", Kind: "slurm", Healthy: false, Cause: "squeue: Socket timed out\x1b[2J", Guarantee: "find by tag",
+			Slots: 0, Queued: 7, Running: 3, LastSeen: 1700000000000,
+			Since: 1700000010000, Listing: jjm.Duration(2500 * time.Millisecond), Interval: jjm.Duration(25 * time.Second),
+			Commands: 37, Ceiling: 300,
+			Breaker: &wire.Breaker{State: "open", Since: 1700000010000, Cause: "slurmctld is DOWN", NextProbe: 1700000100000},
+			Accounting: &wire.Breaker{State: "open", Since: 1700000015000, Cause: "sacct: Connection refused",
+				NextProbe: 1700000075000},
+			Trouble: []string{"3 local jobs have been missing from the listings of farm since 2023-11-14T22:00:00.000Z: 17.1, 17.2, 17.5"}},
+		{Name: "local", Kind: "local", Healthy: true, Guarantee: "exactly once", Slots: 2, Waiting: 5, Running: 2,
+			LastSeen: 1700000060000, Commands: 4,
 			Storages: []string{"here", "tape"}},
 	}
 }
@@ -100,8 +106,10 @@ func adOfBed() wire.Advertised {
 	return wire.Advertised{Site: "T2", Instance: "jabc", State: "open", Ad: "Name = \"T2\"\nEvil = \"\x1b[2J\"\n",
 		GLUE: json.RawMessage(`{"ComputingService":[{"ID":"urn:x","TotalJobs":3}]}`), AsOf: 1700000000000,
 		Collectors: []wire.AdCollector{
-			{Collector: "good:9618", Site: "T2", State: wire.AdPublished, There: true, Sent: 1700000000000, Seen: 1700000001000, Expires: 1700000900000, Next: 1700000120000, Lost: 2, LostAt: 1690000000000},
-			{Collector: "bad:9618", Site: "old", State: wire.AdFailing, There: true, Sent: 1690000000000, Trying: 1700000000000, Error: "connection refused\x1b[2J", Since: 1699999000000},
+			{Collector: "good:9618", Site: "T2", State: wire.AdPublished, There: true, Sent: 1700000000000, Seen: 1700000001000,
+				Expires: 1700000900000, Next: 1700000120000, Lost: 2, LostAt: 1690000000000},
+			{Collector: "bad:9618", Site: "old", State: wire.AdFailing, There: true, Sent: 1690000000000, Trying: 1700000000000,
+				Error: "connection refused\x1b[2J", Since: 1699999000000},
 		}}
 }
 
@@ -146,9 +154,11 @@ func putJob(ts *testscript.TestScript, _ bool, args []string) {
 func (b *bedSite) setJob(ts *testscript.TestScript, j *gatetest.Job, key, value string) {
 	l := &j.Status.Lookup
 	n, _ := strconv.Atoi(value)
-	numbers := map[string]*int{"uid": &j.UID, "expected": &l.Counts.Expected, "total": &l.Counts.Total, "running": &l.Counts.Running,
+	numbers := map[string]*int{"uid": &j.UID, "expected": &l.Counts.Expected, "total": &l.Counts.Total,
+		"running":   &l.Counts.Running,
 		"completed": &l.Counts.Completed, "failed": &l.Counts.Failed, "code": &l.Code, "exit": &l.Exit}
-	texts := map[string]*string{"status": &l.Status, "message": &l.Message, "tarpath": &l.Tar, "name": &j.Status.Name, "sha256": &j.SHA256, "owner": &j.Status.Owner}
+	texts := map[string]*string{"status": &l.Status, "message": &l.Message, "tarpath": &l.Tar, "name": &j.Status.Name,
+		"sha256": &j.SHA256, "owner": &j.Status.Owner}
 	file, isFile := strings.CutPrefix(key, "file:")
 	switch {
 	case numbers[key] != nil:
@@ -200,11 +210,13 @@ func unquote(s string) string {
 }
 
 func localOfBed(grid jjm.GridID, n int32) jjm.LocalJob {
-	l := jjm.LocalJob{ID: jjm.LocalID{Grid: grid, N: n}, State: jjm.Running, Exit: -1, BatchID: "b-" + fmt.Sprint(n), Host: "node1",
+	l := jjm.LocalJob{ID: jjm.LocalID{Grid: grid, N: n}, State: jjm.Running, Exit: -1, BatchID: "b-" + fmt.Sprint(n),
+		Host: "node1",
 		Part: jjm.Part{Unit: "event", First: int64(n) * 250, Count: 250}, Submitted: 1700000001000, Started: 1700000002000,
 		Progress: jjm.Progress{Phase: "simulate", Done: 117, Total: 250}}
 	if n == 1 {
-		l.State, l.Phase, l.Exit, l.Ended, l.Message, l.Progress = jjm.Failed, jjm.ByApp, 3, 1700000003000, "exit code 3\nline two", jjm.Progress{}
+		l.State, l.Phase, l.Exit, l.Ended, l.Message, l.Progress = jjm.Failed, jjm.ByApp, 3, 1700000003000,
+			"exit code 3\nline two", jjm.Progress{}
 		l.Counters.LateUnhandled = 1
 	}
 	return l
@@ -213,7 +225,8 @@ func localOfBed(grid jjm.GridID, n int32) jjm.LocalJob {
 // holdOfBed holds three local jobs, each by another: the first of them is n.
 func holdOfBed(j *gatetest.Job, n int) {
 	for i, h := range []jjm.Holding{
-		{By: jjm.HeldBatchSystem, Code: "13/2", Text: "no such\x1b[31m file", Since: 1700000000000, Age: jjm.Duration(7384 * time.Second), Releases: 1, Trouble: "Permission denied"},
+		{By: jjm.HeldBatchSystem, Code: "13/2", Text: "no such\x1b[31m file", Since: 1700000000000,
+			Age: jjm.Duration(7384 * time.Second), Releases: 1, Trouble: "Permission denied"},
 		{By: jjm.HeldOperator, Code: "JobHeldAdmin", Text: "JobHeldAdmin", Since: 1700000000000, Action: jjm.HoldRelease},
 		{By: jjm.HeldApplication, Text: "application says HOLD: look at me", Since: 1700000000000},
 	} {
@@ -223,7 +236,8 @@ func holdOfBed(j *gatetest.Job, n int) {
 		if h.By == jjm.HeldApplication {
 			l.State, l.Phase, l.Waits = jjm.Held, jjm.HeldByApp, nil
 		}
-		j.Status.Holds = append(j.Status.Holds, wire.Hold{By: h.By, Code: h.Code, Text: h.Text, Jobs: i + 1, First: l.ID.String()})
+		j.Status.Holds = append(j.Status.Holds,
+			wire.Hold{By: h.By, Code: h.Code, Text: h.Text, Jobs: i + 1, First: l.ID.String()})
 	}
 }
 
@@ -231,7 +245,8 @@ func historyOfBed(grid jjm.GridID) []jjm.JournalEntry {
 	return []jjm.JournalEntry{
 		{Seq: 1, Time: 1700000000000, Grid: grid, First: -1, To: "registered", Source: "accept", Actor: "alice"},
 		{Seq: 2, Time: 1700000001000, Grid: grid, First: 0, Last: 9, From: "new", To: "submitted", Source: "submit"},
-		{Seq: 3, Time: 1700000002000, Grid: grid, First: 3, Last: 3, From: "running", To: "failed", Source: "watch", Cause: "exit code 3"},
+		{Seq: 3, Time: 1700000002000, Grid: grid, First: 3, Last: 3, From: "running", To: "failed", Source: "watch",
+			Cause: "exit code 3"},
 	}
 }
 

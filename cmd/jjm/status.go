@@ -125,7 +125,8 @@ func usageText(u *jjm.Usage) string {
 	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 	text := fmt.Sprintf("batch job %s on %s", u.Batch, u.Host)
 	if u.Ended != 0 {
-		text = fmt.Sprintf("wall %v, CPU %v user and %v system, %d MiB at most; first %s", ms(u.WallMS), ms(u.UserMS), ms(u.SysMS), u.MaxRSSKB>>10, text)
+		text = fmt.Sprintf("wall %v, CPU %v user and %v system, %d MiB at most; first %s", ms(u.WallMS), ms(u.UserMS),
+			ms(u.SysMS), u.MaxRSSKB>>10, text)
 	}
 	return text
 }
@@ -154,13 +155,15 @@ func (c *cli) printGrid(st wire.Status) error {
 	rows = append(rows, originRows(st.Origin)...)
 	rows = append(rows, heldRows(st.Holds)...)
 	for i, in := range st.Inputs {
-		rows = append(rows, [2]string{[]string{"reads", ""}[min(i, 1)], in.Dataset + map[bool]string{true: " (open)"}[in.Open] + inputText(in)})
+		rows = append(rows, [2]string{[]string{"reads", ""}[min(i, 1)],
+			in.Dataset + map[bool]string{true: " (open)"}[in.Open] + inputText(in)})
 	}
 	for i, trouble := range st.Trouble {
 		rows = append(rows, [2]string{[]string{"trouble", ""}[min(i, 1)], trouble})
 	}
 	for i, j := range st.ClusterJobs {
-		rows = append(rows, [2]string{[]string{"cluster jobs", ""}[min(i, 1)], j.ID + ": " + countsText(&wire.Lookup{Counts: j.Counts})})
+		rows = append(rows, [2]string{[]string{"cluster jobs", ""}[min(i, 1)],
+			j.ID + ": " + countsText(&wire.Lookup{Counts: j.Counts})})
 	}
 	for i, why := range st.Why {
 		rows = append(rows, [2]string{[]string{"why", ""}[min(i, 1)], why})
@@ -179,7 +182,8 @@ func stepMore(s wire.Step) string {
 	for _, p := range []struct {
 		n    int
 		word string
-	}{{s.Merging, "waiting to be merged"}, {s.Counts.Running, "running"}, {s.Counts.Held, "held"}, {s.Counts.Failed, "failed"},
+	}{{s.Merging, "waiting to be merged"}, {s.Counts.Running, "running"}, {s.Counts.Held, "held"},
+		{s.Counts.Failed, "failed"},
 		{s.Counts.Killed, "killed"}, {s.Counts.GivenBack, "done again by others"}} {
 		if p.n > 0 {
 			text += fmt.Sprintf(", %d %s", p.n, p.word)
@@ -285,7 +289,8 @@ func (c *cli) printLocal(l jjm.LocalJob, steps bool) error {
 	}
 	counters := ""
 	if l.Counters != (jjm.Counters{}) {
-		counters = fmt.Sprintf("%d early, %d late handled, %d late unhandled", l.Counters.Early, l.Counters.LateHandled, l.Counters.LateUnhandled)
+		counters = fmt.Sprintf("%d early, %d late handled, %d late unhandled", l.Counters.Early, l.Counters.LateHandled,
+			l.Counters.LateUnhandled)
 	}
 	step := ""
 	if steps {
@@ -296,10 +301,12 @@ func (c *cli) printLocal(l jjm.LocalJob, steps bool) error {
 		waits = waitsText(l.Waits)
 	}
 	return c.facts([][2]string{
-		{"step", step}, {"work", partText(l.Part)}, {"words", strings.Join(l.Part.Args, " ")}, {"attempt", fmt.Sprint(l.Attempt)},
+		{"step", step}, {"work", partText(l.Part)}, {"words", strings.Join(l.Part.Args, " ")},
+		{"attempt", fmt.Sprint(l.Attempt)},
 		{"failures", counters}, {"retry with", strings.Join(l.RetryArgs, " ")}, {"not before", clock(l.NotBefore)},
 		{"cluster", l.Cluster}, {"batch job", l.BatchID}, {"held by", held}, {"waits for", waits},
-		{"expected start", startsText(l.Waits)}, {"host", l.Host}, {"submitted", clock(l.Submitted)}, {"started", clock(l.Started)},
+		{"expected start", startsText(l.Waits)}, {"host", l.Host}, {"submitted", clock(l.Submitted)},
+		{"started", clock(l.Started)},
 		{"ended", clock(l.Ended)}, {"exit", exitCode}, {"progress", phaseText(l.Progress)}, {"message", l.Message},
 	})
 }
@@ -312,7 +319,8 @@ func stateText(l jjm.LocalJob) string {
 }
 
 func (c *cli) localTable(ls []jjm.LocalJob, steps bool) error {
-	rows := [][]string{{"ID", "STATE", "ATTEMPT", "CLUSTER", "BATCH JOB", "HOST", "SUBMITTED", "STARTED", "ENDED", "EXIT", "PROGRESS", "MESSAGE"}}
+	rows := [][]string{{"ID", "STATE", "ATTEMPT", "CLUSTER", "BATCH JOB", "HOST", "SUBMITTED", "STARTED", "ENDED", "EXIT",
+		"PROGRESS", "MESSAGE"}}
 	for _, l := range ls {
 		exitCode := "-"
 		if l.Exit >= 0 && l.Ended != 0 {
@@ -322,7 +330,8 @@ func (c *cli) localTable(ls []jjm.LocalJob, steps bool) error {
 		if held := heldText(l); held != "" {
 			message = "held by " + held
 		}
-		rows = append(rows, []string{l.ID.String(), stateText(l), fmt.Sprint(l.Attempt), l.Cluster, l.BatchID, l.Host, clock(l.Submitted),
+		rows = append(rows, []string{l.ID.String(), stateText(l), fmt.Sprint(l.Attempt), l.Cluster, l.BatchID, l.Host,
+			clock(l.Submitted),
 			clock(l.Started), clock(l.Ended), exitCode, phaseText(l.Progress), message})
 	}
 	if steps {

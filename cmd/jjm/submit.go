@@ -149,7 +149,8 @@ func (c *cli) printPlan(p *wire.Plan) error {
 	if p.Jobs == 0 {
 		jobs = "local jobs, whose number is known once their files are,"
 	}
-	_, _ = fmt.Fprintf(c.out, "%s would make %s on %s, cut by %s:\n", printable(p.Type), jobs, printable(on), printable(p.Splitter))
+	_, _ = fmt.Fprintf(c.out, "%s would make %s on %s, cut by %s:\n", printable(p.Type), jobs, printable(on),
+		printable(p.Splitter))
 	for _, why := range p.Why {
 		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(why))
 	}

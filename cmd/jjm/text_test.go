@@ -30,7 +30,9 @@ func TestPrintable_EscapesWhatControlsATerminal(t *testing.T) {
 
 func TestTerminalWriter_IsIndependentOfHowBytesArrive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.SliceOf(rapid.Byte()), rapid.Map(rapid.String(), func(s string) []byte { return []byte(s) })).Draw(t, "text")
+		text := rapid.OneOf(rapid.SliceOf(rapid.Byte()), rapid.Map(rapid.String(), func(s string) []byte {
+			return []byte(s)
+		})).Draw(t, "text")
 		var out bytes.Buffer
 		w := &terminalWriter{w: &out}
 		for rest := text; len(rest) > 0; {
@@ -81,7 +83,8 @@ func TestLookupLine_IsOneLineOfFixedFields(t *testing.T) {
 
 func TestTail_KnowsHowATarEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := append(rapid.SliceOfN(rapid.ByteRange(0, 1), 0, 50).Draw(t, "text"), make([]byte, rapid.IntRange(0, 1100).Draw(t, "zeros"))...)
+		text := append(rapid.SliceOfN(rapid.ByteRange(0, 1), 0, 50).Draw(t, "text"),
+			make([]byte, rapid.IntRange(0, 1100).Draw(t, "zeros"))...)
 		end := &tail{}
 		for rest := text; len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "n")
@@ -99,7 +102,8 @@ func TestOutputPath_UsesTheSuggestedNameAsANameOnly(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := &output{ID: "17"}
 	for _, c := range []struct{ suggested, want string }{
-		{"mc.tar", "mc.tar"}, {"../../etc/passwd", "passwd"}, {"/abs/x.tar", "x.tar"}, {"..", "jjm-17.tar"}, {"", "jjm-17.tar"},
+		{"mc.tar", "mc.tar"}, {"../../etc/passwd", "passwd"}, {"/abs/x.tar", "x.tar"}, {"..", "jjm-17.tar"},
+		{"", "jjm-17.tar"},
 		{".bashrc", "jjm-17.tar"}, {"a\x00b", "jjm-17.tar"}, {"/", "jjm-17.tar"},
 	} {
 		if got, err := o.path(c.suggested); err != nil || got != c.want {

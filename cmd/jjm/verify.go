@@ -96,7 +96,8 @@ func writeNew(path, text string) error {
 func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format, args...) }
 	p("grid job %s: %s: %s\n", v.ID, v.Verdict, printable(v.Why))
-	p("  expected %d, proven %d, assumed %d, missing %d, pending %d", v.Expected, v.Proven, v.Assumed, v.Missing, v.Pending)
+	p("  expected %d, proven %d, assumed %d, missing %d, pending %d", v.Expected, v.Proven, v.Assumed, v.Missing,
+		v.Pending)
 	if v.LeftOut > 0 {
 		p(", left out %d (%s)", v.LeftOut, printable(v.LeavesOut))
 	}

@@ -18,7 +18,8 @@ import (
 // Cat opens a file of a local job's current attempt: stdout, stderr, glf, or
 // "script", which tells what the attempt is given to run. live says whether
 // more may come; beside an error it says whether the file may come yet.
-func (an *Answers) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, file string) (io.ReadCloser, func() bool, error) {
+func (an *Answers) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, file string) (io.ReadCloser, func() bool,
+	error) {
 	if !ref.Locals || ref.First != ref.Last {
 		return nil, nil, jjm.Errorf(jjm.Invalid, "%s: want one local job, such as %s.0", ref, ref.Grid)
 	}
@@ -54,7 +55,8 @@ func (an *Answers) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, fil
 	f, err := ar.OpenJobFile(id, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && live():
-		return nil, live, jjm.Errorf(jjm.Gone, "%s is %s and has no %s yet: follow it with -f", l.ID, jjm.StateWord(l.State, l.Phase), file)
+		return nil, live, jjm.Errorf(jjm.Gone, "%s is %s and has no %s yet: follow it with -f", l.ID,
+			jjm.StateWord(l.State, l.Phase), file)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, jjm.Errorf(jjm.Gone, "%s is %s and left no %s", l.ID, jjm.StateWord(l.State, l.Phase), file)
 	case err != nil:
@@ -75,7 +77,8 @@ func (an *Answers) script(job *jjm.GridJob, l *jjm.LocalJob) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# local job %s, attempt %d: %ss %d to %d\n", l.ID, l.Attempt, l.Part.Unit, l.Part.First, l.Part.Last())
+	fmt.Fprintf(&b, "# local job %s, attempt %d: %ss %d to %d\n", l.ID, l.Attempt, l.Part.Unit, l.Part.First,
+		l.Part.Last())
 	env := maps.Clone(job.Spec.Env)
 	if env == nil {
 		env = map[string]string{}
@@ -95,7 +98,8 @@ func (an *Answers) script(job *jjm.GridJob, l *jjm.LocalJob) (string, error) {
 // quote makes one shell word.
 func quote(s string) string {
 	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,+@%", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_./=:,+@%", r))
 	}) < 0
 	if plain {
 		return s

@@ -16,7 +16,8 @@ const defaultList = 50
 
 // List returns grid jobs that the caller may see, newest first.
 func (an *Answers) List(ctx context.Context, caller wire.Caller, l wire.List) ([]wire.Status, error) {
-	f := store.Filter{Status: l.Status, Type: l.Type, Owner: l.Owner, All: l.All, Limit: l.Limit, Before: jjm.GridID(l.Before)}
+	f := store.Filter{Status: l.Status, Type: l.Type, Owner: l.Owner, All: l.All, Limit: l.Limit,
+		Before: jjm.GridID(l.Before)}
 	if !caller.Admin {
 		f.Owner = caller.User
 	}
@@ -52,7 +53,8 @@ const watchEvery = 250 * time.Millisecond
 
 // Watch sends the state of the grid jobs at once and after every change until
 // all are final.
-func (an *Answers) Watch(ctx context.Context, caller wire.Caller, refs []jjm.Ref, send func([]wire.Status) error) error {
+func (an *Answers) Watch(ctx context.Context, caller wire.Caller, refs []jjm.Ref,
+	send func([]wire.Status) error) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	var last []uint64

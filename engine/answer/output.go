@@ -14,7 +14,8 @@ import (
 
 // Output opens the tar. With partial, an unfinished grid job gives a tar of
 // what there is so far.
-func (an *Answers) Output(ctx context.Context, caller wire.Caller, id jjm.GridID, partial bool) (io.ReadCloser, int64, wire.Output, error) {
+func (an *Answers) Output(ctx context.Context, caller wire.Caller, id jjm.GridID, partial bool) (io.ReadCloser, int64,
+	wire.Output, error) {
 	job, err := an.s.Find(ctx, caller, id)
 	if err != nil {
 		return nil, 0, wire.Output{}, err

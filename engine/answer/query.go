@@ -146,7 +146,8 @@ func noLocal(ref jjm.Ref, l wire.Lookup) error {
 	case c.Total == 0 && c.Expected == 0:
 		return jjm.Errorf(jjm.Gone, "%s: grid job %s is %s and has no local jobs so far", ref, ref.Grid, l.Status)
 	case c.Total < c.Expected:
-		return jjm.Errorf(jjm.Gone, "%s: grid job %s is %s and has the first %d of its %d local jobs so far", ref, ref.Grid, l.Status, c.Total, c.Expected)
+		return jjm.Errorf(jjm.Gone, "%s: grid job %s is %s and has the first %d of its %d local jobs so far", ref, ref.Grid,
+			l.Status, c.Total, c.Expected)
 	}
 	return jjm.Errorf(jjm.Gone, "%s: grid job %s has %d local jobs, numbered from 0", ref, ref.Grid, c.Total)
 }
@@ -166,8 +167,10 @@ func (an *Answers) statusOf(mem state.Memory, g *state.Grid) wire.Status {
 	s := wire.Status{
 		Lookup: an.answer(mem, g), Name: g.Job.Spec.Name, Type: g.Job.Spec.Type,
 		Owner: g.Job.Owner.User, Key: g.Job.Spec.Key, Origin: g.Job.Origin, Cluster: g.Job.Step.Cluster,
-		Clusters: g.Job.Step.Clusters, ClusterJobs: clusterJobs(&g.Job, g.ClusterJobs()), Accepted: g.Job.Accepted, Ended: g.Job.Ended, Why: g.Job.Step.Why,
-		Record: an.recordPath(g.Job.ID), Trouble: an.rooms.Clusters.TroubleOf(mem, g), Holds: holds(g), Steps: wireSteps(&g.Job, g.Steps()),
+		Clusters: g.Job.Step.Clusters, ClusterJobs: clusterJobs(&g.Job, g.ClusterJobs()), Accepted: g.Job.Accepted,
+		Ended: g.Job.Ended, Why: g.Job.Step.Why,
+		Record: an.recordPath(g.Job.ID), Trouble: an.rooms.Clusters.TroubleOf(mem, g), Holds: holds(g),
+		Steps: wireSteps(&g.Job, g.Steps()),
 	}
 	if g.Job.Spec.Key != "" {
 		s.Handle = jjm.HandleOf(g.Job.Owner.UID, g.Job.Spec.Key)
@@ -205,12 +208,14 @@ func (an *Answers) Record(ctx context.Context, caller wire.Caller, id jjm.GridID
 
 // History reads the journal; with the zero reference that of orders, which is
 // nobody's own.
-func (an *Answers) History(ctx context.Context, caller wire.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
+func (an *Answers) History(ctx context.Context, caller wire.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry,
+	error) {
 	if ref == (jjm.Ref{}) {
 		return an.b.Store.History(ctx, ref, limit)
 	}
 	if ref.Locals && ref.Last >= 0 { // a local job that never was has no history
-		if _, err := an.status(ctx, caller, jjm.Ref{Grid: ref.Grid, Locals: true, First: ref.First, Last: ref.First}); err != nil {
+		if _, err := an.status(ctx, caller,
+			jjm.Ref{Grid: ref.Grid, Locals: true, First: ref.First, Last: ref.First}); err != nil {
 			return nil, err
 		}
 	} else if _, err := an.s.Find(ctx, caller, ref.Grid); err != nil {

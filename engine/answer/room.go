@@ -19,7 +19,8 @@ import (
 // Jobs give what goes into a tar.
 type Jobs interface {
 	LogLines(context.Context, jjm.GridID) ([]string, error)
-	TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts, counted func()) iter.Seq2[sandbox.TarEntry, error]
+	TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts, counted func()) iter.Seq2[sandbox.TarEntry,
+		error]
 }
 
 // Records are what people read.

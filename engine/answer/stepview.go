@@ -26,7 +26,8 @@ func wireSteps(job *jjm.GridJob, all []jjm.StepCounts) []wire.Step {
 		for _, k := range c.Counts {
 			n.Total += k
 		}
-		out = append(out, wire.Step{Step: c.Step, Name: jjm.StepName(c.Step), Done: c.Done(), Merging: c.Merging, Closed: c.Closed, Counts: n})
+		out = append(out, wire.Step{Step: c.Step, Name: jjm.StepName(c.Step), Done: c.Done(), Merging: c.Merging,
+			Closed: c.Closed, Counts: n})
 	}
 	return out
 }

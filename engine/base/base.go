@@ -24,11 +24,13 @@ func (b *Base) MayRun(caller wire.Caller) error {
 	a := b.Deps.Account
 	switch {
 	case b.Deps.Users != nil && caller.UID == 0:
-		return jjm.Errorf(jjm.Denied, "grid jobs run as their owners here, and never as root: submit them as an ordinary account")
+		return jjm.Errorf(
+			jjm.Denied, "grid jobs run as their owners here, and never as root: submit them as an ordinary account")
 	case a == nil || a.UID != 0 || caller.UID == 0:
 		return nil
 	}
-	return jjm.Errorf(jjm.Denied, "this daemon runs all jobs as root, so it takes them from root only: run it as an ordinary account, or set run_as = \"owner\"")
+	return jjm.Errorf(
+		jjm.Denied, "this daemon runs all jobs as root, so it takes them from root only: run it as an ordinary account, or set run_as = \"owner\"")
 }
 
 // Deps are what the engine works with.

@@ -88,7 +88,8 @@ func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []
 
 // judgeAbsence returns what plan says of one absence, by the clock of its account;
 // known is false if the attempt is over.
-func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict, ref adapters.Ref, known bool) {
+func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict,
+	ref adapters.Ref, known bool) {
 	l, _, ok := w.s.AttemptRow(id)
 	if !ok {
 		return plan.AbsentWait, adapters.Ref{}, false
@@ -159,7 +160,8 @@ func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee)
 
 // cancelAndLook cancels jobs and looks for their tags, which cmd bounds, and has the watch
 // loop take note of both.
-func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, lost []absentee, refs []adapters.Ref) error {
+func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, lost []absentee,
+	refs []adapters.Ref) error {
 	results, err := w.c.adapter.Control(cmd, account, adapters.Cancel, refs)
 	if err != nil {
 		return err
@@ -176,7 +178,8 @@ func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, los
 }
 
 // presence looks for the tags of jobs.
-func (w *watcher) presence(ctx context.Context, account jjm.Owner, refs []adapters.Ref) (map[jjm.Tag]adapters.Presence, error) {
+func (w *watcher) presence(ctx context.Context, account jjm.Owner, refs []adapters.Ref) (map[jjm.Tag]adapters.Presence,
+	error) {
 	var tags []jjm.Tag
 	out := map[jjm.Tag]adapters.Presence{}
 	for _, r := range refs {

@@ -58,7 +58,8 @@ func (c *Cluster) proxy(b *jjm.Bulk, box sandbox.Box) string {
 		return ""
 	}
 	if p.End.Before(c.b.Now().Add(leastProxy)) {
-		c.b.Complain(slog.LevelWarn, "proxy/"+grid.String(), "a proxy that ends within minutes, or is no certificate, is not renewed for jobs that are submitted now",
+		c.b.Complain(slog.LevelWarn, "proxy/"+grid.String(),
+			"a proxy that ends within minutes, or is no certificate, is not renewed for jobs that are submitted now",
 			"job", grid, "cluster", c.name, "until", p.End)
 		return ""
 	}

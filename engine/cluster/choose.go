@@ -20,7 +20,8 @@ func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 		c := cs.all[name]
 		bad := c.unmet(spec.Request)
 		if spec.Merge != nil && !c.adapter.Capabilities().SharedFS {
-			bad = append(bad, jjm.Problem{Field: "merge", Text: "workers of cluster " + name + " do not see the work area, where what is to be merged is"})
+			bad = append(bad, jjm.Problem{Field: "merge",
+				Text: "workers of cluster " + name + " do not see the work area, where what is to be merged is"})
 		}
 		if len(bad) == 0 {
 			fit.Clusters = append(fit.Clusters, name)
@@ -80,7 +81,9 @@ func (c *Cluster) frozen(kinds []string) (notes []string) {
 	caps := c.adapter.Capabilities()
 	for _, kind := range kinds {
 		if !caps.SharedFS && !(kind == jjm.ProxyKind && caps.RenewsProxies) {
-			notes = append(notes, fmt.Sprintf("on %s jobs keep the %s that they were submitted with: workers do not see the work area, where newer ones are put", c.name, kind))
+			notes = append(notes, fmt.Sprintf(
+				"on %s jobs keep the %s that they were submitted with: workers do not see the work area, where newer ones are put",
+				c.name, kind))
 		}
 	}
 	return notes

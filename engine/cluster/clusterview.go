@@ -21,7 +21,8 @@ type ideal interface {
 // view is how people see the cluster, but for the jobs.
 func (c *Cluster) view(mem state.Memory) wire.Cluster {
 	caps, polling := c.caps(), c.polling()
-	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots, Storages: c.config.Storages, Limits: c.limits(caps),
+	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots,
+		Storages: c.config.Storages, Limits: c.limits(caps),
 		Trouble: append(c.health.outage(), c.health.doubts(mem, 0)...)}
 	c.health.tellHealth(&w)
 	took := c.watcher.pace()
@@ -44,7 +45,8 @@ func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
 		pending = c.b.Conf().MaxPending
 	}
 	return wire.Limits{
-		MaxCores: caps.MaxCores, MaxMemoryMB: caps.MaxMemoryMB, MaxWalltime: jjm.Duration(caps.MaxWalltime), MaxQueued: caps.MaxQueued,
+		MaxCores: caps.MaxCores, MaxMemoryMB: caps.MaxMemoryMB, MaxWalltime: jjm.Duration(caps.MaxWalltime),
+		MaxQueued:  caps.MaxQueued,
 		MaxPending: pending, MaxRunning: c.config.MaxRunning,
 		MaxPendingPerUser: c.config.MaxPendingPerUser, MaxRunningPerUser: c.config.MaxRunningPerUser,
 	}
@@ -80,7 +82,8 @@ func breakerView(b idealize.BreakerStatus) *wire.Breaker {
 // that the batch system is back, and lets its loops try at once.
 func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, cluster string) error {
 	if !caller.Admin {
-		return jjm.Errorf(jjm.Denied, "reset %.40s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", cluster, caller.User)
+		return jjm.Errorf(
+			jjm.Denied, "reset %.40s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", cluster, caller.User)
 	}
 	c := cs.all[cluster]
 	if c == nil {

@@ -104,7 +104,8 @@ func (ct *controller) cancelsDue() (due map[jjm.Owner][]adapters.Ref) {
 		}
 		ref, owner, known := ct.c.cs.RefOf(&l)
 		gone := now.Sub(last)
-		if known && !ct.controls.Taken(ct.c.account(owner)) && (gone >= ct.b.Conf().CancelAgain.D() || gone < 0) { // < 0: the clock was set back
+		// < 0: the clock was set back
+		if known && !ct.controls.Taken(ct.c.account(owner)) && (gone >= ct.b.Conf().CancelAgain.D() || gone < 0) {
 			due[owner] = append(due[owner], ref)
 			sent = append(sent, id)
 		}
@@ -129,7 +130,8 @@ func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapte
 		err = errors.Join(results...)
 	}
 	if err != nil && ctx.Err() == nil {
-		ct.b.Complain(slog.LevelWarn, "cancel/"+ct.name+"/"+owner.User, "cancel, to be repeated", "cluster", ct.name, "jobs", len(refs), "error", err)
+		ct.b.Complain(slog.LevelWarn, "cancel/"+ct.name+"/"+owner.User, "cancel, to be repeated", "cluster", ct.name, "jobs",
+			len(refs), "error", err)
 	}
 	ct.b.Log.Debug("cancelled", "cluster", ct.name, "jobs", len(refs))
 	ct.c.watcher.wakeWatch()

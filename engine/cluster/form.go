@@ -64,7 +64,8 @@ type shape struct {
 // shapeOf returns the shape of a grid job's members here.
 func (sb *submitter) shapeOf(job *jjm.GridJob) shape {
 	s := shape{owner: job.Owner, request: job.Spec.Request}
-	if caps := sb.c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies && slices.Contains(job.Spec.Credentials, jjm.ProxyKind) {
+	if caps := sb.c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies &&
+		slices.Contains(job.Spec.Credentials, jjm.ProxyKind) {
 		s.proxy = job.ID
 	}
 	return s

@@ -123,14 +123,16 @@ func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 	}
 	for tag, b := range bulks {
 		if _, known := before.bulks[tag]; !known {
-			h.b.Log.Warn("a submission has not been settled for long", "cluster", h.name, "tag", tag, "jobs", b.jobs, "error", b.why)
+			h.b.Log.Warn("a submission has not been settled for long", "cluster", h.name, "tag", tag, "jobs", b.jobs, "error",
+				b.why)
 		}
 	}
 }
 
 // unknownLong lists the attempts missing from healthy listings, and the bulks
 // not certainly handed over, for as long as limit.
-func (h *health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time, limit time.Duration) (map[jjm.AttemptID]jjm.Time, map[jjm.Tag]lateBulk) {
+func (h *health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time,
+	limit time.Duration) (map[jjm.AttemptID]jjm.Time, map[jjm.Tag]lateBulk) {
 	missing, bulks := map[jjm.AttemptID]jjm.Time{}, map[jjm.Tag]lateBulk{}
 	v := h.s.View()
 	defer v.Close()

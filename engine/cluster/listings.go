@@ -57,7 +57,8 @@ type asking struct {
 }
 
 func newAsking() asking {
-	return asking{under: map[jjm.Owner]bool{}, looks: make(chan look), turns: make(chan struct{}, listers), heard: map[jjm.Owner]error{}}
+	return asking{under: map[jjm.Owner]bool{}, looks: make(chan look), turns: make(chan struct{}, listers),
+		heard: map[jjm.Owner]error{}}
 }
 
 // ask begins a listing of an account.
@@ -163,7 +164,8 @@ func (w *watcher) complainOfListing(l look) {
 	if w.b.Deps.Account != nil {
 		return
 	}
-	w.b.Complain(slog.LevelWarn, "listing/"+w.name+"/"+l.account.User, "the jobs of an account cannot be listed as that account",
+	w.b.Complain(slog.LevelWarn, "listing/"+w.name+"/"+l.account.User,
+		"the jobs of an account cannot be listed as that account",
 		"cluster", w.name, "account", l.account.User, "error", l.err)
 }
 

@@ -21,7 +21,8 @@ func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.
 	case kind == jjm.Invalid || kind == jjm.Denied:
 		return sb.refused(ctx, tag, err.Error())
 	case kind == jjm.Busy:
-		sb.b.Complain(slog.LevelWarn, "busy/"+sb.name, "batch system is busy, bulk waits", "cluster", sb.name, "tag", tag, "error", err)
+		sb.b.Complain(slog.LevelWarn, "busy/"+sb.name, "batch system is busy, bulk waits", "cluster", sb.name, "tag", tag,
+			"error", err)
 		sb.c.saidBusy(tag)
 		sb.c.settler.later(tag, 5*time.Second)
 		return sb.tried(ctx, tag, err)
@@ -87,7 +88,8 @@ func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 	}
 	sb.setReleased(tag)
 	if err != nil {
-		sb.b.Complain(slog.LevelWarn, "release/"+string(tag), "release of a held bulk, trying again", "cluster", sb.name, "tag", tag, "error", err)
+		sb.b.Complain(slog.LevelWarn, "release/"+string(tag), "release of a held bulk, trying again", "cluster", sb.name,
+			"tag", tag, "error", err)
 		sb.c.settler.later(tag, 5*time.Second)
 		return nil
 	}
@@ -182,7 +184,8 @@ func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error 
 		b.Tries++
 		b.Error = cause.Error()
 		if sb.movable(ch.Live, b, ch.Now) {
-			sb.takeBack(ch, b, "not taken by "+sb.name+", goes elsewhere: "+cause.Error(), func(*jjm.LocalJob, *state.Grid) bool { return true })
+			sb.takeBack(ch, b, "not taken by "+sb.name+", goes elsewhere: "+cause.Error(),
+				func(*jjm.LocalJob, *state.Grid) bool { return true })
 		}
 		return nil
 	})

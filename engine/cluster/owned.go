@@ -74,8 +74,9 @@ func (c *Cluster) believed(owner jjm.Owner, receipt adapters.Receipt) error {
 	if !c.foreignIDs(v.Memory, account).holds(receipt.ID) {
 		return nil
 	}
-	return jjm.Errorf(jjm.Ambiguous, "%s: the submission as %s was acknowledged with %.80q, which is a bulk of another account: "+
-		"the commands of the batch system do not say the truth for %s", c.name, account.User, receipt.ID, account.User)
+	return jjm.Errorf(jjm.Ambiguous,
+		"%s: the submission as %s was acknowledged with %.80q, which is a bulk of another account: "+
+			"the commands of the batch system do not say the truth for %s", c.name, account.User, receipt.ID, account.User)
 }
 
 // ownFound returns what a search may say of a bulk of an account. If it names bulks
@@ -100,7 +101,8 @@ func (c *Cluster) ownFound(owner jjm.Owner, f adapters.Found) adapters.Found {
 // disbelieve tells administrators that an account's answers speak of others.
 func (c *Cluster) disbelieve(account jjm.Owner, what string, n int) {
 	if c.b.Fresh("foreign/"+c.name+"/"+account.User, what) {
-		c.b.Log.Warn(what+" made as an account speaks of other accounts' jobs: that part is dropped; look at what the account runs",
+		c.b.Log.Warn(
+			what+" made as an account speaks of other accounts' jobs: that part is dropped; look at what the account runs",
 			"cluster", c.name, "account", account.User, "reports", n)
 	}
 }

@@ -36,7 +36,8 @@ func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 	defer c.probed.Do(func() { close(c.ready) })
 	if err := p.Probe(cmd); err != nil {
 		if ctx.Err() == nil {
-			c.b.Complain(slog.LevelWarn, "probe/"+c.name, "batch system does not tell its limits", "cluster", c.name, "error", err)
+			c.b.Complain(slog.LevelWarn, "probe/"+c.name, "batch system does not tell its limits", "cluster", c.name, "error",
+				err)
 		}
 		return false
 	}

@@ -78,7 +78,8 @@ func (st *settler) settleAll(ctx context.Context, tags []jjm.Tag) error {
 			return err
 		}
 		if err != nil {
-			st.b.Complain(slog.LevelError, "settle/"+string(tag), "a bulk cannot be settled, trying again", "cluster", st.name, "tag", tag, "error", err)
+			st.b.Complain(slog.LevelError, "settle/"+string(tag), "a bulk cannot be settled, trying again", "cluster", st.name,
+				"tag", tag, "error", err)
 		}
 	}
 	return nil
@@ -164,13 +165,15 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 			}
 		}
 	})
-	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle, Refused: allKilled, Back: st.c.health.backSince(tried)}
+	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle, Refused: allKilled,
+		Back: st.c.health.backSince(tried)}
 	cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
 	defer cancel()
 	found, err := st.c.adapter.Find(cmd, st.c.account(b.Owner), []jjm.Tag{b.Tag})
 	if err != nil || len(found) != 1 || found[0].Tag != b.Tag {
 		if err != nil {
-			st.b.Complain(slog.LevelWarn, "doubt/"+string(b.Tag), "a doubtful bulk cannot be looked up", "cluster", st.name, "tag", b.Tag, "error", err)
+			st.b.Complain(slog.LevelWarn, "doubt/"+string(b.Tag), "a doubtful bulk cannot be looked up", "cluster", st.name,
+				"tag", b.Tag, "error", err)
 		}
 		facts.FindErr = true
 	} else {

@@ -35,7 +35,8 @@ func (ct *controller) askRelease(ids ...jjm.AttemptID) {
 func (ct *controller) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []absentee) {
 	for some := range slices.Chunk(jobs, absentees) {
 		if err := ct.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
-			ct.b.Complain(slog.LevelWarn, "release/"+ct.name+"/"+owner.User, "release of held jobs, to be repeated", "cluster", ct.name, "jobs", len(some), "error", err)
+			ct.b.Complain(slog.LevelWarn, "release/"+ct.name+"/"+owner.User, "release of held jobs, to be repeated", "cluster",
+				ct.name, "jobs", len(some), "error", err)
 		}
 	}
 }

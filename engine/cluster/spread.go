@@ -13,7 +13,8 @@ import (
 // serves reports whether local jobs of a grid job may be submitted here, as far as
 // their place lets them.
 func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
-	if c.s.Low() != "" || c.s.WorkUses.Over(g.Job.Owner.UID) != "" || g.Job.Kill || g.Job.Status == jjm.Paused || !slices.Contains(g.Job.Step.Clusters, c.name) {
+	if c.s.Low() != "" || c.s.WorkUses.Over(g.Job.Owner.UID) != "" || g.Job.Kill || g.Job.Status == jjm.Paused ||
+		!slices.Contains(g.Job.Step.Clusters, c.name) {
 		return false
 	}
 	_, halted := mem.Halted(g, now)
@@ -177,8 +178,9 @@ func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candid
 func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int, rooms []int) plan.Want {
 	have := g.On[cs.s.Names[here]]
 	w := plan.Want{
-		Demand: plan.Demand{Grid: g.Job.ID, Place: place, Ready: g.ReadyAt(place), InBatch: have.Of(place), Others: state.Sum(have.Load()) - have.Of(place)},
-		Owner:  fmt.Sprint(g.Job.Owner.UID, " ", g.Job.Owner.User),
+		Demand: plan.Demand{Grid: g.Job.ID, Place: place, Ready: g.ReadyAt(place), InBatch: have.Of(place),
+			Others: state.Sum(have.Load()) - have.Of(place)},
+		Owner: fmt.Sprint(g.Job.Owner.UID, " ", g.Job.Owner.User),
 	}
 	for _, name := range mem.Candidates(g, place) {
 		at := cs.s.Positions[name]

@@ -66,7 +66,8 @@ func (w *watcher) cancelStrays() {
 			delete(w.strays.seen, key)
 		case now.Sub(since) >= strayAge:
 			w.strays.seen[key] = now
-			w.b.Log.Error("a batch job of an attempt that is over goes on: cancelled", "cluster", w.name, "tag", key.tag, "batch", key.id)
+			w.b.Log.Error("a batch job of an attempt that is over goes on: cancelled", "cluster", w.name, "tag", key.tag,
+				"batch", key.id)
 			w.c.controller.addDuplicate(key.account, adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
 		}
 	}

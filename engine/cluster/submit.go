@@ -117,8 +117,9 @@ func isTooLong(a sandbox.Assignment) bool { return a.TooLong() }
 // failTooLong fails the local jobs that cannot be told what to do: another attempt
 // would be as long.
 func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as []sandbox.Assignment) error {
-	text := fmt.Sprintf("its command line, environment and list of inputs have more than %d bytes together: cut the work into "+
-		"smaller parts, or shorten what each is told", sandbox.MaxAssignment)
+	text := fmt.Sprintf(
+		"its command line, environment and list of inputs have more than %d bytes together: cut the work into "+
+			"smaller parts, or shorten what each is told", sandbox.MaxAssignment)
 	return sb.s.Change(ctx, "refuse", func(ch *state.Change) error {
 		for i := range as {
 			if !as[i].TooLong() {

@@ -62,11 +62,13 @@ func (w *watcher) watchLoop(ctx context.Context) {
 	defer w.asking.all.Wait()
 	for ctx.Err() == nil {
 		if err := w.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, trying again", "cluster", w.name, "error", err)
+			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, trying again", "cluster", w.name,
+				"error", err)
 		}
 		w.c.health.warnUnknown(w.missing)
 		if err := w.rest(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, trying again", "cluster", w.name, "error", err)
+			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, trying again", "cluster", w.name,
+				"error", err)
 		}
 	}
 }

@@ -31,7 +31,8 @@ func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []
 		case place == 0:
 			why = append(why, text)
 		default:
-			why = append(why, fmt.Sprintf("%d local jobs wait for %s: %s", g.UnsentAt.Of(place), state.PlaceText(g, place), text))
+			why = append(why, fmt.Sprintf("%d local jobs wait for %s: %s", g.UnsentAt.Of(place), state.PlaceText(g, place),
+				text))
 		}
 	}
 	return why, some

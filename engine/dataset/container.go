@@ -17,11 +17,13 @@ func (ds *Datasets) checkContainer(ctx context.Context, uid int, d *jjm.DatasetI
 		return err
 	}
 	if len(members) == 0 {
-		return jjm.Errorf(jjm.Gone, "there is no dataset in a container %s: make one with \"jjm dataset add --container %s\"", d.Container, d.Container)
+		return jjm.Errorf(jjm.Gone, "there is no dataset in a container %s: make one with \"jjm dataset add --container %s\"",
+			d.Container, d.Container)
 	}
 	for i := range members {
 		if m := &members[i]; m.Name == d.Name {
-			return jjm.Errorf(jjm.Conflict, "dataset %s is in the container itself: name another one, for the files of all of them", d.Name)
+			return jjm.Errorf(jjm.Conflict,
+				"dataset %s is in the container itself: name another one, for the files of all of them", d.Name)
 		}
 	}
 	return nil
@@ -49,7 +51,8 @@ func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, d *jjm.
 }
 
 // takeMember adds the next files of a member; more says that there are others.
-func (ds *Datasets) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput, m *store.Dataset) (more bool, err error) {
+func (ds *Datasets) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput, m *store.Dataset) (more bool,
+	err error) {
 	err = ds.s.Change(ctx, "dataset-add", func(c *state.Change) error {
 		id, _, err := c.Tx.PutDataset(job.Owner.UID, jjm.Dataset{Name: d.Name})
 		if err != nil {
@@ -73,7 +76,8 @@ func (ds *Datasets) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 			return err
 		}
 		if more = from+int64(len(files)) < m.Files; !more {
-			c.Note(job.ID, "", fmt.Sprintf("dataset %s has the %d files of dataset %s of container %s", d.Name, m.Files, m.Name, d.Container), "", "")
+			c.Note(job.ID, "", fmt.Sprintf("dataset %s has the %d files of dataset %s of container %s", d.Name, m.Files, m.Name,
+				d.Container), "", "")
 		}
 		if added > 0 {
 			c.News = append(c.News, id)

@@ -18,7 +18,8 @@ func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Data
 		uid = *d.UID
 	}
 	if !caller.May(uid) {
-		return out, jjm.Errorf(jjm.Denied, "datasets of uid %d: only their owner and administrators have to do with them", uid)
+		return out, jjm.Errorf(jjm.Denied, "datasets of uid %d: only their owner and administrators have to do with them",
+			uid)
 	}
 	switch d.Do {
 	case wire.DatasetAdd:
@@ -53,7 +54,8 @@ func (ds *Datasets) mayAdd(caller wire.Caller) error {
 
 // showDatasets returns one dataset of an account, or all: to an administrator who
 // names nobody those of everybody.
-func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset) ([]wire.DatasetState, error) {
+func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset) ([]wire.DatasetState,
+	error) {
 	var all []store.Dataset
 	if d.Name != "" {
 		one, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name)
@@ -72,7 +74,8 @@ func (ds *Datasets) showDatasets(ctx context.Context, caller wire.Caller, uid in
 	}
 	out := make([]wire.DatasetState, 0, len(all))
 	for _, s := range all {
-		state := wire.DatasetState{Name: s.Name, Container: s.Container, UID: s.UID, Created: s.Created, Closed: s.Closed, Files: s.Files, Events: s.Events, Bytes: s.Bytes}
+		state := wire.DatasetState{Name: s.Name, Container: s.Container, UID: s.UID, Created: s.Created, Closed: s.Closed,
+			Files: s.Files, Events: s.Events, Bytes: s.Bytes}
 		if d.Name != "" && d.Do == wire.DatasetShow {
 			var err error
 			if state.Readers, err = ds.readersOf(ctx, s.ID); err != nil {
@@ -106,7 +109,8 @@ func (ds *Datasets) readersOf(ctx context.Context, id store.DatasetID) ([]wire.D
 		job := ds.s.JobOf(gid)
 		for _, in := range inputs {
 			if in.Dataset == id {
-				out = append(out, wire.DatasetReader{Grid: gid, Status: job.Status.String(), Input: wire.Input{Master: in.Master, Counts: in.Counts}})
+				out = append(out, wire.DatasetReader{Grid: gid, Status: job.Status.String(),
+					Input: wire.Input{Master: in.Master, Counts: in.Counts}})
 			}
 		}
 	}

@@ -17,7 +17,8 @@ import (
 // CheckDatasets finds what is wrong with what a job file reads, once its type has
 // found no fault with it. What would not be carried out is refused. It may use these
 // clusters.
-func (ds *Datasets) CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site, clusters []string) jjm.Problems {
+func (ds *Datasets) CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler,
+	site handlers.Site, clusters []string) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
@@ -37,7 +38,8 @@ func (ds *Datasets) CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jj
 				bad(field+"name", "%s has no dataset %s: list its files, or make it with \"jjm dataset add\"", owner.User, d.Name)
 			}
 			if have.Head() {
-				bad(field+"name", "%s is a container: say container = %q, and name a dataset for the files of all that are in it", d.Name, d.Name)
+				bad(field+"name", "%s is a container: say container = %q, and name a dataset for the files of all that are in it",
+					d.Name, d.Name)
 			}
 		case d.Container != "":
 			if err := ds.checkContainer(ctx, owner.UID, d); err != nil {
@@ -173,7 +175,8 @@ func placed(c *state.Change, uid int, d jjm.Dataset, made bool) error {
 	case have.Head():
 		return jjm.Errorf(jjm.Conflict, "%s is a container, which a grid job fills: files are in its datasets", d.Name)
 	case d.Container != "" && have.Container == "":
-		return jjm.Errorf(jjm.Conflict, "dataset %s is in no container, and stays so: the container is said when a dataset is made", d.Name)
+		return jjm.Errorf(jjm.Conflict,
+			"dataset %s is in no container, and stays so: the container is said when a dataset is made", d.Name)
 	case d.Container != "" && have.Container != d.Container:
 		return jjm.Errorf(jjm.Conflict, "dataset %s is in container %s, and stays there", d.Name, have.Container)
 	}
@@ -184,7 +187,9 @@ func placed(c *state.Change, uid int, d jjm.Dataset, made bool) error {
 func roomFor(c *state.Change, id store.DatasetID, name string) error {
 	have, err := c.Tx.FilesIn(id)
 	if most := c.S.B.Conf().MaxFiles; err == nil && have > int64(most) {
-		err = jjm.Errorf(jjm.Invalid, "dataset %s would have %d files; this site allows %d (engine.max_files): make several of it", name, have, most)
+		err = jjm.Errorf(
+			jjm.Invalid, "dataset %s would have %d files; this site allows %d (engine.max_files): make several of it", name,
+			have, most)
 	}
 	return err
 }
@@ -211,7 +216,8 @@ func (ds *Datasets) mayClose(ctx context.Context, owner jjm.Owner, d jjm.Dataset
 	case who == "":
 		who = owner.User
 	}
-	return jjm.Errorf(jjm.Conflict, "%s left dataset %s open for more files, and this job file, which lists some, would close it: say open = true, close it before with \"jjm dataset close\", or take another name", who, d.Name)
+	return jjm.Errorf(jjm.Conflict,
+		"%s left dataset %s open for more files, and this job file, which lists some, would close it: say open = true, close it before with \"jjm dataset close\", or take another name", who, d.Name)
 }
 
 // opener is the grid job, other than g, that keeps a dataset of its owner open for
@@ -254,7 +260,8 @@ func (ds *Datasets) openInputs(c *state.Change, g *jjm.GridJob) error {
 		}
 		given := brought(d)
 		if made && !given && !fromOutside(d) {
-			return jjm.Errorf(jjm.Invalid, "datasets[%d]: %s has no dataset %s: list its files, or make it with \"jjm dataset add\"", i, g.Owner.User, d.Name)
+			return jjm.Errorf(jjm.Invalid,
+				"datasets[%d]: %s has no dataset %s: list its files, or make it with \"jjm dataset add\"", i, g.Owner.User, d.Name)
 		}
 		if given && !d.Open && ds.opener(c.Live, g, d.Name) == "" {
 			if _, err := c.Tx.CloseDataset(id); err != nil {

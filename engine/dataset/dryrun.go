@@ -23,7 +23,8 @@ const (
 )
 
 // DryRun explains the decomposition (decision R20), of the files that are known now.
-func (ds *Datasets) DryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler, spec *jjm.Spec, site handlers.Site, fit state.Choice) (wire.Submitted, error) {
+func (ds *Datasets) DryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler, spec *jjm.Spec, site handlers.Site,
+	fit state.Choice) (wire.Submitted, error) {
 	cut, err := handlers.SplitBy(h, spec, site)
 	if err != nil {
 		return wire.Submitted{}, err
@@ -99,7 +100,8 @@ func outlook(h handlers.Handler, spec *jjm.Spec, cut handlers.Cutting, parts []j
 }
 
 // dryWork adds the files that a grid job would read; known says that these are all.
-func (ds *Datasets) dryWork(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site, cut *handlers.Cutting) (known bool, err error) {
+func (ds *Datasets) dryWork(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site,
+	cut *handlers.Cutting) (known bool, err error) {
 	known = true
 	cut.Work.Now = jjm.At(ds.b.Now())
 	for i := range spec.Datasets {
@@ -152,7 +154,8 @@ type gathered struct {
 
 func (g *gathered) add(f jjm.File) error {
 	if len(g.files) == dryFiles {
-		return jjm.Errorf(jjm.Invalid, "dataset %s has more than %d files: a dry run looks at no more; jjm split --preview does", g.dataset, dryFiles)
+		return jjm.Errorf(jjm.Invalid,
+			"dataset %s has more than %d files: a dry run looks at no more; jjm split --preview does", g.dataset, dryFiles)
 	}
 	if !g.seen[f.LFN] {
 		g.seen[f.LFN] = true
@@ -163,7 +166,8 @@ func (g *gathered) add(f jjm.File) error {
 
 // dryDataset returns the files that a dataset has, and those that the job file would
 // add to it.
-func (ds *Datasets) dryDataset(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, site handlers.Site, now jjm.Time) ([]jjm.File, store.Dataset, error) {
+func (ds *Datasets) dryDataset(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, site handlers.Site,
+	now jjm.Time) ([]jjm.File, store.Dataset, error) {
 	g := &gathered{dataset: d.Name, seen: map[string]bool{}}
 	set, err := ds.b.Store.DatasetNamed(ctx, owner.UID, d.Name)
 	if err == nil {

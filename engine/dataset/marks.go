@@ -48,8 +48,10 @@ func (ds *Datasets) mark(ctx context.Context, caller wire.Caller, uid int, d wir
 			}
 			out.Marked = append(out.Marked, one)
 		}
-		tellMarks(c, caller, set, d.State, fmt.Sprintf("%d files of dataset %s are %s: %s", fresh, d.Name, d.State, d.Reason), fresh)
-		if err := ds.ownersOf(c.Live, ctx, set.ID, all, out.Marked); err != nil { // as they are before any of them gives a file back
+		tellMarks(c, caller, set, d.State, fmt.Sprintf("%d files of dataset %s are %s: %s", fresh, d.Name, d.State, d.Reason),
+			fresh)
+		// as they are before any of them gives a file back
+		if err := ds.ownersOf(c.Live, ctx, set.ID, all, out.Marked); err != nil {
 			return err
 		}
 		return state.EachTaker(c, set.ID, d.LFNs, func(taker store.Dataset, lfns []string) error {
@@ -61,14 +63,17 @@ func (ds *Datasets) mark(ctx context.Context, caller wire.Caller, uid int, d wir
 			if err != nil {
 				return err
 			}
-			tellMarks(c, caller, taker, d.State, fmt.Sprintf("%d files of dataset %s are %s in dataset %s: %s", len(lfns), taker.Name, d.State, d.Name, d.Reason), len(lfns))
+			tellMarks(c, caller, taker, d.State,
+				fmt.Sprintf("%d files of dataset %s are %s in dataset %s: %s", len(lfns), taker.Name, d.State, d.Name, d.Reason),
+				len(lfns))
 			return ds.ownersOf(c.Live, ctx, taker.ID, all, out.Marked)
 		})
 	})
 }
 
 // unmark takes back marks of files.
-func (ds *Datasets) unmark(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset, out *wire.Datasets) error {
+func (ds *Datasets) unmark(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
+	out *wire.Datasets) error {
 	return ds.changeMarks(ctx, d.DryRun, func(c *state.Change) error {
 		if err := ds.unmarkIn(c, caller, set, d, d.LFNs, out); err != nil {
 			return err
@@ -81,7 +86,8 @@ func (ds *Datasets) unmark(ctx context.Context, caller wire.Caller, set store.Da
 
 // unmarkIn takes back marks of files of one dataset; the answer has a line for each
 // file, whichever datasets it is in.
-func (ds *Datasets) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset, d wire.Dataset, lfns []string, out *wire.Datasets) error {
+func (ds *Datasets) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset, d wire.Dataset, lfns []string,
+	out *wire.Datasets) error {
 	if err := ds.cutsNow(c.Live, set); err != nil {
 		return err
 	}
@@ -102,7 +108,8 @@ func (ds *Datasets) unmarkIn(c *state.Change, caller wire.Caller, set store.Data
 		one := &out.Marked[at]
 		one.Again, one.Without = append(one.Again, u.Again...), append(one.Without, u.Without...)
 	}
-	tellMarks(c, caller, set, d.State, fmt.Sprintf("%d files of dataset %s can be read again: %s", fresh, set.Name, d.Reason), fresh)
+	tellMarks(c, caller, set, d.State,
+		fmt.Sprintf("%d files of dataset %s can be read again: %s", fresh, set.Name, d.Reason), fresh)
 	return nil
 }
 
@@ -128,7 +135,8 @@ func tellMarks(c *state.Change, caller wire.Caller, set store.Dataset, to, what 
 	}
 	c.News, c.Marked = append(c.News, set.ID), append(c.Marked, set.ID)
 	tell(c, set.ID, what, caller.User)
-	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, First: -1, Last: -1, To: to, Cause: fmt.Sprintf("%s (uid %d)", what, caller.UID),
+	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, First: -1, Last: -1, To: to,
+		Cause:  fmt.Sprintf("%s (uid %d)", what, caller.UID),
 		Source: c.Name, Actor: caller.User})
 }
 
@@ -138,7 +146,9 @@ func tellMarks(c *state.Change, caller wire.Caller, set store.Dataset, to, what 
 func (ds *Datasets) cutsNow(mem state.Memory, set store.Dataset) error {
 	for id, g := range mem.Grids() {
 		if g.Job.Owner.UID != set.UID || g.Job.Step.Closed || len(g.Job.Step.Carry) == 0 ||
-			!slices.ContainsFunc(g.Job.Spec.Datasets, func(d jjm.DatasetInput) bool { return d.Name == set.Name && !d.Secondary }) {
+			!slices.ContainsFunc(g.Job.Spec.Datasets, func(d jjm.DatasetInput) bool {
+				return d.Name == set.Name && !d.Secondary
+			}) {
 			continue
 		}
 		var carry split.Carry
@@ -154,7 +164,8 @@ func (ds *Datasets) cutsNow(mem state.Memory, set store.Dataset) error {
 
 // ownersOf says which local jobs, not over yet, own some of marked files. Those that
 // a batch system has go on, and what they report counts; the others give it back.
-func (ds *Datasets) ownersOf(mem state.Memory, ctx context.Context, id store.DatasetID, all []store.Marked, out []wire.MarkedFile) error {
+func (ds *Datasets) ownersOf(mem state.Memory, ctx context.Context, id store.DatasetID, all []store.Marked,
+	out []wire.MarkedFile) error {
 	lines := make(map[string]int, len(out))
 	for i := range out {
 		lines[out[i].LFN] = i

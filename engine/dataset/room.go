@@ -27,7 +27,8 @@ type Datasets struct {
 
 // New returns one that looks at so many sources at once, each of which keeps its place
 // for so long.
-func New(s *state.State, as *areas.Areas, types *jobtype.Types, ln *lineage.Lineage, width int, patience time.Duration) *Datasets {
+func New(s *state.State, as *areas.Areas, types *jobtype.Types, ln *lineage.Lineage, width int,
+	patience time.Duration) *Datasets {
 	ds := &Datasets{b: s.B, s: s, areas: as, types: types, lineage: ln}
 	ds.sources = fair.NewKeyed(width, patience, func(src Source) int { return s.Accounts.Of(src.Grid) }, ds.LookAt)
 	return ds

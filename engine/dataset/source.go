@@ -50,7 +50,8 @@ func (ds *Datasets) mayLook(owner jjm.Owner) error {
 	if ds.b.Deps.Users != nil || owner.UID == os.Geteuid() {
 		return nil
 	}
-	return jjm.Errorf(jjm.Denied, "this daemon cannot act as %s: watched folders and programs need run_as = \"owner\"; list the files, or use jjm dataset add", owner.User)
+	return jjm.Errorf(
+		jjm.Denied, "this daemon cannot act as %s: watched folders and programs need run_as = \"owner\"; list the files, or use jjm dataset add", owner.User)
 }
 
 // KickSources has the sources of a grid job looked at now.
@@ -88,7 +89,8 @@ func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	}
 	ds.sourceTrouble(s, err)
 	if err != nil {
-		ds.b.Complain(slog.LevelWarn, fmt.Sprintf("source/%s/%d", s.Grid, s.i), "source of a dataset, trying again", "job", s.Grid, "dataset", d.Name, "error", err)
+		ds.b.Complain(slog.LevelWarn, fmt.Sprintf("source/%s/%d", s.Grid, s.i), "source of a dataset, trying again", "job",
+			s.Grid, "dataset", d.Name, "error", err)
 	}
 	if err == nil && whole && !d.Open {
 		why := "its program has listed all of it"
@@ -155,7 +157,8 @@ func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 	}
 	// GNU find(1): size, time of change, name, each entry ended by NUL. -H: the
 	// folder itself may be a link.
-	out, err := ds.runSource(ctx, job, []string{"find", "-H", folder, "-mindepth", "1", "-maxdepth", "1", "-type", "f", "-printf", `%s %T@ %f\0`})
+	out, err := ds.runSource(ctx, job,
+		[]string{"find", "-H", folder, "-mindepth", "1", "-maxdepth", "1", "-type", "f", "-printf", `%s %T@ %f\0`})
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +168,8 @@ func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 	}
 	files, waiting, skipped := catalogue.Listed(folder, pattern, entries, jjm.At(ds.b.Now().Add(-settle)))
 	if skipped > 0 {
-		ds.b.Complain(slog.LevelWarn, "skipped/"+folder, "a watched folder has names that no dataset can hold", "folder", folder, "files", skipped)
+		ds.b.Complain(slog.LevelWarn, "skipped/"+folder, "a watched folder has names that no dataset can hold", "folder",
+			folder, "files", skipped)
 	}
 	for some := range slices.Chunk(files, ds.b.Chunk()) {
 		if _, err := ds.addFiles(ctx, job.Owner.UID, d.Name, some); err != nil {
@@ -191,7 +195,8 @@ func listing(out []byte) ([]catalogue.Entry, error) {
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, jjm.Errorf(jjm.Busy, "find printed %.80q: %w", text, err)
 		}
-		entries = append(entries, catalogue.Entry{Name: path.Base(words[2]), Size: size, Modified: jjm.At(time.UnixMilli(int64(changed * 1000)))})
+		entries = append(entries, catalogue.Entry{Name: path.Base(words[2]), Size: size,
+			Modified: jjm.At(time.UnixMilli(int64(changed * 1000)))})
 	}
 	return entries, nil
 }
@@ -205,7 +210,8 @@ func (ds *Datasets) runSource(ctx context.Context, job *jjm.GridJob, argv []stri
 			env = append(env, name+"="+v)
 		}
 	}
-	out, err := run.Run(ctx, run.Cmd{Argv: argv, Dir: job.BaseDir, Env: env, Deadline: sourceDeadline, MaxOutput: sourceOutput})
+	out, err := run.Run(ctx, run.Cmd{Argv: argv, Dir: job.BaseDir, Env: env, Deadline: sourceDeadline,
+		MaxOutput: sourceOutput})
 	switch {
 	case err != nil:
 		return nil, err
@@ -213,14 +219,16 @@ func (ds *Datasets) runSource(ctx context.Context, job *jjm.GridJob, argv []stri
 		words := strings.TrimSpace(string(out.Stderr))
 		return nil, jjm.Errorf(jjm.Busy, "%s: exit %d: %s", argv[0], out.Exit, words[max(0, len(words)-500):])
 	case out.Truncated:
-		return nil, jjm.Errorf(jjm.Busy, "%s printed more than %d MiB: let it list what is new only", argv[0], sourceOutput>>20)
+		return nil, jjm.Errorf(jjm.Busy, "%s printed more than %d MiB: let it list what is new only", argv[0],
+			sourceOutput>>20)
 	}
 	return out.Stdout, nil
 }
 
 // addList adds the files of a list to a dataset. It is read twice, a line at a time,
 // for a list with a mistake, or with more files than a dataset may have, adds nothing.
-func (ds *Datasets) addList(ctx context.Context, uid int, dataset, name string, open func() (io.ReadCloser, error)) error {
+func (ds *Datasets) addList(ctx context.Context, uid int, dataset, name string,
+	open func() (io.ReadCloser, error)) error {
 	var batch []jjm.File
 	flush := func() error {
 		_, err := ds.addFiles(ctx, uid, dataset, batch)
@@ -231,7 +239,9 @@ func (ds *Datasets) addList(ctx context.Context, uid int, dataset, name string, 
 	for _, fn := range []func(jjm.File) error{
 		func(jjm.File) error {
 			if n++; n > most {
-				return jjm.Errorf(jjm.Invalid, "%s has more than the %d files that this site allows in a dataset (engine.max_files): make several of it", name, most)
+				return jjm.Errorf(jjm.Invalid,
+					"%s has more than the %d files that this site allows in a dataset (engine.max_files): make several of it", name,
+					most)
 			}
 			return ctx.Err()
 		},

@@ -65,7 +65,8 @@ func (en *Ending) setBack(now jjm.Time) {
 }
 
 func New(whose func(jjm.GridID) int) *Endings {
-	return &Endings{whose: whose, Look: make(chan struct{}, 1), m: map[int]map[jjm.AttemptID]*Ending{}, held: map[int]int64{}}
+	return &Endings{whose: whose, Look: make(chan struct{}, 1), m: map[int]map[jjm.AttemptID]*Ending{},
+		held: map[int]int64{}}
 }
 
 // Wake has what may be over looked at.

@@ -50,11 +50,13 @@ type lane[K comparable] struct {
 // mostLong is how many runs for grid jobs may go on without a place, in widths.
 const mostLong = 4
 
-func NewKeyed[K comparable](width int, patience time.Duration, whose func(K) int, do func(context.Context, K) time.Duration) *Keyed[K] {
+func NewKeyed[K comparable](width int, patience time.Duration, whose func(K) int,
+	do func(context.Context, K) time.Duration) *Keyed[K] {
 	width = max(width, 1)
 	return &Keyed[K]{
 		do: do, whose: whose, width: width, most: mostLong * width, patience: patience, wake: make(chan struct{}, 1),
-		lanes: map[int]*lane[K]{}, queued: map[K]bool{}, busy: map[K]bool{}, timers: map[K]*time.Timer{}, delays: map[K]time.Duration{},
+		lanes: map[int]*lane[K]{}, queued: map[K]bool{}, busy: map[K]bool{}, timers: map[K]*time.Timer{},
+		delays: map[K]time.Duration{},
 	}
 }
 

@@ -105,10 +105,12 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 		return err
 	}
 	if most := fd.b.Conf().MaxLocalJobs; job.Step.Made+len(parts) > most {
-		return jjm.Errorf(jjm.Invalid, "grid job %s would make more than the %d local jobs that this site allows (engine.max_local_jobs): make larger parts", job.ID, most)
+		return jjm.Errorf(jjm.Invalid,
+			"grid job %s would make more than the %d local jobs that this site allows (engine.max_local_jobs): make larger parts", job.ID, most)
 	}
 	over := !left.More && left.Waiting == 0 && f.complete
-	if len(parts) == 0 && !left.More && !over && len(left.Done)+len(left.Dropped)+len(f.drops) == 0 && bytes.Equal(text, f.carry) {
+	if len(parts) == 0 && !left.More && !over && len(left.Done)+len(left.Dropped)+len(f.drops) == 0 &&
+		bytes.Equal(text, f.carry) {
 		fd.rest(job.ID, f.news, left) // nothing to store
 		return nil
 	}
@@ -222,7 +224,9 @@ func (fd *Feeder) countFirst(job *jjm.GridJob, cut *state.Cutting, work split.Wo
 	}
 	n, err := cut.Splitter.Count(work, cut.Params)
 	if err == nil && n > int64(fd.b.Conf().MaxLocalJobs) {
-		err = jjm.Errorf(jjm.Invalid, "it would make %d local jobs; this site allows %d (engine.max_local_jobs): make larger parts", n, fd.b.Conf().MaxLocalJobs)
+		err = jjm.Errorf(
+			jjm.Invalid, "it would make %d local jobs; this site allows %d (engine.max_local_jobs): make larger parts", n,
+			fd.b.Conf().MaxLocalJobs)
 	}
 	return err
 }

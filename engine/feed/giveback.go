@@ -74,7 +74,8 @@ func succeed(c *state.Change, l *jjm.LocalJob) error {
 	if err != nil {
 		return err
 	}
-	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N, To: string(jjm.GivenBack), Source: c.Name,
+	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
+		To: string(jjm.GivenBack), Source: c.Name,
 		Cause: fmt.Sprintf("local job %s does its work again: number %d of at most %d", next, before+1, attempts)})
 	return nil
 }
@@ -87,13 +88,15 @@ func replace(c *state.Change, l *jjm.LocalJob, part jjm.Part, before int) (jjm.L
 	if err != nil {
 		return jjm.LocalID{}, fmt.Errorf("local job %s: %w", l.ID, err)
 	}
-	next := jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(g.Step.Made)}, Step: l.Step, Place: l.Place, Part: part, Exit: -1,
+	next := jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(g.Step.Made)}, Step: l.Step, Place: l.Place, Part: part,
+		Exit:   -1,
 		Origin: &jjm.Successor{Local: l.ID.N, Before: int32(before)}}
 	g.Step.Made++
 	g.Step.Expected++
 	c.Inserted = append(c.Inserted, next)
 	l.Phase = jjm.GivenBack
-	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: g.ID, First: next.ID.N, Last: next.ID.N, To: jjm.New.String(),
+	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: g.ID, First: next.ID.N, Last: next.ID.N,
+		To:     jjm.New.String(),
 		Source: c.Name, Cause: fmt.Sprintf("does the work of local job %s again", l.ID)})
 	return next.ID, nil
 }

@@ -90,7 +90,8 @@ func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
 		c.Move(j, jjm.Killed, jjm.ByPerson, "its merge was killed")
 		return nil
 	}
-	j.Message = fmt.Sprintf("local job %s, which merges what it made, is %s: %s", l.ID, jjm.StateWord(l.State, l.Phase), l.Message)
+	j.Message = fmt.Sprintf("local job %s, which merges what it made, is %s: %s", l.ID, jjm.StateWord(l.State, l.Phase),
+		l.Message)
 	c.Move(j, jjm.Failed, jjm.ByLimit, j.Message)
 	alone := below[jjm.FilePicked]+below[jjm.FileFinished] == 0
 	if alone && l.State == jjm.Failed && c.Live.Grid(j.ID.Grid).Reads != nil {

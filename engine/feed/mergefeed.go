@@ -36,7 +36,8 @@ func (fd *Feeder) FeedMerge(ctx context.Context, job *jjm.GridJob) error {
 		return err
 	}
 	if most := fd.b.Conf().MaxLocalJobs; job.Step.Made+len(parts) > most {
-		return jjm.Errorf(jjm.Invalid, "grid job %s would make more than the %d local jobs that this site allows (engine.max_local_jobs): merge more files at a time", job.ID, most)
+		return jjm.Errorf(jjm.Invalid,
+			"grid job %s would make more than the %d local jobs that this site allows (engine.max_local_jobs): merge more files at a time", job.ID, most)
 	}
 	stored := false
 	err = fd.s.Change(ctx, "generate", func(c *state.Change) error {
@@ -90,7 +91,8 @@ func insertMerges(c *state.Change, g *jjm.GridJob, parts []jjm.Part, carry []byt
 	g.Merging = &m
 	first := int32(g.Step.Made)
 	for i, p := range parts {
-		c.Inserted = append(c.Inserted, jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: first + int32(i)}, Step: jjm.StepMerge, Part: p, Exit: -1})
+		c.Inserted = append(c.Inserted,
+			jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: first + int32(i)}, Step: jjm.StepMerge, Part: p, Exit: -1})
 	}
 	if len(parts) == 0 {
 		return
@@ -98,8 +100,9 @@ func insertMerges(c *state.Change, g *jjm.GridJob, parts []jjm.Part, carry []byt
 	state.Bind(g, c.Inserted)
 	g.Step.Made += len(parts)
 	g.Step.Expected = max(g.Step.Expected+len(parts), g.Step.Made)
-	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: g.ID, First: first, Last: first + int32(len(parts)) - 1,
-		To: jjm.New.String(), Source: c.Name, Cause: fmt.Sprintf("merge: cut by %s", m.Splitter)})
+	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: g.ID, First: first,
+		Last: first + int32(len(parts)) - 1,
+		To:   jjm.New.String(), Source: c.Name, Cause: fmt.Sprintf("merge: cut by %s", m.Splitter)})
 }
 
 // leaveMerge stores what becomes of files that are not merged.

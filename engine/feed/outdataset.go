@@ -26,7 +26,8 @@ func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) er
 		d.Container = d.Name
 	}
 	taken := func(what string) error {
-		return jjm.Problems{{Field: "output_dataset", Text: "you have a " + what + " " + d.Name + " already: name one that does not exist"}}.Err()
+		return jjm.Problems{{Field: "output_dataset",
+			Text: "you have a " + what + " " + d.Name + " already: name one that does not exist"}}.Err()
 	}
 	id, made, err := c.Tx.PutDataset(job.Owner.UID, d)
 	switch {
@@ -54,7 +55,8 @@ func (fd *Feeder) AddOutputs(c *state.Change) error {
 				return err
 			}
 		}
-		if g.Job.Spec.OutputDataset == "" || l.State != jjm.Completed || results[l.ID] == nil || c.Live.Local(l.ID).State == jjm.Completed {
+		if g.Job.Spec.OutputDataset == "" || l.State != jjm.Completed || results[l.ID] == nil ||
+			c.Live.Local(l.ID).State == jjm.Completed {
 			continue
 		}
 		files, err := outputsOf(c, &g.Job, l, results[l.ID])

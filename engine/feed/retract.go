@@ -23,14 +23,16 @@ import (
 // (decision R15). Once it is over, a recovery does: what the local jobs did is
 // missing from then on. Lost merged files lead to the local jobs that made what is
 // in them.
-func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted, error) {
+func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted,
+	error) {
 	out := wire.Retracted{ID: id}
 	job, err := fd.s.Find(ctx, caller, id)
 	if err != nil {
 		return out, err
 	}
 	if w.Recovery != "" && !job.Status.Final() {
-		return out, jjm.Errorf(jjm.Conflict, "grid job %s is %s: it makes its lost outputs again by itself, and needs no recovery", id, job.Status)
+		return out, jjm.Errorf(jjm.Conflict,
+			"grid job %s is %s: it makes its lost outputs again by itself, and needs no recovery", id, job.Status)
 	}
 	r := &retraction{fd: fd, ctx: ctx, job: &job, caller: caller, wish: w}
 	if err := r.find(); err != nil {
@@ -130,7 +132,8 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 		return nil, err
 	}
 	if l := &locals[0]; l.State != jjm.Completed {
-		return nil, jjm.Errorf(jjm.Conflict, "local job %s is %s: only what a completed one made can be lost", id, jjm.StateWord(l.State, l.Phase))
+		return nil, jjm.Errorf(jjm.Conflict, "local job %s is %s: only what a completed one made can be lost", id,
+			jjm.StateWord(l.State, l.Phase))
 	}
 	attempts, err := r.fd.b.Store.Attempts(r.ctx, id)
 	if err != nil {
@@ -258,11 +261,14 @@ func mayMakeAgain(g *state.Grid) error {
 	case g.Job.Kill:
 		return jjm.Errorf(jjm.Conflict, "it is being killed: once it is over, a recovery makes them again")
 	case g.Job.Spec.Merge != nil:
-		return jjm.Errorf(jjm.Conflict, "its outputs are merged: once it is over, retract what is lost then, and a recovery makes it again")
+		return jjm.Errorf(jjm.Conflict,
+			"its outputs are merged: once it is over, retract what is lost then, and a recovery makes it again")
 	case g.Reads == nil:
-		return jjm.Errorf(jjm.Conflict, "its type makes its work itself, and each part is made once: once it is over, retract what is lost then, and a recovery makes it again")
+		return jjm.Errorf(jjm.Conflict,
+			"its type makes its work itself, and each part is made once: once it is over, retract what is lost then, and a recovery makes it again")
 	case g.Job.Status == jjm.Prepared:
-		return jjm.Errorf(jjm.Busy, "its outputs are being collected: once it is over, retract what is lost then, and a recovery makes it again")
+		return jjm.Errorf(
+			jjm.Busy, "its outputs are being collected: once it is over, retract what is lost then, and a recovery makes it again")
 	}
 	return nil
 }
@@ -285,7 +291,8 @@ func makeAgain(c *state.Change, l *jjm.LocalJob, why, actor string) (next string
 		return "", err
 	}
 	if part.Count == 0 {
-		return "", jjm.Errorf(jjm.Conflict, "local job %s: what it read is lost itself: %s: recover that first, and take its marks back (jjm dataset mark NAME LFN... ready)", l.ID, strings.Join(in.Input.Files, " "))
+		return "", jjm.Errorf(jjm.Conflict,
+			"local job %s: what it read is lost itself: %s: recover that first, and take its marks back (jjm dataset mark NAME LFN... ready)", l.ID, strings.Join(in.Input.Files, " "))
 	}
 	before := 1
 	if in.Origin != nil {
@@ -296,8 +303,10 @@ func makeAgain(c *state.Change, l *jjm.LocalJob, why, actor string) (next string
 		return "", err
 	}
 	l.State, l.Message = jjm.Failed, why
-	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N, From: jjm.Completed.String(),
-		To: string(jjm.GivenBack), Cause: fmt.Sprintf("%s; local job %s makes it again", why, id), Source: c.Name, Actor: actor})
+	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
+		From: jjm.Completed.String(),
+		To:   string(jjm.GivenBack), Cause: fmt.Sprintf("%s; local job %s makes it again", why, id), Source: c.Name,
+		Actor: actor})
 	c.Retracted = append(c.Retracted, l)
 	return id.String(), nil
 }
@@ -344,6 +353,8 @@ func (r *retraction) loseIn(c *state.Change, id store.DatasetID, reason string) 
 		return err
 	}
 	return state.EachTaker(c, id, r.lost, func(taker store.Dataset, lfns []string) error {
-		return lose(taker.ID, slices.DeleteFunc(slices.Clone(marks), func(m store.Mark) bool { return !slices.Contains(lfns, m.LFN) }))
+		return lose(taker.ID, slices.DeleteFunc(slices.Clone(marks), func(m store.Mark) bool {
+			return !slices.Contains(lfns, m.LFN)
+		}))
 	})
 }

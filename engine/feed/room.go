@@ -15,7 +15,8 @@ import (
 
 // Recoverer makes the job file that does some local jobs' work of a grid job again.
 type Recoverer interface {
-	Again(ctx context.Context, caller wire.Caller, job *jjm.GridJob, locals []int32, recovery string) (cover.Written, error)
+	Again(ctx context.Context, caller wire.Caller, job *jjm.GridJob, locals []int32, recovery string) (cover.Written,
+		error)
 }
 
 // Feeder does so.

@@ -43,7 +43,9 @@ func (fd *Feeder) withdrawDue(id jjm.GridID) (marked uint64, due bool) {
 
 // withdrawSome ends those of some local jobs that no batch system has.
 func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int32) error {
-	locals = slices.DeleteFunc(slices.Clone(locals), func(n int32) bool { return !fd.waitsToBeSent(jjm.LocalID{Grid: id, N: n}) })
+	locals = slices.DeleteFunc(slices.Clone(locals), func(n int32) bool {
+		return !fd.waitsToBeSent(jjm.LocalID{Grid: id, N: n})
+	})
 	if len(locals) == 0 {
 		return nil
 	}

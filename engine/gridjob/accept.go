@@ -70,7 +70,8 @@ func (js *Jobs) mayAccept(mem state.Memory, owner jjm.Owner, spec *jjm.Spec, req
 
 // examine finds the mistakes that only the job type and the site can tell, the
 // handler, and the clusters that would be used.
-func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) (h handlers.Handler, fit state.Choice, problems jjm.Problems) {
+func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) (h handlers.Handler,
+	fit state.Choice, problems jjm.Problems) {
 	fit, more := js.rooms.Clusters.Choose(spec)
 	h, err := js.b.Deps.Types.Get(spec.Type)
 	if err != nil {
@@ -93,7 +94,8 @@ func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, si
 }
 
 // accept stores the grid job in one transaction and publishes its record.
-func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, req wire.Submit, fit state.Choice) (wire.Submitted, error) {
+func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, req wire.Submit,
+	fit state.Choice) (wire.Submitted, error) {
 	var out wire.Submitted
 	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
 	if _, err := js.putCredentials(owner, &spec, req.Credentials); err != nil {

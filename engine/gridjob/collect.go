@@ -46,7 +46,8 @@ func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 		final = js.finalRow(id, &facts)
 		final.Usage = used
 	})
-	info, err := ar.WriteTar(ctx, path.Join(sandbox.TarDir(id), name), outputs.Stem(&final), entries, js.b.Conf().MaxTarBytes)
+	info, err := ar.WriteTar(ctx, path.Join(sandbox.TarDir(id), name), outputs.Stem(&final), entries,
+		js.b.Conf().MaxTarBytes)
 	if err != nil {
 		return fmt.Errorf("collect grid job %s: %w", id, err)
 	}
@@ -107,7 +108,8 @@ var errEnough = errors.New("enough")
 // TarEntries lists what goes into the tar: what each local job's last attempt
 // left, jjm's own log of the grid job, and the record. It counts in facts what
 // is lost; then counted is called, which may change job.
-func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts, counted func()) iter.Seq2[sandbox.TarEntry, error] {
+func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts,
+	counted func()) iter.Seq2[sandbox.TarEntry, error] {
 	return func(yield func(sandbox.TarEntry, error) bool) {
 		facts.Recorded, facts.Lost, job.Usage = 0, 0, nil
 		retracted, err := js.b.Store.Retracted(ctx, job.ID)
@@ -183,7 +185,8 @@ func localEntries(stem string, l *jjm.LocalJob, ev *jjm.Evidence) []sandbox.TarE
 		return entries
 	}
 	for _, o := range ev.Result.Outputs {
-		entry := sandbox.TarEntry{Name: sandbox.OutputName(stem, l.ID, o.Name), SHA256: o.SHA256, Bytes: o.Bytes, Absent: o.Absent}
+		entry := sandbox.TarEntry{Name: sandbox.OutputName(stem, l.ID, o.Name), SHA256: o.SHA256, Bytes: o.Bytes,
+			Absent: o.Absent}
 		if o.Absent == "" {
 			p, err := sandbox.OutputPath(id, o.Name)
 			if err != nil {
@@ -324,7 +327,8 @@ func (js *Jobs) shareTar(ar *areas.Area, job *jjm.GridJob, path string) {
 	err := ar.Share(path, append([]int{job.Owner.UID}, js.b.Deps.Readers...)...)
 	switch {
 	case errors.Is(err, acl.ErrUnsupported): // once, not for each grid job
-		js.b.Complain(slog.LevelWarn, "share", "output tars can be read through the daemon only", "work", js.b.Deps.Work, "error", acl.ErrUnsupported)
+		js.b.Complain(slog.LevelWarn, "share", "output tars can be read through the daemon only", "work", js.b.Deps.Work,
+			"error", acl.ErrUnsupported)
 	case err != nil:
 		js.b.Log.Warn("an output tar can be read through the daemon only", "job", job.ID, "error", err)
 	}

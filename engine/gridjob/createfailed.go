@@ -34,7 +34,8 @@ func (js *Jobs) createFailed(ctx context.Context, stem string, l *jjm.LocalJob) 
 	if why == nil {
 		return nil, nil
 	}
-	text, err := json.MarshalIndent(creationReport{Local: l.ID.String(), Code: why.Code, Reason: why.Reason, Estimate: part.Input.Estimate, Part: part}, "", "  ")
+	text, err := json.MarshalIndent(creationReport{Local: l.ID.String(), Code: why.Code, Reason: why.Reason,
+		Estimate: part.Input.Estimate, Part: part}, "", "  ")
 	if err != nil {
 		return nil, err
 	}

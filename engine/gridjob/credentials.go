@@ -25,7 +25,8 @@ func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) 
 		}
 	}
 	if len(spec.Credentials) > 0 && spec.Key == "" {
-		ps = append(ps, jjm.Problem{Field: "key", Text: "is missing: a job that asks for credentials has a request key, by which they are renewed"})
+		ps = append(ps, jjm.Problem{Field: "key",
+			Text: "is missing: a job that asks for credentials has a request key, by which they are renewed"})
 	}
 	return ps
 }
@@ -107,7 +108,8 @@ func (js *Jobs) keyLives(owner jjm.Owner, key string, but jjm.GridID) bool {
 
 // Renew returns the jobs of a grid job newer credentials, in the place of those
 // that they have. It tells which kinds were newer.
-func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal, error) {
+func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal,
+	error) {
 	job, err := js.s.Find(ctx, caller, id)
 	if err == nil {
 		err = renewable(caller, &job, given)
@@ -144,13 +146,15 @@ func onBehalf(job *jjm.GridJob, given []jjm.Credential) error {
 		whose = job.Origin.Subject
 	}
 	if whose == "" {
-		return jjm.Errorf(jjm.Denied, "grid job %s: no subject is known of who submitted it: only its owner, %s, can renew its credentials",
+		return jjm.Errorf(
+			jjm.Denied, "grid job %s: no subject is known of who submitted it: only its owner, %s, can renew its credentials",
 			job.ID, job.Owner.User)
 	}
 	for _, c := range given {
 		switch subject, _, _ := sandbox.Whose(c); {
 		case subject == "":
-			return jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s names no subject, so it is not known whose it is", job.ID, whose, c.Kind)
+			return jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s names no subject, so it is not known whose it is",
+				job.ID, whose, c.Kind)
 		case !jjm.SameDN(subject, whose):
 			return jjm.Errorf(jjm.Denied, "grid job %s is one of %s: the %s is one of %s", job.ID, whose, c.Kind, subject)
 		}

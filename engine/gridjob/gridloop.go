@@ -121,7 +121,8 @@ func (js *Jobs) gridTrouble(ctx context.Context, id jjm.GridID, act plan.GridAct
 		js.s.Adjust(func(a *state.Memo) { a.Fail(id, err.Error()) })
 		return time.Millisecond
 	}
-	js.b.Complain(slog.LevelError, "grid/"+id.String(), "grid job step, trying again", "job", id, "step", act.Do, "error", err)
+	js.b.Complain(slog.LevelError, "grid/"+id.String(), "grid job step, trying again", "job", id, "step", act.Do, "error",
+		err)
 	return 5 * time.Second
 }
 

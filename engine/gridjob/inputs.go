@@ -21,8 +21,9 @@ func (b *inputBudget) take(n int64) error {
 		return nil
 	}
 	if b.left -= max(n, 0); b.left < 0 {
-		return jjm.Errorf(jjm.Invalid, "the inputs have more than %d bytes in all, which is what this site allows (engine.max_input_bytes): "+
-			"take fewer or smaller ones, or a dataset", b.limit)
+		return jjm.Errorf(jjm.Invalid,
+			"the inputs have more than %d bytes in all, which is what this site allows (engine.max_input_bytes): "+
+				"take fewer or smaller ones, or a dataset", b.limit)
 	}
 	return nil
 }

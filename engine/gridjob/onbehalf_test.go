@@ -22,12 +22,15 @@ func TestOnBehalf_WantsASubjectOnBothSides(t *testing.T) {
 		given  []jjm.Credential
 		want   string // of the refusal, "" if there is none
 	}{
-		"the same":                           {ann, []jjm.Credential{anns}, ""},
-		"no origin":                          {nil, []jjm.Credential{anns}, "no subject is known of who submitted it"},
-		"an origin without a subject":        {&jjm.Origin{Gatekeeper: "arc ce", VO: "/dzero"}, []jjm.Credential{anns}, "no subject is known of who submitted it"},
-		"neither has one":                    {&jjm.Origin{}, []jjm.Credential{token(`{}`)}, "no subject is known of who submitted it"},
-		"a token without a subject":          {ann, []jjm.Credential{token(`{"sub":""}`)}, "names no subject"},
-		"a proxy that is none":               {ann, []jjm.Credential{{Kind: jjm.ProxyKind, Secret: "nonsense"}}, "names no subject"},
+		"the same":  {ann, []jjm.Credential{anns}, ""},
+		"no origin": {nil, []jjm.Credential{anns}, "no subject is known of who submitted it"},
+		"an origin without a subject": {&jjm.Origin{Gatekeeper: "arc ce", VO: "/dzero"}, []jjm.Credential{anns},
+			"no subject is known of who submitted it"},
+		"neither has one": {&jjm.Origin{}, []jjm.Credential{token(`{}`)},
+			"no subject is known of who submitted it"},
+		"a token without a subject": {ann, []jjm.Credential{token(`{"sub":""}`)}, "names no subject"},
+		"a proxy that is none": {ann, []jjm.Credential{{Kind: jjm.ProxyKind, Secret: "nonsense"}},
+			"names no subject"},
 		"another's":                          {ann, []jjm.Credential{token(`{"sub":"bob"}`)}, "is one of bob"},
 		"another's behind an own one":        {ann, []jjm.Credential{anns, token(`{"sub":"bob"}`)}, "is one of bob"},
 		"one without a subject behind it":    {ann, []jjm.Credential{anns, token(`{}`)}, "names no subject"},

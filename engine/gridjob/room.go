@@ -28,9 +28,11 @@ type Clusters interface {
 
 // Datasets are what the work is read from.
 type Datasets interface {
-	CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site, clusters []string) jjm.Problems
+	CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, h handlers.Handler, site handlers.Site,
+		clusters []string) jjm.Problems
 	CheckMerge(spec *jjm.Spec, clusters []string) jjm.Problems
-	DryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler, spec *jjm.Spec, site handlers.Site, fit state.Choice) (wire.Submitted, error)
+	DryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler, spec *jjm.Spec, site handlers.Site,
+		fit state.Choice) (wire.Submitted, error)
 	FillDatasets(ctx context.Context, job *jjm.GridJob, h handlers.Handler) error
 	KickSources(*jjm.GridJob)
 }

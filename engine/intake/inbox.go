@@ -113,7 +113,8 @@ func (it *Intake) survey() bool {
 		in, err := spool.Open(it.b.Deps.SpoolDir)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
-				it.b.Complain(slog.LevelError, "spool", "what gatekeepers left cannot be read", "dir", it.b.Deps.SpoolDir, "error", err)
+				it.b.Complain(slog.LevelError, "spool", "what gatekeepers left cannot be read", "dir", it.b.Deps.SpoolDir, "error",
+					err)
 			}
 			return true
 		}
@@ -130,14 +131,16 @@ func (it *Intake) survey() bool {
 	strange := ""
 	done, err := b.in.Survey(turnNames, b.found, func(name string, _ error) { strange = name })
 	if strange != "" { // said once: a flood of them gets no log of its own
-		it.b.Complain(slog.LevelWarn, "spool/strange", "the spool holds what is not jjm's and cannot be removed: remove it by hand",
+		it.b.Complain(slog.LevelWarn, "spool/strange",
+			"the spool holds what is not jjm's and cannot be removed: remove it by hand",
 			"dir", it.b.Deps.SpoolDir)
 	}
 	if !done && err == nil {
 		return false
 	}
 	if err != nil {
-		it.b.Complain(slog.LevelError, "spool", "what gatekeepers left cannot be read", "dir", it.b.Deps.SpoolDir, "error", err)
+		it.b.Complain(slog.LevelError, "spool", "what gatekeepers left cannot be read", "dir", it.b.Deps.SpoolDir, "error",
+			err)
 		b.began = time.Time{}
 	}
 	_ = b.in.Close()
@@ -212,7 +215,8 @@ func (it *Intake) ensure(uid int) error {
 		return box.Close()
 	case errors.As(err, &bad):
 		if err := in.Free(uid); err != nil {
-			it.b.Complain(slog.LevelWarn, "spool/strange", "the name of a box is taken by somebody else", "uid", uid, "error", err)
+			it.b.Complain(slog.LevelWarn, "spool/strange", "the name of a box is taken by somebody else", "uid", uid, "error",
+				err)
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return jjm.Errorf(jjm.Busy, "spool: %w", err)

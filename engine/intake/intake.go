@@ -141,7 +141,8 @@ func (t *turn) run(ctx context.Context) error {
 	}
 	names, strange, more, err := t.box.List(limit)
 	if err != nil {
-		t.it.b.Complain(slog.LevelError, "spool/"+t.in.name, "what a gatekeeper left cannot be read", "box", t.in.name, "error", err)
+		t.it.b.Complain(slog.LevelError, "spool/"+t.in.name, "what a gatekeeper left cannot be read", "box", t.in.name,
+			"error", err)
 		t.waits = true
 		return nil
 	}
@@ -193,7 +194,8 @@ func (t *turn) tidy(strange []string) {
 		}
 		t.removed++
 	}
-	t.it.b.Complain(slog.LevelWarn, "spool/strange/"+t.in.name, "the spool holds what is not jjm's: removed", "box", t.in.name,
+	t.it.b.Complain(slog.LevelWarn, "spool/strange/"+t.in.name, "the spool holds what is not jjm's: removed", "box",
+		t.in.name,
 		"account", t.in.uid, "names", strange[:min(len(strange), 3)], "more", stay > 0)
 }
 
@@ -254,7 +256,8 @@ func (t *turn) entry(ctx context.Context, name spool.Name) error {
 		return nil
 	case t.in.full():
 		t.waits = true
-		return fmt.Errorf("box %s: entries that were acted upon cannot be removed: make it writable for the daemon", t.in.name)
+		return fmt.Errorf("box %s: entries that were acted upon cannot be removed: make it writable for the daemon",
+			t.in.name)
 	}
 	t.acted++
 	if err := t.it.b.Crash("spool.read"); err != nil {
@@ -296,7 +299,8 @@ func (it *Intake) act(ctx context.Context, caller wire.Caller, n spool.Note) err
 	case err == nil && got.Existed && !it.recorded(got.ID):
 		return jjm.Errorf(jjm.Busy, "the record of grid job %s is not written yet", got.ID)
 	case err == nil:
-		it.b.Log.Info("taken in from the spool", "job", got.ID, "handle", n.Handle, "user", caller.User, "existed", got.Existed)
+		it.b.Log.Info("taken in from the spool", "job", got.ID, "handle", n.Handle, "user", caller.User, "existed",
+			got.Existed)
 		return nil
 	case !final(err):
 		return err

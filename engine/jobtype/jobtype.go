@@ -64,7 +64,9 @@ func passes(err error) bool {
 // type adds.
 func (jt *Types) Inputs(job *jjm.GridJob, h handlers.Handler, site handlers.Site) ([]jjm.Input, error) {
 	inputs := job.Spec.Inputs
-	if from := job.Spec.OnlyFrom; from != "" && !slices.ContainsFunc(inputs, func(in jjm.Input) bool { return in.Path == from }) {
+	if from := job.Spec.OnlyFrom; from != "" && !slices.ContainsFunc(inputs, func(in jjm.Input) bool {
+		return in.Path == from
+	}) {
 		inputs = append(inputs[:len(inputs):len(inputs)], jjm.Input{Path: from, Name: filepath.Base(from)})
 	}
 	p, ok := h.(handlers.Preparer)

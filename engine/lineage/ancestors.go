@@ -40,7 +40,8 @@ func (ln *Lineage) Ancestors(ctx context.Context, id store.DatasetID, files []jj
 			f := &chunk[i]
 			found := nearest(known, f.Parents)
 			if len(found) > maxAncestors {
-				return nil, jjm.Errorf(jjm.Invalid, "split.params.include_parents: file %.100q comes from more than %d merged files: leave it out, or process smaller merges", f.LFN, maxAncestors)
+				return nil, jjm.Errorf(jjm.Invalid,
+					"split.params.include_parents: file %.100q comes from more than %d merged files: leave it out, or process smaller merges", f.LFN, maxAncestors)
 			}
 			out[f.LFN] = found
 		}
@@ -65,7 +66,8 @@ func (ln *Lineage) unmergedBehind(ctx context.Context, id store.DatasetID) ([]st
 			break
 		}
 		if unmerged = append(unmerged, from); len(unmerged) > maxGenerations {
-			return nil, jjm.Errorf(jjm.Invalid, "split.params.include_parents: the merged ancestors of the files lie more than %d grid jobs back: leave it out, or merge in between", maxGenerations)
+			return nil, jjm.Errorf(jjm.Invalid,
+				"split.params.include_parents: the merged ancestors of the files lie more than %d grid jobs back: leave it out, or merge in between", maxGenerations)
 		}
 	}
 	return unmerged, nil
@@ -73,7 +75,8 @@ func (ln *Lineage) unmergedBehind(ctx context.Context, id store.DatasetID) ([]st
 
 // lookUp finds the parents of the ancestors of files, generation by generation, as
 // far as they are not known.
-func (ln *Lineage) lookUp(ctx context.Context, unmerged []store.DatasetID, known []map[string][]string, files []jjm.File) error {
+func (ln *Lineage) lookUp(ctx context.Context, unmerged []store.DatasetID, known []map[string][]string,
+	files []jjm.File) error {
 	var names []string
 	for i := range files {
 		names = append(names, files[i].Parents...)

@@ -65,7 +65,8 @@ func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbe
 // TellOf is tell for the master dataset of a grid job. Once it is closed, files of
 // which nobody read a parent are given up: they would wait for ever. Numbers are those of
 // the files; left are those of the files that stay.
-func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string, work *split.Work, numbers []int64) (left []int64, drops []store.Drop, err error) {
+func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string, work *split.Work,
+	numbers []int64) (left []int64, drops []store.Drop, err error) {
 	maker, err := ln.MakerOf(ctx, job.Owner.UID, dataset, nil)
 	if err == nil {
 		err = ln.Tell(ctx, Family{Maker: maker.ID, Well: Completed}, work, numbers)
@@ -79,7 +80,8 @@ func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string,
 			files, left = append(files, file), append(left, numbers[i])
 			continue
 		}
-		drops = append(drops, store.Drop{File: numbers[i], State: jjm.FileFailed, Why: "no local job is known that made it of a file"})
+		drops = append(drops, store.Drop{File: numbers[i], State: jjm.FileFailed,
+			Why: "no local job is known that made it of a file"})
 	}
 	work.Files = files
 	return left, drops, nil
@@ -118,7 +120,9 @@ func MergeReady(p store.Producer) bool {
 // jobs made them, and from what.
 func (ln *Lineage) CheckFamily(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	refuse := func(why string) jjm.Problems {
-		return jjm.Problems{{Field: "split.by", Text: split.WMBSMergeBySize + " merges what local jobs of a grid job of yours made of files: " + why + ": use " + split.ParentlessMergeBySize}}
+		return jjm.Problems{{Field: "split.by",
+			Text: split.WMBSMergeBySize + " merges what local jobs of a grid job of yours made of files: " + why + ": use " +
+				split.ParentlessMergeBySize}}
 	}
 	for i := range spec.Datasets {
 		d := &spec.Datasets[i]
@@ -138,7 +142,8 @@ func (ln *Lineage) CheckFamily(ctx context.Context, owner jjm.Owner, spec *jjm.S
 			case maker.ID == 0:
 				return refuse("no grid job has output_dataset = " + strconv.Quote(name))
 			case len(maker.Spec.Datasets) == 0:
-				return refuse("grid job " + maker.ID.String() + ", which makes them, reads no dataset, so that they have no parents")
+				return refuse("grid job " + maker.ID.String() +
+					", which makes them, reads no dataset, so that they have no parents")
 			case first != 0 && first != maker.ID:
 				return refuse("those of container " + d.Container + " are of several grid jobs")
 			}
@@ -215,7 +220,8 @@ func (ln *Lineage) MakerOf(ctx context.Context, uid int, name string, files []jj
 
 // filler returns the grid job that fills a dataset; where none is known, some of the
 // dataset's files take the place of files if there are none. Gone if there is no dataset.
-func (ln *Lineage) filler(ctx context.Context, uid int, name string, files *[]jjm.File) (id jjm.GridID, known bool, err error) {
+func (ln *Lineage) filler(ctx context.Context, uid int, name string, files *[]jjm.File) (id jjm.GridID, known bool,
+	err error) {
 	d, err := ln.b.Store.DatasetNamed(ctx, uid, name)
 	if err != nil {
 		return 0, false, err

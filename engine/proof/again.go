@@ -12,7 +12,8 @@ import (
 // Again makes the job file that does the work of some local jobs of a grid job again,
 // and nothing else; recovery is the path that it will have. It is empty where recoveries
 // did that work, or do it now.
-func (pr *Prover) Again(ctx context.Context, caller wire.Caller, job *jjm.GridJob, locals []int32, recovery string) (none cover.Written, err error) {
+func (pr *Prover) Again(ctx context.Context, caller wire.Caller, job *jjm.GridJob, locals []int32,
+	recovery string) (none cover.Written, err error) {
 	t, recoveries, err := pr.joinedTask(ctx, caller, job)
 	if err != nil {
 		return none, err

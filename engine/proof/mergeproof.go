@@ -35,12 +35,13 @@ func (pr *Prover) provedMerge(ctx context.Context, job *jjm.GridJob, over bool) 
 		return cover.Report{}, err
 	}
 	t.files = stream(func(fn func(cover.File) error) error {
-		return pr.b.Store.InputFiles(ctx, job.ID, jjm.StepMerge, func(n int64, state jjm.FileState, _ string, f jjm.File) error {
-			if lost[n] {
-				state = jjm.FileDropped
-			}
-			return fn(cover.File{N: n, LFN: f.LFN, State: state})
-		})
+		return pr.b.Store.InputFiles(ctx, job.ID, jjm.StepMerge,
+			func(n int64, state jjm.FileState, _ string, f jjm.File) error {
+				if lost[n] {
+					state = jjm.FileDropped
+				}
+				return fn(cover.File{N: n, LFN: f.LFN, State: state})
+			})
 	})
 	t.rows = func(ctx context.Context, fn func(cover.Row) error) error {
 		return pr.b.Store.Cover(ctx, job.ID, jjm.StepMerge, func(o store.Owned) error {

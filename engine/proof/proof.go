@@ -60,7 +60,8 @@ func (pr *Prover) taskOf(ctx context.Context, job *jjm.GridJob) (*task, error) {
 
 // readFiles makes the task one of the files of a dataset.
 func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, cut *handlers.Cutting) error {
-	t.facts.Spans, t.facts.Once, t.facts.LeavesOut = nil, cut.Params.LumiCorrection, split.LeavesOut(cut.Splitter, cut.Params)
+	t.facts.Spans, t.facts.Once, t.facts.LeavesOut = nil, cut.Params.LumiCorrection,
+		split.LeavesOut(cut.Splitter, cut.Params)
 	unit, err := s.InputUnit(ctx, job.ID)
 	if err != nil {
 		return err
@@ -86,7 +87,8 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 			if o.Unit == jjm.UnitFile && o.Last == math.MaxInt64 {
 				o.Last = 0 // a whole file is one unit
 			}
-			return fn(cover.Row{File: o.File, Run: o.Run, First: o.First, Last: o.Last, Local: o.Local, Released: o.Released != 0})
+			return fn(cover.Row{File: o.File, Run: o.Run, First: o.First, Last: o.Last, Local: o.Local,
+				Released: o.Released != 0})
 		})
 	}
 	t.file = func(lfn string) (jjm.File, error) { return s.InputFile(ctx, job.ID, lfn) }

@@ -54,7 +54,8 @@ func (t *task) made() int {
 }
 
 // joinedTask is the first step of a grid job to be verified, with its recoveries.
-func (pr *Prover) joinedTask(ctx context.Context, caller wire.Caller, job *jjm.GridJob) (*task, []wire.Recovery, error) {
+func (pr *Prover) joinedTask(ctx context.Context, caller wire.Caller, job *jjm.GridJob) (*task, []wire.Recovery,
+	error) {
 	t, err := pr.task(ctx, job)
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +93,8 @@ func (pr *Prover) joinRecoveries(ctx context.Context, caller wire.Caller, t *tas
 		}
 	}
 	slices.SortFunc(j.rows, func(a, b cover.Row) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Run, b.Run), cmp.Compare(a.First, b.First), cmp.Compare(a.Local, b.Local))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Run, b.Run), cmp.Compare(a.First, b.First),
+			cmp.Compare(a.Local, b.Local))
 	})
 	j.owned = make([][]cover.Row, len(j.tasks))
 	for _, r := range j.rows {
@@ -105,7 +107,8 @@ func (pr *Prover) joinRecoveries(ctx context.Context, caller wire.Caller, t *tas
 }
 
 // recoveryTask is the task of a recovery.
-func (pr *Prover) recoveryTask(ctx context.Context, caller wire.Caller, id jjm.GridID, unit string) (*task, string, error) {
+func (pr *Prover) recoveryTask(ctx context.Context, caller wire.Caller, id jjm.GridID, unit string) (*task, string,
+	error) {
 	job, err := pr.s.Find(ctx, caller, id)
 	if err != nil {
 		return nil, "", err
@@ -167,7 +170,8 @@ func (pr *Prover) join(ctx context.Context, j *joined, more *task, numbers map[s
 		})
 	}
 	if len(j.jobs)+j.base < int(base)+more.facts.Made {
-		return jjm.Errorf(jjm.Internal, "grid job %s: %d local jobs of %d are there", more.grid, len(j.jobs)+j.base-int(base), more.facts.Made)
+		return jjm.Errorf(jjm.Internal, "grid job %s: %d local jobs of %d are there", more.grid, len(j.jobs)+j.base-int(base),
+			more.facts.Made)
 	}
 	j.tasks, j.first = append(j.tasks, more), append(j.first, base)
 	return err
@@ -231,7 +235,8 @@ func (j *joined) takenOver(r *cover.Row) int {
 }
 
 // with returns the facts and the streams of a task those of its recoveries as well.
-func (j *joined) with(f *cover.Facts, jobs func(func(cover.Job) error) error, rows func(func(cover.Row) error) error) (func(func(cover.Job) error) error, func(func(cover.Row) error) error) {
+func (j *joined) with(f *cover.Facts, jobs func(func(cover.Job) error) error,
+	rows func(func(cover.Row) error) error) (func(func(cover.Job) error) error, func(func(cover.Row) error) error) {
 	f.Made, f.Recoveries = j.base+len(j.jobs), j.first
 	judged := func(fn func(cover.Job) error) func(cover.Job) error {
 		return func(c cover.Job) error {

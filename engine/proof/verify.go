@@ -18,13 +18,15 @@ import (
 // Verify holds what a grid job had to do against the cover ledger and the ends of
 // its local jobs, and of those of its recoveries; recovery, where not "", is the name
 // of the job file to make for what is missing.
-func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified, error) {
+func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified,
+	error) {
 	job, err := pr.s.Find(ctx, caller, id)
 	if err != nil {
 		return wire.Verified{}, err
 	}
 	if recovery != "" && !job.Status.Final() {
-		return wire.Verified{}, jjm.Errorf(jjm.Conflict, "grid job %s is %s: what is missing is known once it is over", id, job.Status)
+		return wire.Verified{}, jjm.Errorf(jjm.Conflict, "grid job %s is %s: what is missing is known once it is over", id,
+			job.Status)
 	}
 	v := wire.Verified{ID: id}
 	t, recoveries, err := pr.joinedTask(ctx, caller, &job)

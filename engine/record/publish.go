@@ -88,7 +88,8 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 	}
 	if err := pu.write(ctx, head, shards); err != nil {
 		if ctx.Err() == nil {
-			pu.b.Complain(slog.LevelError, "record/"+id.String(), "record could not be written, trying again", "job", id, "error", err)
+			pu.b.Complain(slog.LevelError, "record/"+id.String(), "record could not be written, trying again", "job", id,
+				"error", err)
 		}
 		pu.s.Mark(func(m *state.Marks) { m.Stale(id, shards...) })
 		return
@@ -191,7 +192,8 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	if g.Trouble() != "" && !g.Job.Status.Final() {
 		v.Message += "; " + g.Trouble()
 	}
-	if sent := g.Job.Step.Closed && g.Unsent() == 0; !sent && !g.Job.Kill && !g.Job.Status.Final() && g.Job.Status != jjm.Pending {
+	if sent := g.Job.Step.Closed && g.Unsent() == 0; !sent && !g.Job.Kill && !g.Job.Status.Final() &&
+		g.Job.Status != jjm.Pending {
 		reasons, _ := pu.waits(mem, g, jjm.At(pu.b.Now()))
 		for _, why := range reasons {
 			v.Message += "; " + why
@@ -230,7 +232,8 @@ func (pu *Publisher) pointHandle(g *state.Grid) bool {
 		return true
 	}
 	if err := head.Point(pu.b.Deps.RecordDir, jjm.HandleOf(owner, key), id); err != nil {
-		pu.b.Complain(slog.LevelError, "handle/"+id.String(), "handle could not be written down, trying again", "job", id, "error", err)
+		pu.b.Complain(slog.LevelError, "handle/"+id.String(), "handle could not be written down, trying again", "job", id,
+			"error", err)
 		return false
 	}
 	pu.s.Mark(func(m *state.Marks) { m.Point(id, true) })

@@ -22,7 +22,9 @@ import (
 // is overlooked.
 func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.Banned, error) {
 	if !caller.Admin {
-		return wire.Banned{}, jjm.Errorf(jjm.Denied, "ban: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", caller.User)
+		return wire.Banned{}, jjm.Errorf(jjm.Denied,
+			"ban: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)",
+			caller.User)
 	}
 	if b == nil {
 		v := si.s.View()
@@ -39,7 +41,8 @@ func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 		return wire.Banned{}, fmt.Errorf("ban %s: %w", b.Name, err)
 	}
 	if given.Account != nil && (*given.Account == 0 || *given.Account == caller.UID) {
-		return wire.Banned{}, jjm.Errorf(jjm.Invalid, "ban %s: who bans and root cannot be kept out: root may do everything", b.Name)
+		return wire.Banned{}, jjm.Errorf(jjm.Invalid, "ban %s: who bans and root cannot be kept out: root may do everything",
+			b.Name)
 	}
 	out := wire.Banned{Bans: []jjm.Ban{given}}
 	err = si.s.Change(ctx, "ban", func(c *state.Change) error {
@@ -51,7 +54,8 @@ func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 	if err != nil {
 		return wire.Banned{}, fmt.Errorf("ban %s: %w", given.Whom(), err)
 	}
-	si.b.Log.Info("ban", "whom", given.Whom(), "by", given.By, "uid", given.UID, "reason", given.Reason, "kills", len(out.Killed))
+	si.b.Log.Info("ban", "whom", given.Whom(), "by", given.By, "uid", given.UID, "reason", given.Reason, "kills",
+		len(out.Killed))
 	return out, nil
 }
 
@@ -97,7 +101,8 @@ func (si *Site) renumber(ctx context.Context, b jjm.Ban) jjm.Ban {
 		err = si.b.Store.Update(ctx, func(tx *store.Tx) error { return errors.Join(tx.DropBan(b), tx.PutBan(found)) })
 	}
 	if err != nil {
-		si.b.Log.Warn("a ban holds by name, and not for other names of the account, until its number is found at a start", "name", b.Name, "error", err)
+		si.b.Log.Warn("a ban holds by name, and not for other names of the account, until its number is found at a start",
+			"name", b.Name, "error", err)
 		return b
 	}
 	return found
@@ -148,5 +153,6 @@ func banEntry(b jjm.Ban, became, by string, uid int, reason string, now jjm.Time
 	if reason != "" {
 		text += ": " + reason
 	}
-	return jjm.JournalEntry{Time: now, First: -1, Last: -1, To: became, Cause: text, Source: "ban", Actor: jjm.ActorOf(by, uid)}
+	return jjm.JournalEntry{Time: now, First: -1, Last: -1, To: became, Cause: text, Source: "ban",
+		Actor: jjm.ActorOf(by, uid)}
 }

@@ -23,13 +23,16 @@ func (si *Site) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([
 		return v.InForce(jjm.At(si.b.Now()), func(jjm.Order) bool { return true }), nil
 	}
 	if !caller.Admin {
-		return nil, jjm.Errorf(jjm.Denied, "%s %s %s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", o.Verb, o.Kind, o.Name, caller.User)
+		return nil, jjm.Errorf(jjm.Denied,
+			"%s %s %s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)",
+			o.Verb, o.Kind, o.Name, caller.User)
 	}
 	if err := si.knownTarget(o); err != nil {
 		return nil, err
 	}
 	now := jjm.At(si.b.Now())
-	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: strings.TrimSpace(o.Reason), By: caller.Actor(), Since: now, Until: o.Until}
+	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: strings.TrimSpace(o.Reason), By: caller.Actor(),
+		Since: now, Until: o.Until}
 	if o.For > 0 {
 		given.Until = now.Add(o.For.D())
 	}
@@ -46,7 +49,8 @@ func (si *Site) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([
 	if err != nil {
 		return nil, fmt.Errorf("%s %s %s: %w", o.Verb, o.Kind, o.Name, err)
 	}
-	si.b.Log.Info("order", "verb", o.Verb, "kind", o.Kind, "name", o.Name, "by", given.By, "reason", given.Reason, "until", given.Until)
+	si.b.Log.Info("order", "verb", o.Verb, "kind", o.Kind, "name", o.Name, "by", given.By, "reason", given.Reason, "until",
+		given.Until)
 	return []jjm.Order{given}, nil
 }
 

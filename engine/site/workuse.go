@@ -73,7 +73,8 @@ func (si *Site) countWork(_ context.Context, uid int) time.Duration {
 	took := max(si.b.Now().Sub(began), 0)
 	next := si.b.Now().Add(max(useEvery, useShare*took))
 	if err != nil { // an area that cannot be counted is as it was
-		si.b.Complain(slog.LevelWarn, "usage/"+u.Owner.User, "what lies in a work area is not known", "user", u.Owner.User, "error", err)
+		si.b.Complain(slog.LevelWarn, "usage/"+u.Owner.User, "what lies in a work area is not known", "user", u.Owner.User,
+			"error", err)
 		si.s.WorkUses.Set(uid, si.s.WorkUses.Over(uid), next)
 		return 0
 	}

@@ -40,6 +40,7 @@ func (c *Change) Insert(g *jjm.GridJob, parts []jjm.Part) {
 	Bind(g, c.Inserted)
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: g.ID,
 		First: first, Last: first + int32(len(parts)) - 1, To: jjm.New.String(), Source: c.Name,
-		Cause: fmt.Sprintf("cut by %s: %ss %d to %d", g.Step.Splitter, parts[0].Unit, parts[0].First, parts[len(parts)-1].Last())})
+		Cause: fmt.Sprintf("cut by %s: %ss %d to %d", g.Step.Splitter, parts[0].Unit, parts[0].First,
+			parts[len(parts)-1].Last())})
 	c.bar(c.Inserted)
 }

@@ -35,7 +35,8 @@ func (s *State) Load(ctx context.Context) error {
 			return jjm.Errorf(jjm.Internal, "local job %s is out of sequence in the store", l.ID)
 		}
 		if int(l.Place) > len(g.Job.Step.Places) {
-			return jjm.Errorf(jjm.Internal, "local job %s is at place %d of %d in the store", l.ID, l.Place, len(g.Job.Step.Places))
+			return jjm.Errorf(jjm.Internal, "local job %s is at place %d of %d in the store", l.ID, l.Place,
+				len(g.Job.Step.Places))
 		}
 		g.put(l)
 		return nil

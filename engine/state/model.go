@@ -288,7 +288,8 @@ func (m Memory) Local(id jjm.LocalID) *jjm.LocalJob {
 // and is not over, or nil.
 func (m Memory) Current(id jjm.AttemptID) *jjm.LocalJob {
 	l := m.Local(id.LocalID)
-	if l == nil || l.Attempt != id.Attempt || !l.State.InBatch() || l.Tag == "" || l.Phase == jjm.RetryWait || l.IsMerging() {
+	if l == nil || l.Attempt != id.Attempt || !l.State.InBatch() || l.Tag == "" || l.Phase == jjm.RetryWait ||
+		l.IsMerging() {
 		return nil
 	}
 	return l

@@ -48,7 +48,8 @@ func (ju *Judge) readClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en
 	}
 	claim, err := ar.ReadClaim(l.Tag, l.Pos)
 	if err != nil {
-		ju.b.Complain(slog.LevelWarn, "claim/"+l.ID.String(), "claim cannot be read", "local", l.ID, "tag", l.Tag, "error", err)
+		ju.b.Complain(slog.LevelWarn, "claim/"+l.ID.String(), "claim cannot be read", "local", l.ID, "tag", l.Tag, "error",
+			err)
 		return
 	}
 	if claim == nil {

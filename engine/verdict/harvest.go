@@ -118,7 +118,8 @@ func (ju *Judge) harvestOf(ctx context.Context, uid int) time.Duration {
 	bulks := ju.openBulks(uid)
 	more, err := ju.harvest(ctx, uid, bulks, tags)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-		ju.b.Complain(slog.LevelError, "harvest/"+strconv.Itoa(uid), "results could not be taken, trying again", "uid", uid, "error", err)
+		ju.b.Complain(slog.LevelError, "harvest/"+strconv.Itoa(uid), "results could not be taken, trying again", "uid", uid,
+			"error", err)
 	}
 	ju.told.ended(uid, time.Since(began), len(bulks) == 0)
 	if !more || err != nil {
@@ -207,7 +208,8 @@ func (ju *Judge) readResults(ctx context.Context, b openBulk) {
 		return true
 	})
 	if err != nil {
-		ju.b.Complain(slog.LevelWarn, "results/"+string(b.tag), "results of a bulk cannot be read", "tag", b.tag, "error", err)
+		ju.b.Complain(slog.LevelWarn, "results/"+string(b.tag), "results of a bulk cannot be read", "tag", b.tag, "error",
+			err)
 		return
 	}
 	settled := next == sandbox.All && ju.b.Now().Sub(mtime) > fresh
@@ -225,7 +227,8 @@ func (ju *Judge) readResults(ctx context.Context, b openBulk) {
 // changes, and of many a few.
 func (ju *Judge) badResults(tag jjm.Tag, problems []jjm.Problem) {
 	for i, p := range problems[:min(len(problems), 10)] {
-		ju.b.Complain(slog.LevelWarn, "result/"+string(tag)+"/"+strconv.Itoa(i), "a wrapper's result is not usable", "tag", tag, "file", p.Field, "error", p.Text)
+		ju.b.Complain(slog.LevelWarn, "result/"+string(tag)+"/"+strconv.Itoa(i), "a wrapper's result is not usable", "tag",
+			tag, "file", p.Field, "error", p.Text)
 	}
 }
 

@@ -67,7 +67,8 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 		Kill: l.Kill, GiveUp: l.Holding, Lost: j.lost, Backoff: ju.b.Conf().Backoff.D(), Now: c.Now,
 	})
 	if !out.Over {
-		ju.b.Complain(slog.LevelWarn, "end/"+l.ID.String(), "evidence shows no end yet", "local", l.ID, "why", out.Verdict.Text)
+		ju.b.Complain(slog.LevelWarn, "end/"+l.ID.String(), "evidence shows no end yet", "local", l.ID, "why",
+			out.Verdict.Text)
 		return
 	}
 	if out.State == jjm.Completed {

@@ -98,7 +98,8 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 			if ownCancel {
 				en.Report = jjm.Report{} // nobody else's wish: it was given up as lost
 			}
-			return judgement{id: id, evidence: ju.evidence(ar, id, &en), lost: step.Lost || ownCancel, spoiled: en.Spoiled}, true, nil
+			return judgement{id: id, evidence: ju.evidence(ar, id, &en), lost: step.Lost || ownCancel, spoiled: en.Spoiled},
+				true, nil
 		case plan.TakeClaim:
 			if err := ju.takeClaim(ar, &l, id); err != nil {
 				return judgement{}, false, err
@@ -218,7 +219,8 @@ func (ju *Judge) fetch(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en *en
 			ju.ends.With(id, func(en *endings.Ending) { en.Spoiled = err.Error() })
 			en.Spoiled = err.Error()
 		}
-		ju.b.Complain(slog.LevelWarn, "parcel/"+id.LocalID.String(), "what a job brought back is not usable", "local", id.LocalID, "tag", l.Tag, "error", err)
+		ju.b.Complain(slog.LevelWarn, "parcel/"+id.LocalID.String(), "what a job brought back is not usable", "local",
+			id.LocalID, "tag", l.Tag, "error", err)
 	}
 	if r == nil {
 		return false, nil

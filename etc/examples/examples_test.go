@@ -191,8 +191,10 @@ func TestMonteCarlo_PhysicsIsThatOfTheZ(t *testing.T) {
 		}
 	}
 	accepted := strings.Count(files["reconstruct.000000001-000002000.txt"], " accepted\n")
-	if counts["generated"] != 2000 || counts["accepted"] != accepted || sum != accepted || accepted < 1600 || accepted > 1950 {
-		t.Errorf("the histogram says %d generated, %d accepted, %d in bins; %d events are accepted", counts["generated"], counts["accepted"], sum, accepted)
+	if counts["generated"] != 2000 || counts["accepted"] != accepted || sum != accepted || accepted < 1600 ||
+		accepted > 1950 {
+		t.Errorf("the histogram says %d generated, %d accepted, %d in bins; %d events are accepted", counts["generated"],
+			counts["accepted"], sum, accepted)
 	}
 }
 
@@ -316,10 +318,12 @@ func TestMonteCarlo_MisbehavesWhenAsked(t *testing.T) {
 			if code, text := sh(t, dir, append(env, test.env...), "mc.sh", "1", "10"); code != test.exit {
 				t.Errorf("exit %d, want %d: %s", code, test.exit, text)
 			}
-			if report := got("GBS_LOG"); !strings.HasPrefix(report, test.report) || strings.Count(report, "\n") > 1 || test.report == "" && report != "" {
+			if report := got("GBS_LOG"); !strings.HasPrefix(report, test.report) || strings.Count(report, "\n") > 1 ||
+				test.report == "" && report != "" {
 				t.Errorf("report is %q, want %q", report, test.report)
 			}
-			if _, err := os.Stat(filepath.Join(dir, "simulate.000000001-000000010.txt")); (err == nil) != strings.HasPrefix(test.report, "SUCCEEDED") {
+			if _, err := os.Stat(filepath.Join(dir,
+				"simulate.000000001-000000010.txt")); (err == nil) != strings.HasPrefix(test.report, "SUCCEEDED") {
 				t.Errorf("the file of the broken phase: %v", err)
 			}
 			if code, text := sh(t, t.TempDir(), test.env, "mc.sh", "1", "10"); code != test.alone {
@@ -370,7 +374,8 @@ func TestMonteCarlo_HangsUntilItsGroupIsTold(t *testing.T) {
 }
 
 func TestMonteCarlo_RefusesBadArguments(t *testing.T) {
-	for _, args := range [][]string{{}, {"1"}, {"1", "2", "3"}, {"", "5"}, {"1", "0"}, {"-1", "5"}, {"010", "5"}, {"1", "5x"}, {"1", "1e3"}, {"1;id", "3"}, {"1234567890123456", "1"}} {
+	for _, args := range [][]string{{}, {"1"}, {"1", "2", "3"}, {"", "5"}, {"1", "0"}, {"-1", "5"}, {"010", "5"},
+		{"1", "5x"}, {"1", "1e3"}, {"1;id", "3"}, {"1234567890123456", "1"}} {
 		dir := t.TempDir()
 		code, text := sh(t, dir, nil, "mc.sh", args...)
 		if code != 2 || !strings.HasPrefix(text, "usage: ") || len(contents(t, dir)) != 0 {
@@ -526,7 +531,8 @@ func TestJobFiles_DoWhatTheySay(t *testing.T) {
 // with a tenth of its events.
 func TestJobFiles_MonteCarloMergesToOneRun(t *testing.T) {
 	const file = "montecarlo.toml"
-	fewer := strings.NewReplacer("\nevents = 2000\n", "\nevents = 200\n", "\nevents_per_job = 100\n", "\nevents_per_job = 10\n")
+	fewer := strings.NewReplacer("\nevents = 2000\n", "\nevents = 200\n", "\nevents_per_job = 100\n",
+		"\nevents_per_job = 10\n")
 	spec, argvs := localsOf(t, file, fewer.Replace(example(t, file)))
 	if len(argvs) != 20 {
 		t.Fatalf("%d local jobs, want 20", len(argvs))

@@ -260,11 +260,13 @@ func TestPlace_FindsTheDaemon(t *testing.T) {
 		state, socket string
 	}{
 		{"told", client.Place{State: "/s", Socket: "/k"}, nil, "/s", "/k"},
-		{"a state told outranks the variable", client.Place{State: "/s"}, map[string]string{"JJM_SOCKET": "/k"}, "/s", "/s/jjm.sock"},
+		{"a state told outranks the variable", client.Place{State: "/s"}, map[string]string{"JJM_SOCKET": "/k"}, "/s",
+			"/s/jjm.sock"},
 		{"variables", client.Place{}, map[string]string{"JJM_STATE": "/e", "JJM_SOCKET": "/k"}, "/e", "/k"},
 		{"state variable", client.Place{}, map[string]string{"JJM_STATE": "/e"}, "/e", "/e/jjm.sock"},
 		{"XDG", client.Place{}, map[string]string{"XDG_STATE_HOME": "/x", "HOME": "/h"}, "/x/jjm", "/x/jjm/jjm.sock"},
-		{"a relative XDG is ignored", client.Place{}, map[string]string{"XDG_STATE_HOME": "x", "HOME": "/h"}, "/h/.local/state/jjm", "/h/.local/state/jjm/jjm.sock"},
+		{"a relative XDG is ignored", client.Place{}, map[string]string{"XDG_STATE_HOME": "x", "HOME": "/h"},
+			"/h/.local/state/jjm", "/h/.local/state/jjm/jjm.sock"},
 		{"home", client.Place{}, map[string]string{"HOME": "/h"}, "/h/.local/state/jjm", "/h/.local/state/jjm/jjm.sock"},
 	} {
 		if _, err := os.Stat("/var/lib/jjm"); err == nil && c.p.State == "" && c.env["JJM_STATE"] == "" {

@@ -8,8 +8,8 @@ import (
 	"jjm/wire"
 )
 
-// Renew returns the jobs of a grid job newer credentials. do tells of which kinds they were newer, and which jobs they do
-// not reach.
+// Renew gives the jobs of a grid job newer credentials. do returns of which kinds they
+// were newer, and which jobs they do not reach.
 func Renew(find Resolve,
 	do func(context.Context, gate.Caller, jjm.GridID, []jjm.Credential) (wire.Renewal, error)) gate.Verb {
 	return onGrid(wire.VerbRenew(), find,

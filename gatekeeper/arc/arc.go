@@ -63,7 +63,8 @@ func Read(g Grami) (Job, error) {
 	r := &reader{g: g, env: map[string]string{}, ours: map[string]string{}}
 	r.environment()
 	job := Job{
-		ID: g["jobid"], GridID: g["gridid"], URL: r.env["GRID_GLOBAL_JOBURL"], Directory: g["directory"], ControlDir: g["controldir"],
+		ID: g["jobid"], GridID: g["gridid"], URL: r.env["GRID_GLOBAL_JOBURL"], Directory: g["directory"],
+		ControlDir: g["controldir"],
 	}
 	if job.GridID == "" {
 		r.wrong("gridid", "is missing: A-REX sets it")
@@ -262,7 +263,8 @@ func (r *reader) demand(job *Job) {
 func (r *reader) spec(kind string) *jjm.Spec {
 	spec := &jjm.Spec{
 		Type: kind, Name: r.take("NAME"), Mode: r.take("MODE"), Clusters: r.list("CLUSTERS"), Result: r.take("RESULT"),
-		Outputs: r.list("OUTPUTS"), Env: r.env, Inputs: r.inputs(""), Credentials: r.credentials(), Request: r.request(), Params: map[string]any{},
+		Outputs: r.list("OUTPUTS"), Env: r.env, Inputs: r.inputs(""), Credentials: r.credentials(), Request: r.request(),
+		Params: map[string]any{},
 	}
 	for name, value := range r.ours {
 		if param, ok := strings.CutPrefix(name, "PARAM_"); ok {
@@ -334,7 +336,8 @@ func (r *reader) request() jjm.Request {
 	cores := r.number("count", maxCores)
 	return jjm.Request{
 		Cores: int(cores), MemoryMB: min(r.number("memory", maxMemory)*max(cores, 1), maxMemory),
-		Walltime: jjm.Duration(time.Duration(seconds) * time.Second), ScratchMB: r.number("disk", 1<<30), Queue: r.take("QUEUE"),
+		Walltime: jjm.Duration(time.Duration(seconds) * time.Second), ScratchMB: r.number("disk", 1<<30),
+		Queue: r.take("QUEUE"),
 	}
 }
 

@@ -46,22 +46,27 @@ func TestRead_RecordedPlainJob(t *testing.T) {
 	const id = "cV7NDmVABpAoOSAtDmABFKDmABFKDmABFKDmV0GKDmABFKDmrtr2Do"
 	const url = "https://localhost:8443/arex/" + id
 	want := &plain.Job{
-		Name: "it's a name", Executable: "./run.sh", Arguments: []string{"a b", "c'd", "e$HOME", `f"g`, `h\i`}, Folder: session,
-		Env: map[string]string{"A": "b c'd", "E": `x"y`, "N": "l1l2", "D": "$HOME `id`", "GRID_GLOBAL_JOBID": id, "GRID_GLOBAL_JOBURL": url,
+		Name: "it's a name", Executable: "./run.sh", Arguments: []string{"a b", "c'd", "e$HOME", `f"g`, `h\i`},
+		Folder: session,
+		Env: map[string]string{"A": "b c'd", "E": `x"y`, "N": "l1l2", "D": "$HOME `id`", "GRID_GLOBAL_JOBID": id,
+			"GRID_GLOBAL_JOBURL":       url,
 			"GRID_GLOBAL_JOBINTERFACE": "org.nordugrid.arcrest", "GRID_GLOBAL_JOBHOST": "localhost"},
-		Stdin:   session + "/in.dat",
-		Inputs:  []jjm.Input{{Path: "run.sh", Name: "run.sh", Executable: true}, {Path: "in.dat", Name: "in.dat"}, {Path: "x", Name: "x"}},
+		Stdin: session + "/in.dat",
+		Inputs: []jjm.Input{{Path: "run.sh", Name: "run.sh", Executable: true}, {Path: "in.dat", Name: "in.dat"},
+			{Path: "x", Name: "x"}},
 		Outputs: []string{"out.dat", "d"},
 		Request: jjm.Request{Cores: 2, MemoryMB: 1000, Walltime: jjm.Duration(20 * time.Minute)},
 	}
 	if diff := cmp.Diff(want, job.Plain); diff != "" {
 		t.Error(diff)
 	}
-	if job.GridID != id || job.URL != url || job.Directory != session || job.ControlDir != "/var/lib/jjm-testbed/arc/control" || job.ID != "" {
+	if job.GridID != id || job.URL != url || job.Directory != session ||
+		job.ControlDir != "/var/lib/jjm-testbed/arc/control" || job.ID != "" {
 		t.Errorf("%+v", job)
 	}
 	files := []gatekeeper.Delivery{{Name: "stdout", To: session + "/out.txt"}, {Name: "stderr", To: session + "/err.txt"},
-		{Name: gatekeeper.WholeTar, To: session + "/jjm-output.tar"}, {Name: "out.dat", To: session + "/out.dat"}, {Name: "d", To: session + "/d"}}
+		{Name: gatekeeper.WholeTar, To: session + "/jjm-output.tar"}, {Name: "out.dat", To: session + "/out.dat"},
+		{Name: "d", To: session + "/d"}}
 	if diff := cmp.Diff(files, job.Deliveries()); diff != "" {
 		t.Error(diff)
 	}
@@ -78,11 +83,14 @@ func env(vars ...string) string {
 }
 
 func TestRead_GridJobs(t *testing.T) {
-	job, err := parse(t, base+env("JJM_JOB_FILE=job.toml", "LABEL=x")+"joboption_stdout='out'\njoboption_outputfile_0='/jjm-output.tar'\n")
-	if err != nil || job.JobFile != "/s/1/job.toml" || job.Plain != nil || job.Tar != "/s/1/jjm-output.tar" || !job.Summary() || job.ID != "gabc" {
+	job, err := parse(t, base+env("JJM_JOB_FILE=job.toml", "LABEL=x")+
+		"joboption_stdout='out'\njoboption_outputfile_0='/jjm-output.tar'\n")
+	if err != nil || job.JobFile != "/s/1/job.toml" || job.Plain != nil || job.Tar != "/s/1/jjm-output.tar" ||
+		!job.Summary() || job.ID != "gabc" {
 		t.Errorf("job file: %+v, %v", job, err)
 	}
-	job, err = parse(t, base+env("JJM_TYPE=montecarlo", "JJM_NAME=mc", "JJM_CLUSTERS=a b", "JJM_PARAM_EVENTS=500", "JJM_PARAM_command=[\"mc.sh\"]",
+	job, err = parse(t, base+env("JJM_TYPE=montecarlo", "JJM_NAME=mc", "JJM_CLUSTERS=a b", "JJM_PARAM_EVENTS=500",
+		"JJM_PARAM_command=[\"mc.sh\"]",
 		"JJM_OUTPUTS=*.root log", "LABEL=x")+"joboption_cputime=60\njoboption_inputfile_0='/mc.sh'\n")
 	if err != nil {
 		t.Fatal(err)
@@ -92,9 +100,11 @@ func TestRead_GridJobs(t *testing.T) {
 		t.Fatalf("%+v, %v", file, err)
 	}
 	doc, problems := jobfile.Parse(file.Name, []byte(file.Text))
-	want := jjm.Spec{Type: "montecarlo", Name: "mc", Mode: "Production", Clusters: []string{"a", "b"}, Outputs: []string{"*.root", "log"},
-		Env: map[string]string{"LABEL": "x"}, Inputs: []jjm.Input{{Path: "mc.sh", Name: "mc.sh"}}, Request: jjm.Request{Walltime: jjm.Duration(time.Minute)},
-		Params: map[string]any{"events": int64(500), "command": []any{"mc.sh"}}}
+	want := jjm.Spec{Type: "montecarlo", Name: "mc", Mode: "Production", Clusters: []string{"a", "b"},
+		Outputs: []string{"*.root", "log"},
+		Env:     map[string]string{"LABEL": "x"}, Inputs: []jjm.Input{{Path: "mc.sh", Name: "mc.sh"}},
+		Request: jjm.Request{Walltime: jjm.Duration(time.Minute)},
+		Params:  map[string]any{"events": int64(500), "command": []any{"mc.sh"}}}
 	if diff := cmp.Diff(want, doc.Spec); diff != "" || len(problems) > 0 {
 		t.Errorf("variables: %v %s", problems, diff)
 	}
@@ -104,7 +114,8 @@ func TestRead_GridJobs(t *testing.T) {
 func TestRead_JoinedStreams(t *testing.T) {
 	job, err := parse(t, base+"joboption_arg_1='a b'\njoboption_stdout='/s/1/all'\njoboption_stderr='/s/1/all'\n")
 	if err != nil || job.Plain.Executable != "/bin/sh" ||
-		!cmp.Equal(job.Plain.Arguments, []string{"-c", `exec "$@" 2>&1`, "sh", "/bin/true", "a b"}) || len(job.Deliveries()) != 1 {
+		!cmp.Equal(job.Plain.Arguments, []string{"-c", `exec "$@" 2>&1`, "sh", "/bin/true", "a b"}) ||
+		len(job.Deliveries()) != 1 {
 		t.Errorf("%+v, %v", job.Plain, err)
 	}
 }
@@ -140,7 +151,8 @@ func TestDelegationFile(t *testing.T) {
 
 func TestEnd_IsWhatAREXReads(t *testing.T) {
 	started := jjm.At(time.Date(2026, 3, 1, 12, 0, 0, 5e8, time.UTC))
-	used := &jjm.Usage{Host: "n1", WallMS: 61250, UserMS: 1500, SysMS: 42, MaxRSSKB: 2048, Processors: 4, Started: started, Ended: started.Add(time.Minute)}
+	used := &jjm.Usage{Host: "n1", WallMS: 61250, UserMS: 1500, SysMS: 42, MaxRSSKB: 2048, Processors: 4, Started: started,
+		Ended: started.Add(time.Minute)}
 	for name, c := range map[string]struct {
 		l          wire.Lookup
 		diag, done string
@@ -148,11 +160,14 @@ func TestEnd_IsWhatAREXReads(t *testing.T) {
 		"well": {wire.Lookup{Status: "done", GRAM: jjm.GRAMDone, Message: "1 of 1", Usage: used},
 			"nodename=n1\nWallTime=61.250s\nProcessors=4\nUserTime=1.500s\nKernelTime=0.042s\nAverageTotalMemory=2048kB\nMaxResidentMemory=2048kB\n" +
 				"LRMSStartTime=20260301120000Z\nLRMSEndTime=20260301120100Z\nLRMSMessage=1 of 1\nexitcode=0\n", "0\n"},
-		"failed":             {wire.Lookup{Status: "failed", GRAM: jjm.GRAMFailed, Exit: 3, Message: "why\nnot"}, "LRMSMessage=why not\nexitcode=3\n", "3 why not\n"},
-		"broken":             {wire.Lookup{Status: "broken", GRAM: jjm.GRAMFailed}, "exitcode=1\n", "1 broken\n"},
-		"killed":             {wire.Lookup{Status: "aborted", GRAM: jjm.GRAMDone, Message: "killed on request"}, "LRMSMessage=killed on request\nexitcode=1\n", "1 killed on request\n"},
-		"partly":             {wire.Lookup{Status: "finished", GRAM: jjm.GRAMDone, Exit: 1}, "exitcode=1\n", "1 finished\n"},
-		"not known any more": {wire.Lookup{Error: &wire.Error{Kind: jjm.Gone, Text: "no such grid job"}}, "exitcode=1\n", "1 no such grid job\n"},
+		"failed": {wire.Lookup{Status: "failed", GRAM: jjm.GRAMFailed, Exit: 3, Message: "why\nnot"},
+			"LRMSMessage=why not\nexitcode=3\n", "3 why not\n"},
+		"broken": {wire.Lookup{Status: "broken", GRAM: jjm.GRAMFailed}, "exitcode=1\n", "1 broken\n"},
+		"killed": {wire.Lookup{Status: "aborted", GRAM: jjm.GRAMDone, Message: "killed on request"},
+			"LRMSMessage=killed on request\nexitcode=1\n", "1 killed on request\n"},
+		"partly": {wire.Lookup{Status: "finished", GRAM: jjm.GRAMDone, Exit: 1}, "exitcode=1\n", "1 finished\n"},
+		"not known any more": {wire.Lookup{Error: &wire.Error{Kind: jjm.Gone, Text: "no such grid job"}}, "exitcode=1\n",
+			"1 no such grid job\n"},
 	} {
 		code, message := Exit(c.l)
 		if got := Diag(c.l, code); got != c.diag {
@@ -172,14 +187,15 @@ func TestForeign_IsWhatARexDoesNotKeepForTheJob(t *testing.T) {
 		kept  []string
 		want  string
 	}{
-		"none is named":      {"subject=/CN=Ann\n", []string{"a1b2"}, ""},
-		"its own":            {"delegationid=a1b2\n", []string{"c3d4", "a1b2"}, ""},
-		"another's":          {"subject=/CN=Ann\ndelegationid=ffff\n", []string{"a1b2"}, `delegation "ffff": A-REX`},
-		"A-REX keeps none":   {"delegationid=ffff", nil, `delegation "ffff": A-REX`},
-		"its own and others": {"delegationid=ffff\ndelegationid=a1b2\ndelegationid=eeee\ndelegationid=ffff\n", []string{"a1b2"}, `"ffff" and 1 more: A-REX`},
-		"no id at all":       {"delegationid=../../../etc/passwd\x1b[2J\n", nil, `"../../../etc/passwd\x1b[2J"`},
-		"a long one":         {"delegationid=" + strings.Repeat("f", 10_000), nil, strings.Repeat("f", 40) + `": A-REX`},
-		"an empty one":       {"delegationid=\n", nil, ""},
+		"none is named":    {"subject=/CN=Ann\n", []string{"a1b2"}, ""},
+		"its own":          {"delegationid=a1b2\n", []string{"c3d4", "a1b2"}, ""},
+		"another's":        {"subject=/CN=Ann\ndelegationid=ffff\n", []string{"a1b2"}, `delegation "ffff": A-REX`},
+		"A-REX keeps none": {"delegationid=ffff", nil, `delegation "ffff": A-REX`},
+		"its own and others": {"delegationid=ffff\ndelegationid=a1b2\ndelegationid=eeee\ndelegationid=ffff\n",
+			[]string{"a1b2"}, `"ffff" and 1 more: A-REX`},
+		"no id at all": {"delegationid=../../../etc/passwd\x1b[2J\n", nil, `"../../../etc/passwd\x1b[2J"`},
+		"a long one":   {"delegationid=" + strings.Repeat("f", 10_000), nil, strings.Repeat("f", 40) + `": A-REX`},
+		"an empty one": {"delegationid=\n", nil, ""},
 	} {
 		got := Remark("7", Foreign(c.local, c.kept))
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(got) > 500 {

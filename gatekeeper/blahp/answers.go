@@ -54,7 +54,8 @@ func Status(h jjm.Handle, status int, l wire.Lookup) string {
 			fmt.Fprintf(&b, `WorkerNode=%s;`, quote(u.Host))
 		}
 		if status == Completed {
-			fmt.Fprintf(&b, `RemoteWallClockTime=%s;RemoteUserCpu=%s;RemoteSysCpu=%s;`, seconds(u.WallMS), seconds(u.UserMS), seconds(u.SysMS))
+			fmt.Fprintf(&b, `RemoteWallClockTime=%s;RemoteUserCpu=%s;RemoteSysCpu=%s;`, seconds(u.WallMS), seconds(u.UserMS),
+				seconds(u.SysMS))
 			if u.Processors > 0 {
 				fmt.Fprintf(&b, `CpusProvisioned=%d;`, u.Processors)
 			}

@@ -19,14 +19,20 @@ var seen = []struct {
 	args []string
 	want Options
 }{
-	{[]string{"-r", "no", "-c", "/bin/echo", "-T", "/scratch", "-C", "/tmp/ce-req-file-1", "-i", "/dev/null", "-o", "out", "-e", "err", "-w", "/home/u/j",
-		"-q", "long", "-n", "2", "-z", "no", "-h", "1", "-S", "2", "-D", "home_bl_schedd_12.0_1760000000", "-A", "dzero", "-t", "3600", "-a", "--qos=x", "-m", "2000",
+	{[]string{"-r", "no", "-c", "/bin/echo", "-T", "/scratch", "-C", "/tmp/ce-req-file-1", "-i", "/dev/null", "-o", "out",
+		"-e", "err", "-w", "/home/u/j",
+		"-q", "long", "-n", "2", "-z", "no", "-h", "1", "-S", "2", "-D", "home_bl_schedd_12.0_1760000000", "-A", "dzero",
+		"-t", "3600", "-a", "--qos=x", "-m", "2000",
 		"-V", `"A=b c" "D=e"`, "--", `"one two" "three"`},
-		Options{Command: "/bin/echo", Requirements: "/tmp/ce-req-file-1", Stdin: "/dev/null", Stdout: "out", Stderr: "err", Folder: "/home/u/j", Stage: true,
-			Queue: "long", Processes: 2, Hosts: 1, PerHost: 2, Key: "home_bl_schedd_12.0_1760000000", Project: "dzero", Seconds: 3600, Extra: "--qos=x",
+		Options{Command: "/bin/echo", Requirements: "/tmp/ce-req-file-1", Stdin: "/dev/null", Stdout: "out", Stderr: "err",
+			Folder: "/home/u/j", Stage: true,
+			Queue: "long", Processes: 2, Hosts: 1, PerHost: 2, Key: "home_bl_schedd_12.0_1760000000", Project: "dzero",
+			Seconds: 3600, Extra: "--qos=x",
 			MemoryMB: 2000, Env: map[string]string{"A": "b c", "D": "e"}, Arguments: []string{"one two", "three"}}},
-	{[]string{"-s", "no", "-c/bin/true", "-w", "/w", "-v", "A=1;B=2;", "-zyes", "-N", "8", "-d", "-j", "cream1", "--", "x", "y"},
-		Options{Command: "/bin/true", Folder: "/w", Env: map[string]string{"A": "1", "B": "2"}, WholeNodes: true, CoresOfANode: 8, Key: "cream1",
+	{[]string{"-s", "no", "-c/bin/true", "-w", "/w", "-v", "A=1;B=2;", "-zyes", "-N", "8", "-d", "-j", "cream1", "--", "x",
+		"y"},
+		Options{Command: "/bin/true", Folder: "/w", Env: map[string]string{"A": "1", "B": "2"}, WholeNodes: true,
+			CoresOfANode: 8, Key: "cream1",
 			Arguments: []string{"x", "y"}, classicalEnvs: "A=1;B=2;"}},
 }
 
@@ -68,11 +74,13 @@ func translate(t *testing.T, o Options, l Lists) (*Job, error) {
 func TestTranslate_FilesGoWhereTheyWereWanted(t *testing.T) {
 	j, err := translate(t, Options{Stdin: "in.txt", Stdout: "out", Stderr: "/dev/null", Key: "k", Subject: "/CN=u"}, Lists{
 		Inputs: []string{"a.dat", "", "/data/b.dat", "a.dat"}, Outputs: []string{"sub/x[1].root", "y", "jjm-output.tar"},
-		Remaps: []string{"", "/results/y.2", "all.tar"}, Requirements: map[string]string{"jjm_clusters": "slurm, condor", "jjm_scratch_mb": "77"}})
+		Remaps:       []string{"", "/results/y.2", "all.tar"},
+		Requirements: map[string]string{"jjm_clusters": "slurm, condor", "jjm_scratch_mb": "77"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []gatekeeper.Delivery{{Name: "stdout", To: "/home/u/j/out"}, {Name: "sub/x[1].root", To: "/home/u/j/sub/x[1].root"},
+	want := []gatekeeper.Delivery{{Name: "stdout", To: "/home/u/j/out"},
+		{Name: "sub/x[1].root", To: "/home/u/j/sub/x[1].root"},
 		{Name: "y", To: "/results/y.2"}, {Name: gatekeeper.WholeTar, To: "/home/u/j/all.tar"}}
 	if d := cmp.Diff(want, j.Wants); d != "" {
 		t.Error(d)
@@ -85,7 +93,8 @@ func TestTranslate_FilesGoWhereTheyWereWanted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantSpec := jjm.Spec{Type: "script", Name: "run_sh", Result: "exit", Clusters: []string{"slurm", "condor"}, Request: jjm.Request{ScratchMB: 77},
+	wantSpec := jjm.Spec{Type: "script", Name: "run_sh", Result: "exit", Clusters: []string{"slurm", "condor"},
+		Request: jjm.Request{ScratchMB: 77},
 		Inputs: []jjm.Input{{Path: "/home/u/j/a.dat", Name: "a.dat"}, {Path: "/data/b.dat", Name: "b.dat"},
 			{Path: "/home/u/j/run.sh", Name: "run.sh", Executable: true}, {Path: "/home/u/j/in.txt", Name: "jjm-stdin"}},
 		Outputs: []string{`sub/x\[1].root`, "y"},
@@ -118,7 +127,8 @@ func TestTranslate_HonoursOrRefuses(t *testing.T) {
 		{"whole nodes of unknown size", Options{WholeNodes: true}, jjm.Request{}, []string{"-z"}},
 		{"two nodes", Options{Hosts: 2}, jjm.Request{}, []string{"-h"}},
 		{"two nodes by their cores", Options{Processes: 9, PerHost: 8}, jjm.Request{}, []string{"-h"}},
-		{"a GPU model and mode", Options{GPUs: 1, GPUModel: "a100", GPUMode: "exclusive_process"}, jjm.Request{}, []string{"-M", "-G"}},
+		{"a GPU model and mode", Options{GPUs: 1, GPUModel: "a100", GPUMode: "exclusive_process"}, jjm.Request{},
+			[]string{"-M", "-G"}},
 		{"coprocessors", Options{MICs: 1}, jjm.Request{}, []string{"-P"}},
 		{"too many cores", Options{PerHost: 1 << 40}, jjm.Request{}, []string{"-n"}},
 	} {
@@ -161,16 +171,19 @@ func TestStatus_IsOneShortLineAndNeverRemovedOrHeld(t *testing.T) {
 	h := jjm.HandleOf(1, "k")
 	rapid.Check(t, func(t *rapid.T) {
 		var status jjm.GridStatus
-		_ = status.UnmarshalText([]byte(rapid.SampledFrom([]string{"running", "paused", "done", "failed", "broken", "aborted", "aborting", "prepared"}).Draw(t, "status")))
+		_ = status.UnmarshalText([]byte(rapid.SampledFrom([]string{"running", "paused", "done", "failed", "broken", "aborted",
+			"aborting", "prepared"}).Draw(t, "status")))
 		l := wire.Lookup{Status: status.String(), GRAM: rapid.SampledFrom([]jjm.GRAM{1, 2, 4, 8, 16, 32}).Draw(t, "gram"),
-			Exit: rapid.IntRange(0, 255).Draw(t, "exit"), Message: rapid.String().Draw(t, "message") + strings.Repeat(`"\`, rapid.IntRange(0, 600).Draw(t, "n")),
-			Usage: &jjm.Usage{Host: rapid.String().Draw(t, "host"), WallMS: rapid.Int64Min(0).Draw(t, "wall"), Processors: 3}}
+			Exit:    rapid.IntRange(0, 255).Draw(t, "exit"),
+			Message: rapid.String().Draw(t, "message") + strings.Repeat(`"\`, rapid.IntRange(0, 600).Draw(t, "n")),
+			Usage:   &jjm.Usage{Host: rapid.String().Draw(t, "host"), WallMS: rapid.Int64Min(0).Draw(t, "wall"), Processors: 3}}
 		n := JobStatus(l)
 		if n != Idle && n != Running && n != Completed || (n == Completed) != status.Final() {
 			t.Fatalf("%+v is %d", l, n)
 		}
 		s := Status(h, n, l)
-		if strings.Count(s, "\n") != 1 || !strings.HasSuffix(s, "]\n") || len(s) > MaxAd+1 || !strings.HasPrefix(s, `0[BatchJobId="`+string(h)+`";JobStatus=`) {
+		if strings.Count(s, "\n") != 1 || !strings.HasSuffix(s, "]\n") || len(s) > MaxAd+1 ||
+			!strings.HasPrefix(s, `0[BatchJobId="`+string(h)+`";JobStatus=`) {
 			t.Fatalf("%d bytes: %q", len(s), s)
 		}
 		if strings.Contains(s, "ExitCode=") != (n == Completed) {

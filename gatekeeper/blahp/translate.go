@@ -87,7 +87,8 @@ func Translate(o *Options, l Lists) (*Job, error) {
 	}
 	for _, p := range j.Origin.Problems() {
 		if p.Field == "origin.memo" {
-			p = jjm.Problem{Field: "-O", Text: "too many output files, or names too long: let the job pack them, or ask for " + TarName}
+			p = jjm.Problem{Field: "-O", Text: "too many output files, or names too long: let the job pack them, or ask for " +
+				TarName}
 		}
 		t.problems = append(t.problems, p)
 	}
@@ -207,7 +208,8 @@ func (t *translation) wants() []gatekeeper.Delivery {
 func (t *translation) request() jjm.Request {
 	queue, _, _ := strings.Cut(t.Queue, "@")
 	r := jjm.Request{MemoryMB: t.MemoryMB, Walltime: jjm.Duration(time.Duration(t.Seconds) * time.Second),
-		Queue: queue, GPUs: int(t.GPUs), Account: t.Project, QOS: t.lists.Requirements[reqQOS], Cores: t.cores(), Directives: t.Extra}
+		Queue: queue, GPUs: int(t.GPUs), Account: t.Project, QOS: t.lists.Requirements[reqQOS], Cores: t.cores(),
+		Directives: t.Extra}
 	if text := t.lists.Requirements[reqScratch]; text != "" {
 		t.number(&r.ScratchMB, 'C', text)
 	}

@@ -24,7 +24,8 @@ func TestJob_OfEachKind(t *testing.T) {
 	}
 	file := Demand{JobFile: "/home/u/job.toml"}
 	got, err := file.Job(files)
-	if diff := cmp.Diff(gatekeeper.Job{Name: "job.toml", Text: "type = 'x'\n", BaseDir: "/home/u"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(gatekeeper.Job{Name: "job.toml", Text: "type = 'x'\n", BaseDir: "/home/u"}, got); diff != "" ||
+		err != nil {
 		t.Errorf("job file: %v %s", err, diff)
 	}
 	spec := Demand{Spec: &jjm.Spec{Type: "script", Params: map[string]any{"count": json.Number("3")}}, Folder: "/f"}
@@ -35,7 +36,8 @@ func TestJob_OfEachKind(t *testing.T) {
 	}
 	ordinary := Demand{Plain: &plain.Job{Executable: "/bin/true", Folder: "/p"}}
 	got, err = ordinary.Job(noFiles)
-	if doc, problems = jobfile.Parse(got.Name, []byte(got.Text)); err != nil || len(problems) > 0 || doc.Spec.Type != "script" || got.BaseDir != "/p" {
+	if doc, problems = jobfile.Parse(got.Name, []byte(got.Text)); err != nil || len(problems) > 0 ||
+		doc.Spec.Type != "script" || got.BaseDir != "/p" {
 		t.Errorf("plain: %+v %v %v", got, err, problems)
 	}
 }
@@ -55,7 +57,8 @@ func TestJob_RefusesWhatCannotBe(t *testing.T) {
 func TestValue_IsWhatItLooksLike(t *testing.T) {
 	for word, want := range map[string]any{
 		"5": json.Number("5"), "-7": json.Number("-7"), "1.5e3": json.Number("1.5e3"), "true": true, "false": false,
-		"": "", "x": "x", "5x": "5x", "007": "007", "-": "-", "null": "null", `"q"`: `"q"`, "[1]": "[1]", "1 2": "1 2", "NaN": "NaN",
+		"": "", "x": "x", "5x": "5x", "007": "007", "-": "-", "null": "null", `"q"`: `"q"`, "[1]": "[1]", "1 2": "1 2",
+		"NaN": "NaN",
 	} {
 		if got := Value(word); got != want {
 			t.Errorf("%q: %#v, want %#v", word, got, want)

@@ -90,7 +90,8 @@ func (g Grami) Job() (*Job, error) {
 	}
 	program := g["program"]
 	j.Plain = plain.Job{
-		Name: path.Base(program), Executable: program, Stage: filepath.IsAbs(program) && folder != "" && path.Dir(program) == path.Clean(folder) || !filepath.IsAbs(program),
+		Name: path.Base(program), Executable: program, Stage: filepath.IsAbs(program) && folder != "" &&
+			path.Dir(program) == path.Clean(folder) || !filepath.IsAbs(program),
 		Arguments: t.words("args"), Env: env, Folder: folder, Count: t.number("count"), Request: t.request(),
 	}
 	if j.Proxy = env[jjm.CredentialKinds()[jjm.ProxyKind]]; j.Proxy != "" {

@@ -54,9 +54,11 @@ func TestJob_IsAPlainJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Job{Key: "globus2-12345.67_8", Wants: []gatekeeper.Delivery{{Name: "stdout", To: "/home/u/.globus/stdout"}, {Name: "stderr", To: "/home/u/err"}},
+	want := &Job{Key: "globus2-12345.67_8",
+		Wants: []gatekeeper.Delivery{{Name: "stdout", To: "/home/u/.globus/stdout"}, {Name: "stderr", To: "/home/u/err"}},
 		Plain: plain.Job{Name: "my prog", Executable: "/home/u/my prog", Stage: true, Arguments: []string{"a", "b c", `d"e`},
-			Env: map[string]string{"GREETING": "hello world", "HOME": "/home/u"}, Stdin: "/home/u/in", Folder: "/home/u", Count: 4,
+			Env: map[string]string{"GREETING": "hello world", "HOME": "/home/u"}, Stdin: "/home/u/in", Folder: "/home/u",
+			Count:   4,
 			Request: jjm.Request{Walltime: jjm.Duration(90 * time.Minute), MemoryMB: 512, Queue: "long", Project: "dzero"}}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -71,18 +73,25 @@ func TestJob_OtherForms(t *testing.T) {
 		g     Grami
 		check func(*Job) bool
 	}{
-		"a program there": {Grami{"program": "/bin/date", "directory": "/w"}, func(j *Job) bool { return !j.Plain.Stage && j.Key == "" }},
-		"cores of one":    {Grami{"program": "/bin/date", "directory": "/w", "count": "8", "job_type": "single"}, func(j *Job) bool { return j.Plain.Count == 0 && j.Plain.Request.Cores == 8 }},
-		"a grid job":      {Grami{"directory": "/w", "env": `"JJM_JOB_FILE" "mc.toml" "A" "b"`}, func(j *Job) bool { return j.JobFile == "/w/mc.toml" && len(j.Plain.Env) == 1 }},
-		"CPU time for time": {Grami{"program": "/bin/date", "directory": "/w", "max_cpu_time": "3", "min_memory": "7"}, func(j *Job) bool {
-			return j.Plain.Request.Walltime.D() == 3*time.Minute && j.Plain.Request.MemoryMB == 7
+		"a program there": {Grami{"program": "/bin/date", "directory": "/w"}, func(j *Job) bool {
+			return !j.Plain.Stage && j.Key == ""
 		}},
+		"cores of one": {Grami{"program": "/bin/date", "directory": "/w", "count": "8", "job_type": "single"},
+			func(j *Job) bool { return j.Plain.Count == 0 && j.Plain.Request.Cores == 8 }},
+		"a grid job": {Grami{"directory": "/w", "env": `"JJM_JOB_FILE" "mc.toml" "A" "b"`}, func(j *Job) bool {
+			return j.JobFile == "/w/mc.toml" && len(j.Plain.Env) == 1
+		}},
+		"CPU time for time": {Grami{"program": "/bin/date", "directory": "/w", "max_cpu_time": "3", "min_memory": "7"},
+			func(j *Job) bool {
+				return j.Plain.Request.Walltime.D() == 3*time.Minute && j.Plain.Request.MemoryMB == 7
+			}},
 	} {
 		if j, err := c.g.Job(); err != nil || !c.check(j) {
 			t.Errorf("%s: %+v, %v", name, j, err)
 		}
 	}
-	_, err := Grami{"directory": "/w", "count": "many", "host_count": "2", "job_type": "mpi", "env": `"A"`, "args": `"`, "max_time": "-1"}.Job()
+	_, err := Grami{"directory": "/w", "count": "many", "host_count": "2", "job_type": "mpi", "env": `"A"`, "args": `"`,
+		"max_time": "-1"}.Job()
 	var ps jjm.Problems
 	if !errors.As(err, &ps) || len(ps) != 7 {
 		t.Errorf("%v", err)
@@ -98,7 +107,8 @@ func TestAnswers_AreLinesOfTheContract(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	}
-	if Error(17) != "GRAM_SCRIPT_ERROR:17\n" || ErrorOf(jjm.Errorf(jjm.Denied, "x")) != Denied || ErrorOf(jjm.Errorf(jjm.Busy, "x")) != NoResources || ErrorOf(errors.New("x")) != Failed {
+	if Error(17) != "GRAM_SCRIPT_ERROR:17\n" || ErrorOf(jjm.Errorf(jjm.Denied, "x")) != Denied ||
+		ErrorOf(jjm.Errorf(jjm.Busy, "x")) != NoResources || ErrorOf(errors.New("x")) != Failed {
 		t.Error("codes")
 	}
 }

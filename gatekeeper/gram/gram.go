@@ -62,8 +62,10 @@ func Read(d Description) (Job, error) {
 	r := &reader{d: d}
 	dir := r.word("directory")
 	job := Job{
-		ID: r.word("jobid"), Key: r.word("uniq_id"), Contact: r.env("GLOBUS_GRAM_JOB_CONTACT"), Proxy: r.env("X509_USER_PROXY"),
-		Folder: r.word("job_dir"), Stdout: r.file("stdout"), Stderr: r.file("stderr"), TarOnStdout: r.word("jjm_stdout") == "tar",
+		ID: r.word("jobid"), Key: r.word("uniq_id"), Contact: r.env("GLOBUS_GRAM_JOB_CONTACT"),
+		Proxy:  r.env("X509_USER_PROXY"),
+		Folder: r.word("job_dir"), Stdout: r.file("stdout"), Stderr: r.file("stderr"),
+		TarOnStdout: r.word("jjm_stdout") == "tar",
 	}
 	if job.Key == "" {
 		r.wrong("uniq_id", "is missing: the job manager sets it")
@@ -77,7 +79,8 @@ func Read(d Description) (Job, error) {
 	case r.has("jjm_job_file"):
 		job.JobFile = r.below(dir, r.word("jjm_job_file"))
 		r.forbid("jjm_job_file", "jjm_type", "jjm_name", "jjm_mode", "jjm_clusters", "jjm_result", "jjm_cores",
-			"jjm_outputs", "jjm_inputs", "jjm_params", "jjm_credentials", "arguments", "queue", "project", "max_wall_time", "max_time",
+			"jjm_outputs", "jjm_inputs", "jjm_params", "jjm_credentials", "arguments", "queue", "project", "max_wall_time",
+			"max_time",
 			"max_memory", "min_memory")
 		r.noProgram("jjm_job_file")
 	case r.has("jjm_type"):
@@ -87,7 +90,8 @@ func Read(d Description) (Job, error) {
 	default:
 		job.Outputs = r.outputs(dir)
 		job.Plain = r.plain(dir, job.Outputs)
-		r.forbid("executable", "jjm_mode", "jjm_result", "jjm_outputs", "jjm_inputs", "jjm_params", "jjm_credentials", "jjm_stdout")
+		r.forbid("executable", "jjm_mode", "jjm_result", "jjm_outputs", "jjm_inputs", "jjm_params", "jjm_credentials",
+			"jjm_stdout")
 		if job.Proxy != "" {
 			job.Plain.Credentials = []string{jjm.ProxyKind} // as every job manager
 		}
@@ -272,8 +276,9 @@ func (r *reader) request() jjm.Request {
 	}
 	memory := max(r.whole("max_memory", maxMemory), r.whole("min_memory", maxMemory))
 	return jjm.Request{
-		Cores: int(r.whole("jjm_cores", maxCores)), MemoryMB: memory, Walltime: jjm.Duration(time.Duration(minutes) * time.Minute),
-		Queue: r.word("queue"), Account: r.word("project"),
+		Cores: int(r.whole("jjm_cores", maxCores)), MemoryMB: memory,
+		Walltime: jjm.Duration(time.Duration(minutes) * time.Minute),
+		Queue:    r.word("queue"), Account: r.word("project"),
 	}
 }
 

@@ -53,8 +53,9 @@ func TestRead_RecordedPlainJob(t *testing.T) {
 		Demand: demand.Demand{Folder: home, Plain: &plain.Job{
 			Executable: "/bin/echo", Arguments: []string{"a", "b c", `d"e`}, Stdin: "/etc/passwd", Count: 2, Folder: home,
 			Credentials: []string{jjm.ProxyKind},
-			Env: map[string]string{"X509_USER_PROXY": dir + "/x509_user_proxy", "GLOBUS_GRAM_JOB_CONTACT": url, "HOME": home, "LOGNAME": "jjmgrid1",
-				"PATH": "/opt/bin", "LD_LIBRARY_PATH": "/x:/my", "FOO": "b\nar"},
+			Env: map[string]string{"X509_USER_PROXY": dir + "/x509_user_proxy", "GLOBUS_GRAM_JOB_CONTACT": url, "HOME": home,
+				"LOGNAME": "jjmgrid1",
+				"PATH":    "/opt/bin", "LD_LIBRARY_PATH": "/x:/my", "FOO": "b\nar"},
 		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -63,14 +64,16 @@ func TestRead_RecordedPlainJob(t *testing.T) {
 }
 
 func TestRead_PlainJob(t *testing.T) {
-	env := map[string]string{"X509_USER_PROXY": "/home/u/p", "GLOBUS_GRAM_JOB_CONTACT": "https://h:1/2/3/", "HOME": "/home/u", "LOGNAME": "u"}
+	env := map[string]string{"X509_USER_PROXY": "/home/u/p", "GLOBUS_GRAM_JOB_CONTACT": "https://h:1/2/3/",
+		"HOME": "/home/u", "LOGNAME": "u"}
 	minutes := func(n int) jjm.Duration { return jjm.Duration(time.Duration(n) * time.Minute) }
 	for name, c := range map[string]struct {
 		rsl  string
 		want plain.Job
 	}{
 		"what it needs": {`(executable=/bin/x)(max_wall_time=90)(max_memory=500)(queue=long)(project=atlas)`,
-			plain.Job{Executable: "/bin/x", Count: 1, Request: jjm.Request{Walltime: minutes(90), MemoryMB: 500, Queue: "long", Account: "atlas"}}},
+			plain.Job{Executable: "/bin/x", Count: 1,
+				Request: jjm.Request{Walltime: minutes(90), MemoryMB: 500, Queue: "long", Account: "atlas"}}},
 		"the older words": {`(executable=/bin/x)(max_time=3)(min_memory=700)`,
 			plain.Job{Executable: "/bin/x", Count: 1, Request: jjm.Request{Walltime: minutes(3), MemoryMB: 700}}},
 		"in the directory": {`(executable=bin/x)`, plain.Job{Executable: "/home/u/bin/x", Stage: true, Count: 1}},
@@ -80,7 +83,8 @@ func TestRead_PlainJob(t *testing.T) {
 			`(file_stage_out=("result.dat" "https://h/r") ("/elsewhere/x" "https://h/x") ("sub/y" "https://h/y"))(jjm_name="my job")`,
 			plain.Job{Name: "my job", Executable: "/home/u/run.sh", Stage: true, Count: 1, Outputs: []string{"result.dat"},
 				Inputs: []jjm.Input{{Path: "/home/u/data", Name: "data"}, {Path: "/home/u/shared", Name: "shared"}}}},
-		"cores":    {`(executable=/bin/x)(jjm_cores=4)(jjm_clusters=a b)`, plain.Job{Executable: "/bin/x", Count: 1, Request: jjm.Request{Cores: 4}, Clusters: []string{"a", "b"}}},
+		"cores": {`(executable=/bin/x)(jjm_cores=4)(jjm_clusters=a b)`,
+			plain.Job{Executable: "/bin/x", Count: 1, Request: jjm.Request{Cores: 4}, Clusters: []string{"a", "b"}}},
 		"file URL": {`(executable="file:///bin/x")`, plain.Job{Executable: "/bin/x", Count: 1}},
 	} {
 		got, err := read(t, base+"(environment="+contact+")"+c.rsl)
@@ -97,7 +101,8 @@ func TestRead_PlainJob(t *testing.T) {
 
 // GRAM's count is processes for one type of job and cores for another.
 func TestRead_CountFollowsTheJobType(t *testing.T) {
-	rest := strings.NewReplacer(`(count="1")`, "(count=8)", `(job_type="multiple")`, "").Replace(base) + "(executable=/bin/x)"
+	rest := strings.NewReplacer(`(count="1")`, "(count=8)", `(job_type="multiple")`, "").Replace(base) +
+		"(executable=/bin/x)"
 	for kind, want := range map[string][2]int{"multiple": {8, 0}, "single": {1, 8}} {
 		job, err := read(t, rest+"(job_type="+kind+")")
 		if err != nil || job.Plain.Count != want[0] || job.Plain.Request.Cores != want[1] {
@@ -107,7 +112,8 @@ func TestRead_CountFollowsTheJobType(t *testing.T) {
 }
 
 func TestRead_JobFile(t *testing.T) {
-	for file, want := range map[string]string{"job.toml": "/home/u/job.toml", "/etc/job.json": "/etc/job.json", "file:///a/../b": "/b"} {
+	for file, want := range map[string]string{"job.toml": "/home/u/job.toml", "/etc/job.json": "/etc/job.json",
+		"file:///a/../b": "/b"} {
 		job, err := read(t, base+`(executable=/dev/null)(jjm_job_file="`+file+`")`)
 		if err != nil || job.JobFile != want || job.Plain != nil || job.Spec != nil {
 			t.Errorf("%s: %+v, %v; want %s", file, job, err, want)
@@ -118,7 +124,8 @@ func TestRead_JobFile(t *testing.T) {
 // What attributes describe is a job file like any other, which package jobfile
 // reads.
 func TestRead_AttributesAreAJobFile(t *testing.T) {
-	job, err := read(t, base+`(executable=/dev/null)(environment=`+contact+` (LABEL "a b"))(jjm_type=montecarlo)(jjm_name=mc)(jjm_mode=Test)`+
+	job, err := read(t, base+`(executable=/dev/null)(environment=`+contact+
+		` (LABEL "a b"))(jjm_type=montecarlo)(jjm_name=mc)(jjm_mode=Test)`+
 		`(jjm_clusters=any)(jjm_result=glf)(jjm_cores=2)(jjm_outputs="*.root" "log/*")(max_wall_time=60)`+
 		`(jjm_inputs=driver.sh ("/data/cal.db" cal) ("run.sh" "run" executable))`+
 		`(jjm_params=(events 500)(cpu_per_event 1.5)(check true)(release v14)(command "mc.sh")(args ("a" "1") ("b" "2"))(list x 5))`)
@@ -138,10 +145,12 @@ func TestRead_AttributesAreAJobFile(t *testing.T) {
 		Request: jjm.Request{Cores: 2, Walltime: jjm.Duration(time.Hour)},
 		Env: map[string]string{"LABEL": "a b", "X509_USER_PROXY": "/home/u/p", "GLOBUS_GRAM_JOB_CONTACT": "https://h:1/2/3/",
 			"HOME": "/home/u", "LOGNAME": "u"},
-		Inputs:  []jjm.Input{{Path: "driver.sh", Name: "driver.sh"}, {Path: "/data/cal.db", Name: "cal"}, {Path: "run.sh", Name: "run", Executable: true}},
+		Inputs: []jjm.Input{{Path: "driver.sh", Name: "driver.sh"}, {Path: "/data/cal.db", Name: "cal"},
+			{Path: "run.sh", Name: "run", Executable: true}},
 		Outputs: []string{"*.root", "log/*"},
-		Params: map[string]any{"events": int64(500), "cpu_per_event": 1.5, "check": true, "release": "v14", "command": []any{"mc.sh"},
-			"args": []any{[]any{"a", "1"}, []any{"b", "2"}}, "list": []any{"x", "5"}},
+		Params: map[string]any{"events": int64(500), "cpu_per_event": 1.5, "check": true, "release": "v14",
+			"command": []any{"mc.sh"},
+			"args":    []any{[]any{"a", "1"}, []any{"b", "2"}}, "list": []any{"x", "5"}},
 	}
 	if diff := cmp.Diff(want, doc.Spec); diff != "" {
 		t.Error(diff)
@@ -175,7 +184,8 @@ func TestDeliveries_AreWhatGRAMExpects(t *testing.T) {
 		{grid, nil, true},
 		{grid + tar, []gatekeeper.Delivery{{Name: gatekeeper.WholeTar, To: "/home/u/jjm-output.tar"}}, true},
 		{grid + "(jjm_stdout=tar)", []gatekeeper.Delivery{{Name: gatekeeper.WholeTar, To: out}}, false},
-		{"(executable=/x)" + tar, []gatekeeper.Delivery{{Name: "stdout", To: out}, {Name: gatekeeper.WholeTar, To: "/home/u/jjm-output.tar"},
+		{"(executable=/x)" + tar, []gatekeeper.Delivery{{Name: "stdout", To: out},
+			{Name: gatekeeper.WholeTar, To: "/home/u/jjm-output.tar"},
 			{Name: "result", To: "/home/u/result"}}, false},
 	} {
 		job, err := read(t, base+c.rsl)
@@ -192,19 +202,20 @@ func TestDeliveries_AreWhatGRAMExpects(t *testing.T) {
 // Whatever jjm cannot do is refused by name, all at once.
 func TestRead_RefusesByName(t *testing.T) {
 	for rsl, want := range map[string][]string{
-		`(executable=/dev/null)`:                                       {"executable: is missing"},
-		`(executable="https://h/x")`:                                   {"executable: \"https://h/x\" was not staged"},
-		`(executable=/x)(max_cpu_time=5)`:                              {"max_cpu_time: jjm limits wall time only"},
-		`(executable=/x)(max_wall_time=soon)(max_memory=0)`:            {"max_wall_time: \"soon\"", "max_memory: \"0\""},
-		`(executable=/x)(host_count=2)`:                                {"host_count"},
-		`(executable=/x)(environment=(A))`:                             {"environment: want pairs"},
-		`(executable=/x)(environment=(JJM_JOB 5))`:                     {"environment: JJM_JOB"},
-		`(executable=/x)(jjm_params=(a b))`:                            {"jjm_params: cannot stand beside executable"},
-		`(executable=/x)(jjm_job_file=j)(arguments=a)`:                 {"executable: cannot", "arguments: cannot"},
-		`(executable=/x)(jjm_type=t)`:                                  {"executable: cannot stand beside jjm_type"},
-		`(executable=/dev/null)(jjm_type=t)(jjm_params=(a 1)(a 2)(b))`: {"jjm_params: a is given twice", "jjm_params: want (name value)"},
-		`(executable=/dev/null)(jjm_type=t)(jjm_inputs=(a b c))`:       {"jjm_inputs: want a path"},
-		`(executable=/dev/null)(jjm_type=a b)`:                         {"jjm_type: want one word"},
+		`(executable=/dev/null)`:                            {"executable: is missing"},
+		`(executable="https://h/x")`:                        {"executable: \"https://h/x\" was not staged"},
+		`(executable=/x)(max_cpu_time=5)`:                   {"max_cpu_time: jjm limits wall time only"},
+		`(executable=/x)(max_wall_time=soon)(max_memory=0)`: {"max_wall_time: \"soon\"", "max_memory: \"0\""},
+		`(executable=/x)(host_count=2)`:                     {"host_count"},
+		`(executable=/x)(environment=(A))`:                  {"environment: want pairs"},
+		`(executable=/x)(environment=(JJM_JOB 5))`:          {"environment: JJM_JOB"},
+		`(executable=/x)(jjm_params=(a b))`:                 {"jjm_params: cannot stand beside executable"},
+		`(executable=/x)(jjm_job_file=j)(arguments=a)`:      {"executable: cannot", "arguments: cannot"},
+		`(executable=/x)(jjm_type=t)`:                       {"executable: cannot stand beside jjm_type"},
+		`(executable=/dev/null)(jjm_type=t)(jjm_params=(a 1)(a 2)(b))`: {"jjm_params: a is given twice",
+			"jjm_params: want (name value)"},
+		`(executable=/dev/null)(jjm_type=t)(jjm_inputs=(a b c))`: {"jjm_inputs: want a path"},
+		`(executable=/dev/null)(jjm_type=a b)`:                   {"jjm_type: want one word"},
 	} {
 		_, err := read(t, base+rsl)
 		var ps jjm.Problems
@@ -218,7 +229,8 @@ func TestRead_RefusesByName(t *testing.T) {
 			}
 		}
 	}
-	if _, err := read(t, `(executable=/x)(job_type=mpi)`); err == nil || !strings.Contains(err.Error(), "uniq_id: is missing") ||
+	if _, err := read(t, `(executable=/x)(job_type=mpi)`); err == nil ||
+		!strings.Contains(err.Error(), "uniq_id: is missing") ||
 		!strings.Contains(err.Error(), "job_type: \"mpi\"") || !strings.Contains(err.Error(), "directory") {
 		t.Errorf("without what the job manager sets: %v", err)
 	}

@@ -60,7 +60,8 @@ func (r *reader) executable(dir string) (program string, stage bool) {
 	}
 	program = r.below(dir, e)
 	cache := r.env(gassCache)
-	stage = !path.IsAbs(strings.TrimPrefix(e, "file://")) || cache != "" && strings.HasPrefix(program, path.Clean(cache)+"/")
+	stage = !path.IsAbs(strings.TrimPrefix(e, "file://")) || cache != "" &&
+		strings.HasPrefix(program, path.Clean(cache)+"/")
 	return program, stage
 }
 

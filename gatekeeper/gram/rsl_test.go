@@ -22,16 +22,17 @@ func w(words ...string) []Value {
 
 func TestParseRSL_ReadsWhatTheSpecificationAllows(t *testing.T) {
 	for text, want := range map[string]Description{
-		"":                            {},
-		"&":                           {},
-		"&(executable=/bin/true)":     {"executable": w("/bin/true")},
-		" & ( Max_Wall_Time = 5 ) ":   {"maxwalltime": w("5")},
-		`(a="b c" 'd e' f)`:           {"a": w("b c", "d e", "f")},
-		`(a="say ""hi""" 'it''s')`:    {"a": w(`say "hi"`, "it's")},
-		"(a=\"two\nlines\")(b=)":      {"a": w("two\nlines"), "b": {}},
-		"(* note *)&(a=1)(* more *)":  {"a": w("1")},
-		"(a=(b c)(d))":                {"a": {{List: w("b", "c")}, {List: w("d")}}},
-		`(a=(x ("y" (z))) ())`:        {"a": {{List: []Value{{Word: "x"}, {List: []Value{{Word: "y"}, {List: w("z")}}}}}, {List: []Value{}}}},
+		"":                           {},
+		"&":                          {},
+		"&(executable=/bin/true)":    {"executable": w("/bin/true")},
+		" & ( Max_Wall_Time = 5 ) ":  {"maxwalltime": w("5")},
+		`(a="b c" 'd e' f)`:          {"a": w("b c", "d e", "f")},
+		`(a="say ""hi""" 'it''s')`:   {"a": w(`say "hi"`, "it's")},
+		"(a=\"two\nlines\")(b=)":     {"a": w("two\nlines"), "b": {}},
+		"(* note *)&(a=1)(* more *)": {"a": w("1")},
+		"(a=(b c)(d))":               {"a": {{List: w("b", "c")}, {List: w("d")}}},
+		`(a=(x ("y" (z))) ())`: {"a": {{List: []Value{{Word: "x"}, {List: []Value{{Word: "y"}, {List: w("z")}}}}},
+			{List: []Value{}}}},
 		"(a=https://h:1/x-y_z.w,v;k)": {"a": w("https://h:1/x-y_z.w,v;k")},
 	} {
 		got, err := ParseRSL(text)

@@ -15,9 +15,11 @@ import (
 func TestFile_IsAJobFileThatMeansTheSame(t *testing.T) {
 	text := rapid.StringMatching(`[^\x00]*`)
 	rapid.Check(t, func(t *rapid.T) {
-		j := Job{Name: rapid.String().Draw(t, "name"), Executable: rapid.StringMatching(`[^\x00/][^\x00]{0,20}`).Draw(t, "program"),
-			Stage: rapid.Bool().Draw(t, "stage"), Arguments: rapid.SliceOf(text).Draw(t, "arguments"), Folder: "/f",
-			Merge: rapid.Bool().Draw(t, "merge"), Count: rapid.IntRange(0, 3).Draw(t, "count"), Request: jjm.Request{Cores: 2, Queue: "q"}}
+		j := Job{Name: rapid.String().Draw(t, "name"),
+			Executable: rapid.StringMatching(`[^\x00/][^\x00]{0,20}`).Draw(t, "program"),
+			Stage:      rapid.Bool().Draw(t, "stage"), Arguments: rapid.SliceOf(text).Draw(t, "arguments"), Folder: "/f",
+			Merge: rapid.Bool().Draw(t, "merge"), Count: rapid.IntRange(0, 3).Draw(t, "count"),
+			Request: jjm.Request{Cores: 2, Queue: "q"}}
 		if rapid.Bool().Draw(t, "stdin") {
 			j.Stdin = "in"
 		}
@@ -59,7 +61,8 @@ func TestFile_IsAJobFileThatMeansTheSame(t *testing.T) {
 }
 
 func TestSpec_NamesOfInputsDoNotCollide(t *testing.T) {
-	j := Job{Executable: "/bin/jjm-stdin", Stage: true, Stdin: "a", Folder: "/", Inputs: []jjm.Input{{Path: "x/jjm-stdin"}}}
+	j := Job{Executable: "/bin/jjm-stdin", Stage: true, Stdin: "a", Folder: "/",
+		Inputs: []jjm.Input{{Path: "x/jjm-stdin"}}}
 	spec, err := j.Spec()
 	if err != nil {
 		t.Fatal(err)

@@ -20,9 +20,11 @@ func TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing(t *testing.T) {
 		want     []string
 	}{
 		{"FileBased", jjm.UnitFile, []cover.Finding{{LFN: "b"}}, []string{"b"}},
-		{"EventBased", jjm.UnitRange, []cover.Finding{{LFN: "a", First: 5, Last: 6}, {LFN: "a", First: 9, Last: 9}, {LFN: "b", First: 0, Last: 9}},
+		{"EventBased", jjm.UnitRange, []cover.Finding{{LFN: "a", First: 5, Last: 6}, {LFN: "a", First: 9, Last: 9},
+			{LFN: "b", First: 0, Last: 9}},
 			[]string{"a 5+2", "a 9+1", "b 0+10"}},
-		{"LumiBased", jjm.UnitLumi, []cover.Finding{{LFN: "a", Run: 1, First: 2, Last: 2}, {LFN: "b", Run: 1, First: 3, Last: 4}}, []string{"a 1:2-2", "b 1:3-3", "b 1:4-4"}},
+		{"LumiBased", jjm.UnitLumi, []cover.Finding{{LFN: "a", Run: 1, First: 2, Last: 2},
+			{LFN: "b", Run: 1, First: 3, Last: 4}}, []string{"a 1:2-2", "b 1:3-3", "b 1:4-4"}},
 	} {
 		doc, _, problems := check("job.toml", job(fmt.Sprintf("[split]\nby = %q", c.by)), handlers.Site{})
 		if problems != nil {

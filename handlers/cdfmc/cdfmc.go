@@ -95,6 +95,7 @@ func cut(p params, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.P
 		Splitter: split.ByEvents,
 		Params:   split.Params{EventsPerJob: p.EventsPerSection},
 		Work:     split.Work{First: 1, Events: p.Sections * p.EventsPerSection, Only: only},
-		Why:      []string{fmt.Sprintf("%d sections of %d events from section %d on", p.Sections, p.EventsPerSection, p.FirstSection)},
+		Why: []string{fmt.Sprintf("%d sections of %d events from section %d on", p.Sections, p.EventsPerSection,
+			p.FirstSection)},
 	}, "params.sections", "ask for fewer sections")
 }

@@ -31,7 +31,8 @@ func TestCommand_ARecoveryHasTheSameSectionsAndOtherSeeds(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	s.Only = []jjm.Span{{First: 502, Count: 10}}
-	if problems := (Handler{}).Check(s, handlers.Site{}); len(problems) != 1 || !strings.Contains(problems[0].Text, "in the middle of a section") {
+	if problems := (Handler{}).Check(s, handlers.Site{}); len(problems) != 1 ||
+		!strings.Contains(problems[0].Text, "in the middle of a section") {
 		t.Error(problems)
 	}
 }

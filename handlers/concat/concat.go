@@ -53,7 +53,8 @@ func read(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	problems = handlers.DecodeParams(spec.Params, &p)
 	if len(problems) == 0 && !plainName(p.Output) {
 		problems = jjm.Problems{{Field: "params.output", Text: fmt.Sprintf(
-			"%.40q: want a file name of 1 to 100 of the characters A-Z a-z 0-9 . _ + - and a letter, digit or _ in front", p.Output)}}
+			"%.40q: want a file name of 1 to 100 of the characters A-Z a-z 0-9 . _ + - and a letter, digit or _ in front",
+			p.Output)}}
 	}
 	return p, problems
 }
@@ -75,7 +76,8 @@ func cut(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	if spec.Split != nil {
 		if unit, err := split.Unit(spec.Split.By); err == nil && (unit != jjm.UnitFile || spec.Split.By == split.JEDI) {
 			return handlers.Cutting{}, jjm.Problems{{Field: "split.by", Text: fmt.Sprintf(
-				"%s may cut files into pieces, whose bytes are not known: want a splitter of whole files, such as %s", spec.Split.By, split.FileBased)}}
+				"%s may cut files into pieces, whose bytes are not known: want a splitter of whole files, such as %s",
+				spec.Split.By, split.FileBased)}}
 		}
 	}
 	return site.CutFiles(spec, split.FileBased, func(p *split.Params) { p.FilesPerJob = filesPerJob })

@@ -166,7 +166,8 @@ func chosen(t testing.TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec
 	}
 	part.Serial = 1
 	if parts := cutAll(t, c); len(parts) != 1 || !bytes.Equal(asJSON(t, parts[0]), asJSON(t, part)) {
-		t.Errorf("with only = %v the parts are %s, want %s: does Split hand spec.Only on?", some.Only, asJSON(t, parts), asJSON(t, part))
+		t.Errorf("with only = %v the parts are %s, want %s: does Split hand spec.Only on?", some.Only, asJSON(t, parts),
+			asJSON(t, part))
 	}
 }
 

@@ -105,29 +105,67 @@ func TestSuite_FindsBrokenPromises(t *testing.T) {
 		h    broken
 		want string
 	}{
-		"no summary":    {broken{describe: func(d *handlers.Description) { d.Summary = "" }}, "lacks a name, a summary or an example"},
-		"no result":     {broken{describe: func(d *handlers.Description) { d.Result = "maybe" }}, `result is "maybe"`},
-		"no help":       {broken{describe: func(d *handlers.Description) { d.Params[0].Help = "" }}, "lacks a name, a type or a help"},
-		"twice":         {broken{describe: func(d *handlers.Description) { d.Params[1] = d.Params[0] }}, "is described twice"},
-		"default":       {broken{describe: func(d *handlers.Description) { d.Params[0].Default = "x" }}, "is required and has a default"},
-		"bad example":   {broken{describe: func(d *handlers.Description) { d.Example = "type = 3" }}, "is no job file"},
-		"other example": {broken{describe: func(d *handlers.Description) { d.Example = "type = \"x\"\n[params]\ncommand = [\"a\"]" }}, `the example is of type "x"`},
-		"wrong example": {broken{describe: func(d *handlers.Description) { d.Example = `type = "script"` }}, "Check refuses a good spec"},
-		"lenient":       {broken{check: func(jjm.Problems) jjm.Problems { return nil }}, "Check finds nothing wrong with no parameters"},
-		"strict":        {broken{check: func(jjm.Problems) jjm.Problems { return jjm.Problems{{Text: "no"}} }}, "lacks a field or a text"},
-		"cannot split":  {broken{split: func(*handlers.Cutting) error { return errors.New("sorry") }}, "Split: sorry"},
-		"no why":        {broken{split: func(c *handlers.Cutting) error { c.Why = nil; return nil }}, "does not say why"},
-		"wrong number":  {broken{split: func(c *handlers.Cutting) error { c.Jobs++; return nil }}, "announced 3 local jobs, the cutting made 2"},
-		"no splitter":   {broken{split: func(c *handlers.Cutting) error { c.Splitter = "x"; return nil }}, `unknown splitter "x"`},
-		"no work":       {broken{split: func(c *handlers.Cutting) error { c.Work.Rows = nil; c.Jobs = 0; return nil }}, "announced 0 local jobs"},
-		"fickle split":  {broken{split: func(c *handlers.Cutting) error { calls++; c.Why = []string{fmt.Sprint(calls)}; return nil }}, "Split of the spec as stored differs"},
-		"no command":    {broken{command: func(_ *jjm.Spec, _ *jjm.LocalJob, c *handlers.Command) error { c.Argv = nil; return nil }}, "it names no program"},
-		"command fails": {broken{command: func(*jjm.Spec, *jjm.LocalJob, *handlers.Command) error { return errors.New("sorry") }}, "Command of part 0: sorry"},
+		"no summary": {broken{describe: func(d *handlers.Description) {
+			d.Summary = ""
+		}}, "lacks a name, a summary or an example"},
+		"no result": {broken{describe: func(d *handlers.Description) { d.Result = "maybe" }}, `result is "maybe"`},
+		"no help": {broken{describe: func(d *handlers.Description) {
+			d.Params[0].Help = ""
+		}}, "lacks a name, a type or a help"},
+		"twice": {broken{describe: func(d *handlers.Description) {
+			d.Params[1] = d.Params[0]
+		}}, "is described twice"},
+		"default": {broken{describe: func(d *handlers.Description) {
+			d.Params[0].Default = "x"
+		}}, "is required and has a default"},
+		"bad example": {broken{describe: func(d *handlers.Description) { d.Example = "type = 3" }}, "is no job file"},
+		"other example": {broken{describe: func(d *handlers.Description) {
+			d.Example = "type = \"x\"\n[params]\ncommand = [\"a\"]"
+		}}, `the example is of type "x"`},
+		"wrong example": {broken{describe: func(d *handlers.Description) {
+			d.Example = `type = "script"`
+		}}, "Check refuses a good spec"},
+		"lenient": {broken{check: func(jjm.Problems) jjm.Problems {
+			return nil
+		}}, "Check finds nothing wrong with no parameters"},
+		"strict": {broken{check: func(jjm.Problems) jjm.Problems {
+			return jjm.Problems{{Text: "no"}}
+		}}, "lacks a field or a text"},
+		"cannot split": {broken{split: func(*handlers.Cutting) error { return errors.New("sorry") }}, "Split: sorry"},
+		"no why":       {broken{split: func(c *handlers.Cutting) error { c.Why = nil; return nil }}, "does not say why"},
+		"wrong number": {broken{split: func(c *handlers.Cutting) error {
+			c.Jobs++
+			return nil
+		}}, "announced 3 local jobs, the cutting made 2"},
+		"no splitter": {broken{split: func(c *handlers.Cutting) error {
+			c.Splitter = "x"
+			return nil
+		}}, `unknown splitter "x"`},
+		"no work": {broken{split: func(c *handlers.Cutting) error {
+			c.Work.Rows = nil
+			c.Jobs = 0
+			return nil
+		}}, "announced 0 local jobs"},
+		"fickle split": {broken{split: func(c *handlers.Cutting) error {
+			calls++
+			c.Why = []string{fmt.Sprint(calls)}
+			return nil
+		}}, "Split of the spec as stored differs"},
+		"no command": {broken{command: func(_ *jjm.Spec, _ *jjm.LocalJob, c *handlers.Command) error {
+			c.Argv = nil
+			return nil
+		}}, "it names no program"},
+		"command fails": {broken{command: func(*jjm.Spec, *jjm.LocalJob, *handlers.Command) error {
+			return errors.New("sorry")
+		}}, "Command of part 0: sorry"},
 		"fickle command": {broken{command: func(_ *jjm.Spec, j *jjm.LocalJob, c *handlers.Command) error {
 			c.Argv = append(c.Argv, fmt.Sprint(j.Attempt))
 			return nil
 		}}, "on a retry"},
-		"changes the spec": {broken{command: func(s *jjm.Spec, _ *jjm.LocalJob, _ *handlers.Command) error { s.Name = "changed"; return nil }},
+		"changes the spec": {broken{command: func(s *jjm.Spec, _ *jjm.LocalJob, _ *handlers.Command) error {
+			s.Name = "changed"
+			return nil
+		}},
 			"the handler changed the spec"},
 	}
 	for name, test := range tests {

@@ -149,18 +149,21 @@ func size(p params, site handlers.Site) (n int64, why []string, problems jjm.Pro
 		say("%s per local job: the rule of thumb, because the site recommends no CPU time per local job", events(n))
 	default:
 		n = max(1, recommended)
-		say("%s per local job: the site recommends %g s of CPU per local job, and an event takes %g s", events(n), site.RecommendedCPU, p.CPUPerEvent)
+		say("%s per local job: the site recommends %g s of CPU per local job, and an event takes %g s", events(n),
+			site.RecommendedCPU, p.CPUPerEvent)
 	}
 	if most >= 0 && n > max(1, most) {
 		if p.EventsPerJob > 0 {
 			problems = append(problems, jjm.Problem{Field: "params.events_per_job", Text: fmt.Sprintf(
-				"%d events of %g s need more than the %g s of CPU that the site allows per local job: at most %d", n, p.CPUPerEvent, site.MaxCPU, max(1, most))})
+				"%d events of %g s need more than the %g s of CPU that the site allows per local job: at most %d", n, p.CPUPerEvent,
+				site.MaxCPU, max(1, most))})
 		}
 		n = max(1, most)
 		say("at most %s per local job: the site allows %g s of CPU per local job", events(n), site.MaxCPU)
 	}
 	if most == 0 {
-		say("an event takes %g s of CPU, more than the %g s that the site allows per local job: such jobs may be stopped", p.CPUPerEvent, site.MaxCPU)
+		say("an event takes %g s of CPU, more than the %g s that the site allows per local job: such jobs may be stopped",
+			p.CPUPerEvent, site.MaxCPU)
 	}
 	if p.MaxEventsPerOutput > 0 && n > p.MaxEventsPerOutput {
 		if p.OutputsPerPhase == outputsMany {
@@ -169,7 +172,8 @@ func size(p params, site handlers.Site) (n int64, why []string, problems jjm.Pro
 		}
 		if p.EventsPerJob > 0 {
 			problems = append(problems, jjm.Problem{Field: "params.events_per_job", Text: fmt.Sprintf(
-				"%d is more than max_events_per_output = %d, and outputs_per_phase = %q: lower it, or set outputs_per_phase = %q", n, p.MaxEventsPerOutput, outputsOne, outputsMany)})
+				"%d is more than max_events_per_output = %d, and outputs_per_phase = %q: lower it, or set outputs_per_phase = %q",
+				n, p.MaxEventsPerOutput, outputsOne, outputsMany)})
 		}
 		n = p.MaxEventsPerOutput
 		say("at most %s per local job: each phase writes one file, which holds at most so many", events(n))

@@ -79,10 +79,11 @@ func TestSplit_NumberOfLocalJobs(t *testing.T) {
 			"250 events per local job: the rule of thumb, because cpu_per_event is not set",
 			"at most 50 events per local job: each phase writes one file, which holds at most so many",
 			"1000 events: 20 local jobs"}},
-		"many output files": {params{"events": 1000, "max_events_per_output": 50, "outputs_per_phase": "many"}, 0, 0, 250, 4, []string{
-			"250 events per local job: the rule of thumb, because cpu_per_event is not set",
-			"each phase writes several files, because a file holds at most 50 events",
-			"1000 events: 4 local jobs"}},
+		"many output files": {params{"events": 1000, "max_events_per_output": 50, "outputs_per_phase": "many"}, 0, 0, 250, 4,
+			[]string{
+				"250 events per local job: the rule of thumb, because cpu_per_event is not set",
+				"each phase writes several files, because a file holds at most 50 events",
+				"1000 events: 4 local jobs"}},
 		"fewer events than a job takes": {params{"events": 7}, 0, 0, 250, 1, []string{
 			"250 events per local job: the rule of thumb, because cpu_per_event is not set",
 			"7 events: 1 local job"}},
@@ -120,14 +121,18 @@ func TestCheck_RefusesAndSaysWhatToChange(t *testing.T) {
 			"params.events: would make 4000000 local jobs, and this site allows 100000 per grid job: with 250 events each; ask for fewer events or set events_per_job higher"},
 		"beyond any number": {map[string]any{"events": 1 << 50},
 			"params.events: split by events: 1125899906842624 units in parts of 250 would make 4503599627371 parts: at most 10000000: with 250 events each"},
-		"events beyond 2^53": {map[string]any{"events": 10, "first_event": 9007199254740990}, "params.events: split by events: 10 events from event 9007199254740990 on"},
+		"events beyond 2^53": {map[string]any{"events": 10, "first_event": 9007199254740990},
+			"params.events: split by events: 10 events from event 9007199254740990 on"},
 		"own size too long": {map[string]any{"events": 10, "events_per_job": 100, "cpu_per_event": 100},
 			"params.events_per_job: 100 events of 100 s need more than the 7200 s of CPU that the site allows per local job: at most 72"},
 		"own size beyond the file": {map[string]any{"events": 10, "events_per_job": 100, "max_events_per_output": 7},
 			`params.events_per_job: 100 is more than max_events_per_output = 7, and outputs_per_phase = "one": lower it, or set outputs_per_phase = "many"`},
-		"placeholder":  {map[string]any{"events": 10, "command": []any{"x", "{evts}"}}, `params.command[1]: unknown placeholder "{evts}": known are {serial}`},
-		"misspelt":     {map[string]any{"events": 10, "cpu_per_evnt": 1}, `params.cpu_per_evnt: unknown key "cpu_per_evnt": did you mean "cpu_per_event"?`},
-		"negative CPU": {map[string]any{"events": 10, "cpu_per_event": -1}, "params.cpu_per_event: -1 is out of range: want 0.000001 to 1e9 seconds"},
+		"placeholder": {map[string]any{"events": 10, "command": []any{"x", "{evts}"}},
+			`params.command[1]: unknown placeholder "{evts}": known are {serial}`},
+		"misspelt": {map[string]any{"events": 10, "cpu_per_evnt": 1},
+			`params.cpu_per_evnt: unknown key "cpu_per_evnt": did you mean "cpu_per_event"?`},
+		"negative CPU": {map[string]any{"events": 10, "cpu_per_event": -1},
+			"params.cpu_per_event: -1 is out of range: want 0.000001 to 1e9 seconds"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +176,8 @@ func TestSplit_NeverExceedsTheSitesMaximum(t *testing.T) {
 
 func TestCommand_SeedBelongsToTheSerial(t *testing.T) {
 	s := spec(map[string]any{"events": 10, "seed_offset": 100, "command": []any{"mc", "{seed}", "{job}"}})
-	job := &jjm.LocalJob{ID: jjm.LocalID{Grid: 5, N: 6}, Attempt: 2, Part: jjm.Part{Unit: jjm.UnitEvent, First: 1, Count: 10, Serial: 7}}
+	job := &jjm.LocalJob{ID: jjm.LocalID{Grid: 5, N: 6}, Attempt: 2,
+		Part: jjm.Part{Unit: jjm.UnitEvent, First: 1, Count: 10, Serial: 7}}
 	c, err := Handler{}.Command(s, job)
 	if err != nil {
 		t.Fatal(err)

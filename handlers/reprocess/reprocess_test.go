@@ -17,10 +17,12 @@ import (
 func spec(n int, by string, settings map[string]any, words ...string) *jjm.Spec {
 	d := jjm.DatasetInput{Name: "raw"}
 	for i := range n {
-		d.Files = append(d.Files, jjm.File{LFN: fmt.Sprintf("/data/%d", i), Size: 1000, Events: 100, FirstEvent: int64(100*i) + 1, Locations: []string{"here"},
+		d.Files = append(d.Files, jjm.File{LFN: fmt.Sprintf("/data/%d", i), Size: 1000, Events: 100,
+			FirstEvent: int64(100*i) + 1, Locations: []string{"here"},
 			Lumis: []jjm.LumiRange{{Run: uint32(1 + i/2), First: uint32(5 * (i % 2)), Last: uint32(5*(i%2) + 4)}}})
 	}
-	s := &jjm.Spec{Type: "reprocess", Datasets: []jjm.DatasetInput{d}, Params: map[string]any{"command": append([]string{"reco"}, words...)}}
+	s := &jjm.Spec{Type: "reprocess", Datasets: []jjm.DatasetInput{d},
+		Params: map[string]any{"command": append([]string{"reco"}, words...)}}
 	if by != "" {
 		s.Split = &jjm.Splitting{By: by, Params: settings}
 	}
@@ -34,7 +36,8 @@ func TestConformance(t *testing.T) {
 		spec(7, "EventBased", map[string]any{"events_per_job": 30}, "{file}", "{first_event}", "{events}", "{last_event}"),
 		spec(7, "LumiBased", map[string]any{"lumis_per_job": 4}, "{lumis}", "{files}"),
 		spec(7, "EventAwareLumiBased", map[string]any{"events_per_job": 50}),
-		spec(7, "JEDI", map[string]any{"records": map[string]any{"events_per_job": 70, "real_events": true}}, "{first_event}", "{events}"),
+		spec(7, "JEDI", map[string]any{"records": map[string]any{"events_per_job": 70, "real_events": true}}, "{first_event}",
+			"{events}"),
 	)
 }
 
@@ -71,9 +74,11 @@ func TestCommand_TellsThePart(t *testing.T) {
 		want []string
 	}{
 		{"one file each unless told otherwise, and appended", spec(2, "", nil), []string{"reco /data/0", "reco /data/1"}},
-		{"several files", spec(3, "FileBased", map[string]any{"files_per_job": 2}, "{serial}", "{files}", "{first_event}", "{events}", "{last_event}"),
+		{"several files", spec(3, "FileBased", map[string]any{"files_per_job": 2}, "{serial}", "{files}", "{first_event}",
+			"{events}", "{last_event}"),
 			[]string{"reco 1 /data/0 /data/1 0 -1 -1", "reco 2 /data/2 0 -1 -1"}},
-		{"events", spec(1, "EventBased", map[string]any{"events_per_job": 60}, "{file}", "{first_event}", "{events}", "{last_event}"),
+		{"events", spec(1, "EventBased", map[string]any{"events_per_job": 60}, "{file}", "{first_event}", "{events}",
+			"{last_event}"),
 			[]string{"reco /data/0 1 60 60", "reco /data/0 61 40 100"}},
 		{"sections", spec(3, "LumiBased", map[string]any{"lumis_per_job": 7}, "{lumis}"),
 			[]string{"reco 1:0-6", "reco 1:7-9", "reco 2:0-4"}},

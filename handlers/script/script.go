@@ -172,7 +172,9 @@ func cut(p params, how string, only []jjm.Span, site handlers.Site) (handlers.Cu
 		case len(rows) == 0:
 			return bad(fmt.Sprintf("%q has no rows", p.ArgsFile))
 		case len(rows) > site.MaxJobs():
-			return bad(fmt.Sprintf("%q has more than %d rows, the most local jobs that this site allows per grid job: give fewer rows", p.ArgsFile, site.MaxJobs()))
+			return bad(fmt.Sprintf(
+				"%q has more than %d rows, the most local jobs that this site allows per grid job: give fewer rows", p.ArgsFile,
+				site.MaxJobs()))
 		}
 		c.Work.Rows = rows
 		c.Why = []string{fmt.Sprintf("%q has %d rows", p.ArgsFile, len(rows))}

@@ -102,7 +102,9 @@ func GrantOwn(f *os.File, perm Perm, uids ...int) error {
 
 // grant sets the entry of one account and widens the mask to it.
 func grant(list []entry, perm Perm, uid uint32) []entry {
-	list = slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.tag == mask || e.tag == user && e.id == uid })
+	list = slices.DeleteFunc(slices.Clone(list), func(e entry) bool {
+		return e.tag == mask || e.tag == user && e.id == uid
+	})
 	list = append(list, entry{user, perm, uid})
 	widest := Perm(0)
 	for _, e := range list {

@@ -125,7 +125,8 @@ func TestAllows_SaysWhatTheKernelDoes(t *testing.T) {
 		perm := rapid.Uint16Range(0, 7)
 		list := ofMode(os.FileMode(rapid.Uint32Range(0, 0o777).Draw(t, "mode")))
 		for range rapid.IntRange(0, 3).Draw(t, "entries") {
-			e := entry{rapid.SampledFrom([]uint16{user, group}).Draw(t, "tag"), Perm(perm.Draw(t, "perm")), uint32(ids.Draw(t, "id"))}
+			e := entry{rapid.SampledFrom([]uint16{user, group}).Draw(t, "tag"), Perm(perm.Draw(t, "perm")),
+				uint32(ids.Draw(t, "id"))}
 			if !slices.ContainsFunc(list, func(o entry) bool { return o.tag == e.tag && o.id == e.id }) {
 				list = append(list, e)
 			}
@@ -133,7 +134,9 @@ func TestAllows_SaysWhatTheKernelDoes(t *testing.T) {
 		if len(list) > 3 {
 			list = append(list, entry{mask, Perm(perm.Draw(t, "mask")), none})
 		}
-		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.id, b.id)) })
+		slices.SortStableFunc(list, func(a, b entry) int {
+			return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.id, b.id))
+		})
 		if err := write(f, encode(list)); errors.Is(err, ErrUnsupported) {
 			needs.Missing(whole, "access lists: "+err.Error(), "run the tests on a file system that has them")
 		} else if err != nil {

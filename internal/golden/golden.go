@@ -96,7 +96,8 @@ func run[T any](file string, check func(id string, row T) string) error {
 	case n == 0:
 		return fmt.Errorf("%s: no rows", file)
 	case len(bad) > 0:
-		return fmt.Errorf("%s: %d of %d rows differ: %s\n%s", file, len(bad), n, strings.Join(bad, " "), strings.Join(diffs, "\n"))
+		return fmt.Errorf("%s: %d of %d rows differ: %s\n%s", file, len(bad), n, strings.Join(bad, " "),
+			strings.Join(diffs, "\n"))
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ func TestRun_NamesEveryRowThatDiffers(t *testing.T) {
 }
 
 func TestRun_RefusesFilesWithoutRowsAndRowsThatAreNoJSON(t *testing.T) {
-	for name, text := range map[string]string{"empty": "", "blank": "\n\n", "no JSON": "{\n", "wrong type": `{"id":"a","n":"x"}`} {
+	for name, text := range map[string]string{"empty": "", "blank": "\n\n", "no JSON": "{\n",
+		"wrong type": `{"id":"a","n":"x"}`} {
 		if err := run(write(t, "x.jsonl", text), odd); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
@@ -75,7 +76,8 @@ func TestRows_RunsTheRowsOfTheOtherFolderToo(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "jedi"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "jedi", "gbs_decisions.jsonl"), []byte(`{"id":"extra"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "jedi", "gbs_decisions.jsonl"), []byte(`{"id":"extra"}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(Env, dir)

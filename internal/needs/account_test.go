@@ -35,11 +35,13 @@ func TestAs_HasTheRightsOfOneAccount(t *testing.T) {
 		uid, gid int
 	}{"owner": {0o400, 70001, 0}, "group": {0o040, 0, 70001}, "root": {0o440, 0, 0}} {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chown(path, f.uid, f.gid), os.Chmod(path, f.mode)); err != nil {
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chown(path, f.uid, f.gid),
+			os.Chmod(path, f.mode)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for uid, may := range map[int]map[string]bool{70001: {"owner": true, "group": true, "root": false}, 70002: {"owner": false, "group": false, "root": false}} {
+	for uid, may := range map[int]map[string]bool{70001: {"owner": true, "group": true, "root": false},
+		70002: {"owner": false, "group": false, "root": false}} {
 		for name, want := range may {
 			err := As(uid, func() error { _, err := os.ReadFile(filepath.Join(dir, name)); return err })
 			if (err == nil) != want || err != nil && !errors.Is(err, fs.ErrPermission) {

@@ -33,11 +33,17 @@ func TestMissing_IsSkippedLoudlyAndFailsInCI(t *testing.T) {
 		do   func(t testing.TB)
 		want string
 	}{
-		{"", func(t testing.TB) { Missing(t, "a moon", "wait for the night") }, "skip: NOT TESTED: this needs a moon: wait for the night\n"},
+		{"", func(t testing.TB) {
+			Missing(t, "a moon", "wait for the night")
+		}, "skip: NOT TESTED: this needs a moon: wait for the night\n"},
 		{"false", func(t testing.TB) { Missing(t, "a moon", "wait") }, "skip: NOT TESTED: this needs a moon: wait\n"},
-		{"true", func(t testing.TB) { Missing(t, "a moon", "wait") }, "fatal: NOT TESTED, and CI=true allows no gaps: this needs a moon: wait\n"},
+		{"true", func(t testing.TB) {
+			Missing(t, "a moon", "wait")
+		}, "fatal: NOT TESTED, and CI=true allows no gaps: this needs a moon: wait\n"},
 		{"", func(t testing.TB) { Gap(t, "a moon", "wait") }, "log: NOT TESTED: part of this needs a moon: wait\n"},
-		{"true", func(t testing.TB) { Gap(t, "a moon", "wait") }, "error: NOT TESTED, and CI=true allows no gaps: part of this needs a moon: wait\n"},
+		{"true", func(t testing.TB) {
+			Gap(t, "a moon", "wait")
+		}, "error: NOT TESTED, and CI=true allows no gaps: part of this needs a moon: wait\n"},
 	} {
 		t.Setenv("CI", c.ci)
 		r := &record{}
@@ -50,7 +56,8 @@ func TestMissing_IsSkippedLoudlyAndFailsInCI(t *testing.T) {
 func TestProgram_IsFoundOnThePathOrNamedWithItsPackage(t *testing.T) {
 	t.Setenv("CI", "true")
 	none, some := t.TempDir(), t.TempDir()
-	for path, mode := range map[string]os.FileMode{filepath.Join(none, "moon"): 0o644, filepath.Join(some, "moon"): 0o755} {
+	for path, mode := range map[string]os.FileMode{filepath.Join(none, "moon"): 0o644,
+		filepath.Join(some, "moon"): 0o755} {
 		if err := os.WriteFile(path, []byte("x"), mode); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +70,8 @@ func TestProgram_IsFoundOnThePathOrNamedWithItsPackage(t *testing.T) {
 	if got := Program(r, "moon", "sky"); got != filepath.Join(some, "moon") || r.said != "" {
 		t.Errorf("%q, said %q", got, r.said)
 	}
-	if got := Program(r, "folder", "sky"); got != "" || !strings.Contains(r.said, "fatal: ") || !strings.Contains(r.said, "apt-get install sky") {
+	if got := Program(r, "folder", "sky"); got != "" || !strings.Contains(r.said, "fatal: ") ||
+		!strings.Contains(r.said, "apt-get install sky") {
 		t.Errorf("%q, said %q", got, r.said)
 	}
 }

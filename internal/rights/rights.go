@@ -86,7 +86,8 @@ func reopen(h *os.File, path string, who Who) (*os.File, error) {
 		return nil, err
 	}
 	// Still the same file, whatever its path means by now.
-	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(h.Fd())), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(h.Fd())),
+		unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,8 @@ func house(t *testing.T) string {
 		mode     os.FileMode
 		uid, gid int
 	}{
-		{"hers/", 0o700, 70002, 70002}, {"hers/own", 0o600, 70002, 70002}, {"hers/dir/", 0o755, 70002, 70002}, {"hers/dir/x", 0o644, 70002, 70002},
+		{"hers/", 0o700, 70002, 70002}, {"hers/own", 0o600, 70002, 70002}, {"hers/dir/", 0o755, 70002, 70002},
+		{"hers/dir/x", 0o644, 70002, 70002},
 		{"hers/shut", 0o044, 70002, 70002},
 		{"secret/", 0o700, 0, 0}, {"secret/x", 0o644, 0, 0}, {"secret/hers", 0o644, 70002, 70002},
 		{"open/", 0o755, 0, 0}, {"open/secret", 0o600, 0, 0}, {"open/all", 0o644, 0, 0},
@@ -76,18 +77,24 @@ func TestOpen_GivesWhatTheAccountCouldReadAndNothingElse(t *testing.T) {
 	defer l.Close()
 	long := strings.Repeat("./", 1500)
 	for name, want := range map[string]string{ // "" = may; else the error's words
-		"hers/own": "", "hers/dir/x": "", "hers/../open/all": "", "open/all": "", "pass/all": "", "open/group": "", "open/listed": "",
-		"hers/ok": "", "hers/abs": "", "hers/todir/x": "", "hers/far": "", long + "hers/own": "",
-		"hers/shut": "denied", "secret/x": "denied", "secret/hers": "denied", "open/secret": "denied", "open/notgroup": "denied",
-		"hers/out": "denied", "hers/passwd": "denied", "hers/hard": "denied", "hers/../secret/x": "denied", "hers/env": "denied",
-		"hers/loop": "too many levels", "hers/dangling": "no such file", "hers/nothing": "no such file", "hers/own/x": "denied",
-		"hers/fifo": "not a regular", "hers/null": "not a regular", "hers/socket": "not a regular", "hers/dir": "not a regular", "hers/": "not a regular",
+		"hers/own": "", "hers/dir/x": "", "hers/../open/all": "", "open/all": "", "pass/all": "", "open/group": "",
+		"open/listed": "",
+		"hers/ok":     "", "hers/abs": "", "hers/todir/x": "", "hers/far": "", long + "hers/own": "",
+		"hers/shut": "denied", "secret/x": "denied", "secret/hers": "denied", "open/secret": "denied",
+		"open/notgroup": "denied",
+		"hers/out":      "denied", "hers/passwd": "denied", "hers/hard": "denied", "hers/../secret/x": "denied",
+		"hers/env":  "denied",
+		"hers/loop": "too many levels", "hers/dangling": "no such file", "hers/nothing": "no such file",
+		"hers/own/x": "denied",
+		"hers/fifo":  "not a regular", "hers/null": "not a regular", "hers/socket": "not a regular",
+		"hers/dir": "not a regular", "hers/": "not a regular",
 	} {
 		f, err := Open(dir+"/"+name, mallory)
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%.60s: %v", name, err)
-		case want == "denied" && !errors.Is(err, fs.ErrPermission), want != "" && want != "denied" && (err == nil || !strings.Contains(err.Error(), want)):
+		case want == "denied" && !errors.Is(err, fs.ErrPermission), want != "" && want != "denied" &&
+			(err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 		if f != nil {
@@ -145,7 +152,8 @@ func TestRegular_OpensNothingElse(t *testing.T) {
 	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o666))
 	must(t, os.WriteFile(filepath.Join(dir, "x"), []byte("x"), 0o600))
 	must(t, os.Symlink("x", filepath.Join(dir, "link")))
-	for name, ok := range map[string]bool{"x": true, "link": true, "fifo": false, ".": false, "none": false, "/dev/null": false} {
+	for name, ok := range map[string]bool{"x": true, "link": true, "fifo": false, ".": false, "none": false,
+		"/dev/null": false} {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}

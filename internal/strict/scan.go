@@ -129,7 +129,8 @@ func (s *scanner) header() (string, error) {
 		s.arrays[path]++
 		path = element(path, s.arrays[path]-1)
 	} else if first := s.headers[path]; first > 0 {
-		s.twice = append(s.twice, jjm.Problem{Where: s.where(s.line), Text: fmt.Sprintf("table [%s] is given twice: first in line %d", path, first)})
+		s.twice = append(s.twice, jjm.Problem{Where: s.where(s.line),
+			Text: fmt.Sprintf("table [%s] is given twice: first in line %d", path, first)})
 	}
 	s.headers[path] = s.line
 	s.record(path, s.line)

@@ -124,7 +124,8 @@ func DecodeMap(table map[string]any, prefix string, into ...any) jjm.Problems {
 func readable(text []byte) jjm.Problems {
 	at := func(i int) string { return fmt.Sprintf("in line %d", 1+bytes.Count(text[:i], []byte("\n"))) }
 	if len(text) > MaxBytes {
-		return jjm.Problems{{Text: fmt.Sprintf("%d bytes are too many: at most %d (lists of work belong in a file of their own)", len(text), MaxBytes)}}
+		return jjm.Problems{{Text: fmt.Sprintf(
+			"%d bytes are too many: at most %d (lists of work belong in a file of their own)", len(text), MaxBytes)}}
 	}
 	if i := bytes.IndexByte(text, 0); i >= 0 {
 		return jjm.Problems{{Text: "a NUL byte " + at(i) + ": this is not a text file"}}

@@ -150,8 +150,10 @@ day = 2026-01-01
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 	rest := strings.Join(got[len(want):], "\n")
-	for _, part := range []string{"x.toml:11: kind: ", "x.toml:12: odd: cannot be set", "x.toml:13: ignored: unknown key", "x.toml:15: env.A: want text",
-		"x.toml:17: named.one: want a table, got the number 3", `x.toml:19: points[0].z: unknown key "z"`, "x.toml:21: free.day: a date"} {
+	for _, part := range []string{"x.toml:11: kind: ", "x.toml:12: odd: cannot be set", "x.toml:13: ignored: unknown key",
+		"x.toml:15: env.A: want text",
+		"x.toml:17: named.one: want a table, got the number 3", `x.toml:19: points[0].z: unknown key "z"`,
+		"x.toml:21: free.day: a date"} {
 		if !strings.Contains(rest, part) {
 			t.Errorf("problems lack %q:\n%s", part, rest)
 		}
@@ -191,7 +193,8 @@ func TestDecodeMap_SeveralStructsShareATable(t *testing.T) {
 	if common.Poll != "1s" || common.Grace != 3 || own.Slots != 4 || own.Grace != 0 {
 		t.Errorf("%+v, %+v", common, own)
 	}
-	if len(problems) != 2 || !strings.Contains(problems[0].Text, `"poll"`) || !strings.Contains(problems[1].Text, `"slots"`) {
+	if len(problems) != 2 || !strings.Contains(problems[0].Text, `"poll"`) ||
+		!strings.Contains(problems[1].Text, `"slots"`) {
 		t.Errorf("unknown keys do not name the nearest of all: %v", problems)
 	}
 }
@@ -203,7 +206,8 @@ func TestDecodeMap_TakesParametersAsTheyAreStored(t *testing.T) {
 	if problems != nil {
 		t.Fatal(problems)
 	}
-	want := sample{Count: 2000, Share: 3, Words: []string{"a"}, Rows: [][]string{{"a"}}, Env: map[string]string{"A": "b"}, Points: []point{{X: 1}}}
+	want := sample{Count: 2000, Share: 3, Words: []string{"a"}, Rows: [][]string{{"a"}}, Env: map[string]string{"A": "b"},
+		Points: []point{{X: 1}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("decoded (-want +got):\n%s", diff)
 	}
@@ -241,8 +245,10 @@ func TestUnknown_WhereNothingCanBeSet(t *testing.T) {
 func TestScanner_FindsTheKeysThatTheParserFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{
-			"k%d = 1", "k%d.sub = 'a#b'", "k%d = \"\"\"\nx = \\\"1\\\"\n\"\"\"", "'k %d' = [1, # one\n 2]", "[t%d]", "[[l]] # %d",
-			"[t%d.'a.b'.c]", "k%d = {a = [\"]\"], 'b c' = \"}\"}", "# [c%d]", "k%d = '''\n[x]\n''''", "k%d = 2026-01-01 10:00:00", "\t\"q\\\"%d\" = inf",
+			"k%d = 1", "k%d.sub = 'a#b'", "k%d = \"\"\"\nx = \\\"1\\\"\n\"\"\"", "'k %d' = [1, # one\n 2]", "[t%d]",
+			"[[l]] # %d",
+			"[t%d.'a.b'.c]", "k%d = {a = [\"]\"], 'b c' = \"}\"}", "# [c%d]", "k%d = '''\n[x]\n''''",
+			"k%d = 2026-01-01 10:00:00", "\t\"q\\\"%d\" = inf",
 		}), 1, 30).Draw(t, "lines")
 		var b strings.Builder
 		for i, l := range lines {

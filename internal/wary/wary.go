@@ -103,7 +103,8 @@ type Look struct {
 // At looks at a descriptor. Its mount must have proved to be the expected one.
 func At(fd int) (Look, error) {
 	var st unix.Statx_t
-	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_MODE|unix.STATX_UID, &st)
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_MODE|unix.STATX_UID,
+		&st)
 	return Look{Mode: uint32(st.Mode), UID: int(st.Uid)}, err
 }
 

@@ -62,7 +62,8 @@ func Line(e Entry, ce, store string) string {
 	if job == "" {
 		job = e.Attempt.Grid.String()
 	}
-	return fmt.Sprintf(`"timestamp=%s" "userDN=%s" "userFQAN=%s" "ceID=%s-%s-%s" "jobID=%s" "lrmsID=%s" "localUser=%s" "originBy=%s" "clientID=%s"`+"\n",
+	return fmt.Sprintf(
+		`"timestamp=%s" "userDN=%s" "userFQAN=%s" "ceID=%s-%s-%s" "jobID=%s" "lrmsID=%s" "localUser=%s" "originBy=%s" "clientID=%s"`+"\n",
 		when.Time().Format("2006-01-02 15:04:05"), plain(o.Subject), plain(o.VO), plain(ce), plain(e.Cluster), plain(queue),
 		plain(job), plain(e.Batch), plain(e.Owner), originBy(o), client(e, store))
 }

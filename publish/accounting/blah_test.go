@@ -13,7 +13,8 @@ import (
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func entry(seq int64) Entry {
-	return Entry{Seq: seq, Attempt: jjm.AttemptID{LocalID: jjm.LocalID{Grid: 17, N: 3}, Attempt: 1}, Owner: "alice", Cluster: "slurm", Queue: "long",
+	return Entry{Seq: seq, Attempt: jjm.AttemptID{LocalID: jjm.LocalID{Grid: 17, N: 3}, Attempt: 1}, Owner: "alice",
+		Cluster: "slurm", Queue: "long",
 		Batch: "4711_3", Submitted: jjm.At(noon), Ended: jjm.At(noon.Add(time.Hour)),
 		Origin: &jjm.Origin{Subject: `/O=Grid/CN="Alice"`, VO: "/dzero/Role=production", Job: "https://ce/1"}}
 }
@@ -25,7 +26,8 @@ func TestLine_IsBlahpds(t *testing.T) {
 		t.Errorf("got  %swant %s", got, want)
 	}
 	bare := Entry{Seq: 1, Batch: "1\n\"x\"", Ended: jjm.At(noon)}
-	if got := Line(bare, "ce", "s"); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"lrmsID=1 'x'"`) || !strings.Contains(got, "timestamp=2026-03-01 12:00:00") {
+	if got := Line(bare, "ce", "s"); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"lrmsID=1 'x'"`) ||
+		!strings.Contains(got, "timestamp=2026-03-01 12:00:00") {
 		t.Errorf("%s", got)
 	}
 }
@@ -38,15 +40,18 @@ func TestLine_SaysWhoseWordTheNameIs(t *testing.T) {
 		want   string
 	}{
 		{&jjm.Origin{Subject: "/CN=Bob", VO: "/atlas"}, `"userDN=/CN=Bob" "userFQAN=/atlas" originBy=account`},
-		{&jjm.Origin{Subject: "/CN=Bob", VO: "/atlas", Verified: true}, `"userDN=/CN=Bob" "userFQAN=/atlas" originBy=administrator`},
-		{&jjm.Origin{Subject: `/CN=Bob" "originBy=administrator`}, `"userDN=/CN=Bob' 'originBy=administrator" "userFQAN=" originBy=account`},
+		{&jjm.Origin{Subject: "/CN=Bob", VO: "/atlas", Verified: true},
+			`"userDN=/CN=Bob" "userFQAN=/atlas" originBy=administrator`},
+		{&jjm.Origin{Subject: `/CN=Bob" "originBy=administrator`},
+			`"userDN=/CN=Bob' 'originBy=administrator" "userFQAN=" originBy=account`},
 		{nil, `"userDN=" "userFQAN=" originBy=account`},
 	} {
 		e := entry(1)
 		e.Origin = c.origin
 		line := Line(e, "ce", "s")
 		name, by, ok := strings.Cut(c.want, " originBy=")
-		if !ok || !strings.Contains(line, " "+name+" ") || !strings.Contains(line, ` "originBy=`+by+`" `) || strings.Count(line, `"originBy=`) != 1 {
+		if !ok || !strings.Contains(line, " "+name+" ") || !strings.Contains(line, ` "originBy=`+by+`" `) ||
+			strings.Count(line, `"originBy=`) != 1 {
 			t.Errorf("%+v: %swant %s", c.origin, line, c.want)
 		}
 	}
@@ -123,7 +128,8 @@ func FuzzLine(f *testing.F) {
 		e.Owner, e.Queue, e.Cluster, e.Origin = a, b, a, &jjm.Origin{Subject: a, VO: b, Job: a}
 		line := Line(e, b, "store")
 		fields := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, `"`), "\"\n"), `" "`)
-		if strings.Count(line, "\n") != 1 || strings.Count(line, `"`) != 2*len(fields) || len(fields) != 9 || fields[5] != "lrmsID=4711_3" {
+		if strings.Count(line, "\n") != 1 || strings.Count(line, `"`) != 2*len(fields) || len(fields) != 9 ||
+			fields[5] != "lrmsID=4711_3" {
 			t.Errorf("%q", line)
 		}
 	})

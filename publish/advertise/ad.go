@@ -86,7 +86,8 @@ func (c Cluster) ad() Ad {
 	if c.Reason != "" {
 		ad = append(ad, Attr{"Reason", c.Reason})
 	}
-	ad = append(ad, Ad{{"Slots", c.Slots}, {"RunningJobs", c.Running}, {"QueuedJobs", c.Queued}, {"WaitingJobs", c.Waiting},
+	ad = append(ad, Ad{{"Slots", c.Slots}, {"RunningJobs", c.Running}, {"QueuedJobs", c.Queued},
+		{"WaitingJobs", c.Waiting},
 		{"Guarantee", c.Guarantee}}...)
 	if c.LastSeen != 0 {
 		ad = append(ad, Attr{"LastSeen", int64(c.LastSeen) / 1000})
@@ -109,7 +110,8 @@ func (l Limits) ad() Ad {
 		bound int64
 	}{
 		{"MaxCores", int64(l.MaxCores)}, {"MaxMemoryMB", l.MaxMemoryMB}, {"MaxWallTime", l.MaxWallTime},
-		{"MaxQueuedJobs", int64(l.MaxQueued)}, {"MaxPendingJobs", int64(l.MaxPending)}, {"MaxRunningJobs", int64(l.MaxRunning)},
+		{"MaxQueuedJobs", int64(l.MaxQueued)}, {"MaxPendingJobs", int64(l.MaxPending)},
+		{"MaxRunningJobs", int64(l.MaxRunning)},
 		{"MaxPendingJobsPerUser", int64(l.MaxPendingPerUser)}, {"MaxRunningJobsPerUser", int64(l.MaxRunningPerUser)},
 	} {
 		if b.bound > 0 {
@@ -122,7 +124,8 @@ func (l Limits) ad() Ad {
 // Withdrawal makes the text that takes a site's ad out of a collector, if it is
 // the instance's own: a query for condor_advertise INVALIDATE_ADS_GENERIC.
 func Withdrawal(site, instance string) string {
-	return "MyType = \"Query\"\nTargetType = \"" + AdType + "\"\nRequirements = " + Constraint(site) + ` && Instance == "` + instance + "\"\n"
+	return "MyType = \"Query\"\nTargetType = \"" + AdType + "\"\nRequirements = " + Constraint(site) +
+		` && Instance == "` + instance + "\"\n"
 }
 
 // Constraint is the ClassAd expression that finds the ads of a site in a

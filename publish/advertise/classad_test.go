@@ -88,7 +88,8 @@ func FuzzParseHeld(f *testing.F) {
 }
 
 func TestDifferences_NamesWhatIsNotTheSame(t *testing.T) {
-	ad := Ad{{"Name", `a"b\`}, {"Slots", Known(4)}, {"Queued", Count{}}, {"Open", true}, {"Names", List{"x"}}, {"C", List{Ad{{"N", 1}}}}}
+	ad := Ad{{"Name", `a"b\`}, {"Slots", Known(4)}, {"Queued", Count{}}, {"Open", true}, {"Names", List{"x"}},
+		{"C", List{Ad{{"N", 1}}}}}
 	held := func(text string) Held {
 		ads, err := ParseHeld([]byte("[" + text + "]"))
 		if err != nil {

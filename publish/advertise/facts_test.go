@@ -11,9 +11,11 @@ import (
 
 func exampleFacts() Facts {
 	return Facts{
-		Site: "EXAMPLE-T2", Instance: "jabcd", Version: "1.0", Quality: "production", At: 1_700_000_000_000, Lifetime: 900, Waiting: 7,
+		Site: "EXAMPLE-T2", Instance: "jabcd", Version: "1.0", Quality: "production", At: 1_700_000_000_000, Lifetime: 900,
+		Waiting: 7,
 		Clusters: []Cluster{
-			{Name: "slurm", Kind: "slurm", Guarantee: "strong: slurmdbd", Health: Answering, Slots: Known(16), Queued: Known(2), Running: Known(3),
+			{Name: "slurm", Kind: "slurm", Guarantee: "strong: slurmdbd", Health: Answering, Slots: Known(16), Queued: Known(2),
+				Running: Known(3),
 				Waiting: 5, LastSeen: 1_699_999_990_000, Queue: "long", Queues: []string{"long", `od"d`},
 				Limits: Limits{MaxCores: 8, MaxMemoryMB: 4096, MaxWallTime: 86400, MaxRunning: 10}},
 			{Name: "condor", Kind: "condor", Guarantee: "strong", Health: Silent, Reason: "no listing", Waiting: 7},
@@ -48,7 +50,8 @@ func TestFacts_UnknownIsNeverZero(t *testing.T) {
 }
 
 func TestState_ASiteIsAsOpenAsItsBestCluster(t *testing.T) {
-	open, drained, paused := Cluster{Health: Answering}, Cluster{Health: Answering, Drained: true}, Cluster{Health: Answering, Paused: true}
+	open, drained, paused := Cluster{Health: Answering}, Cluster{Health: Answering, Drained: true},
+		Cluster{Health: Answering, Paused: true}
 	silent, unasked := Cluster{Health: Silent}, Cluster{}
 	both := Cluster{Drained: true, Paused: true}
 	for _, c := range []struct {
@@ -134,10 +137,12 @@ func TestGLUE_LeavesOutWhatIsNotKnown(t *testing.T) {
 		t.Errorf("slots: %v", doc["ComputingManager"])
 	}
 	want := map[string]any{
-		"CreationTime": "2023-11-14T22:13:20Z", "Validity": 900.0, "ID": "urn:glue2:ComputingShare:EXAMPLE-T2:slurm", "Name": "slurm",
+		"CreationTime": "2023-11-14T22:13:20Z", "Validity": 900.0, "ID": "urn:glue2:ComputingShare:EXAMPLE-T2:slurm",
+		"Name":         "slurm",
 		"OtherInfo":    []any{"State=open", "Guarantee=strong: slurmdbd", "Queue=long", `Queue=od"d`},
-		"MappingQueue": "long", "MaxWallTime": 86400.0, "MaxRunningJobs": 10.0, "MaxSlotsPerJob": 8.0, "MaxMainMemory": 4096.0,
-		"ServingState": "production", "TotalJobs": 10.0, "RunningJobs": 3.0, "WaitingJobs": 2.0, "PreLRMSWaitingJobs": 5.0,
+		"MappingQueue": "long", "MaxWallTime": 86400.0, "MaxRunningJobs": 10.0, "MaxSlotsPerJob": 8.0,
+		"MaxMainMemory": 4096.0,
+		"ServingState":  "production", "TotalJobs": 10.0, "RunningJobs": 3.0, "WaitingJobs": 2.0, "PreLRMSWaitingJobs": 5.0,
 		"Associations": map[string]any{
 			"ServiceID":  "urn:glue2:ComputingService:EXAMPLE-T2",
 			"EndpointID": []any{"urn:glue2:ComputingEndpoint:EXAMPLE-T2:gram5.0"},

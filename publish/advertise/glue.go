@@ -92,16 +92,18 @@ type glueManager struct {
 // executes is GLUE's Capability_t for what a gatekeeper with jjm behind it does
 // (GFD.147, appendix B).
 func executes() []string {
-	return []string{"executionmanagement.jobexecution", "executionmanagement.jobdescription", "executionmanagement.jobmanager"}
+	return []string{"executionmanagement.jobexecution", "executionmanagement.jobdescription",
+		"executionmanagement.jobmanager"}
 }
 
 // doors says how GLUE calls the kinds of gatekeepers: the interface names under
 // which XSEDE's, HTCondor-CE's and ARC's own information providers publish them.
 func doors() map[string]glueEndpoint {
 	return map[string]glueEndpoint{
-		"gram5":       {InterfaceName: "globus.gram5", Technology: "legacy", JobDescription: []string{"globus.rsl"}},
-		"htcondor-ce": {InterfaceName: "org.opensciencegrid.htcondorce", Technology: "condor", JobDescription: []string{"condor:jdl"}},
-		"arc":         {InterfaceName: "org.nordugrid.arcrest", Technology: "rest", JobDescription: []string{"nordugrid:xrsl"}},
+		"gram5": {InterfaceName: "globus.gram5", Technology: "legacy", JobDescription: []string{"globus.rsl"}},
+		"htcondor-ce": {InterfaceName: "org.opensciencegrid.htcondorce", Technology: "condor",
+			JobDescription: []string{"condor:jdl"}},
+		"arc": {InterfaceName: "org.nordugrid.arcrest", Technology: "rest", JobDescription: []string{"nordugrid:xrsl"}},
 	}
 }
 
@@ -147,7 +149,8 @@ func (f Facts) entity(class, part, name string) glueEntity {
 
 func (f Facts) glueService() glueService {
 	s := glueService{
-		glueEntity: f.entity("ComputingService", "", f.Site), Capability: executes(), Type: "jjm.sitejobmanager", QualityLevel: f.Quality,
+		glueEntity: f.entity("ComputingService", "", f.Site), Capability: executes(), Type: "jjm.sitejobmanager",
+		QualityLevel: f.Quality,
 		// The form is GFD.147's own.
 		Complexity: fmt.Sprintf("endpointType=%d, share=%d, resource=0", len(f.Gatekeepers), len(f.Clusters)),
 	}
@@ -251,6 +254,7 @@ func (f Facts) glueShare(c Cluster) glueShare {
 }
 
 func (f Facts) glueManager(c Cluster) glueManager {
-	m := glueManager{glueEntity: f.entity("ComputingManager", c.Name, c.Name), ProductName: c.Kind, TotalSlots: number(c.Slots)}
+	m := glueManager{glueEntity: f.entity("ComputingManager", c.Name, c.Name), ProductName: c.Kind,
+		TotalSlots: number(c.Slots)}
 	return m
 }

@@ -109,7 +109,8 @@ func lookup(ctx context.Context, o jjm.Owner) (account, error) {
 	} else if f, ok := getent(ctx, o.UID); ok {
 		a = f
 	} else {
-		return account{}, jjm.Errorf(jjm.Denied, "uid %d (%s) is no account of this machine: work cannot be done as it", o.UID, o.User)
+		return account{}, jjm.Errorf(jjm.Denied, "uid %d (%s) is no account of this machine: work cannot be done as it",
+			o.UID, o.User)
 	}
 	a.groups = groupsOf(ctx, a)
 	return a, nil
@@ -139,7 +140,8 @@ func groupsOf(ctx context.Context, a account) []uint32 {
 
 // ask runs a command that looks something up; "" if it finds nothing.
 func ask(ctx context.Context, argv ...string) string {
-	out, err := run.Run(run.Through(ctx, nil), run.Cmd{Argv: argv, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, Deadline: lookupTime})
+	out, err := run.Run(run.Through(ctx, nil),
+		run.Cmd{Argv: argv, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, Deadline: lookupTime})
 	if err != nil || out.Exit != 0 {
 		return ""
 	}
@@ -153,7 +155,8 @@ func (a account) numbers() run.Account {
 
 // environ is the whole environment of a helper.
 func (a account) environ() []string {
-	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "HOME=" + a.home, "USER=" + a.name, "LOGNAME=" + a.name}
+	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "HOME=" + a.home, "USER=" + a.name,
+		"LOGNAME=" + a.name}
 }
 
 // mine returns a command the account's names in place of the daemon's, and its home

@@ -87,7 +87,8 @@ func (u *User) pid() int {
 }
 
 func sh(u *User, script string) (run.Output, error) {
-	return run.Run(run.Through(context.Background(), u), run.Cmd{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin", "HOME=/root", "GIVEN=yes"}})
+	return run.Run(run.Through(context.Background(), u),
+		run.Cmd{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin", "HOME=/root", "GIVEN=yes"}})
 }
 
 func TestRun_IsTheAccountAndNothingOfTheDaemons(t *testing.T) {
@@ -96,13 +97,15 @@ func TestRun_IsTheAccountAndNothingOfTheDaemons(t *testing.T) {
 	p := pool(t, Limits{})
 	owner := somebody(t, "daemon")
 	u := p.For(owner)
-	out, err := sh(u, `id -u; id -g; id -G; umask; pwd; cat; echo err >&2; env; grep -E "^(CapEff|CapPrm|CapInh)" /proc/self/status; ls /proc/self/fd; exit 3`)
+	out, err := sh(
+		u, `id -u; id -g; id -G; umask; pwd; cat; echo err >&2; env; grep -E "^(CapEff|CapPrm|CapInh)" /proc/self/status; ls /proc/self/fd; exit 3`)
 	must(t, err)
 	text := string(out.Stdout)
 	if want := fmt.Sprintf("%d\n%d\n%d\n0022\n/\n", owner.UID, owner.GID, owner.GID); !strings.HasPrefix(text, want) {
 		t.Errorf("who and where:\n%s\nwant\n%s", text, want)
 	}
-	for _, want := range []string{"HOME=/usr/sbin", "USER=daemon", "LOGNAME=daemon", "GIVEN=yes", "CapEff:\t0000000000000000", "CapPrm:\t0000000000000000"} {
+	for _, want := range []string{"HOME=/usr/sbin", "USER=daemon", "LOGNAME=daemon", "GIVEN=yes",
+		"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000"} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("%s is missing in\n%s", want, text)
 		}
@@ -110,7 +113,8 @@ func TestRun_IsTheAccountAndNothingOfTheDaemons(t *testing.T) {
 	if strings.Contains(text, "geheim") || strings.Contains(text, "/root") || strings.Contains(text, "\n4\n") {
 		t.Errorf("something of the daemon's:\n%s", text)
 	}
-	if out.Exit != 3 || string(out.Stderr) != "err\n" || run.UID(run.Through(t.Context(), u)) != owner.UID || run.UID(t.Context()) != 0 {
+	if out.Exit != 3 || string(out.Stderr) != "err\n" || run.UID(run.Through(t.Context(), u)) != owner.UID ||
+		run.UID(t.Context()) != 0 {
 		t.Errorf("exit %d, stderr %q", out.Exit, out.Stderr)
 	}
 }
@@ -125,25 +129,29 @@ func TestRun_KeepsThePromisesOfRun(t *testing.T) {
 		t.Errorf("%d bytes, truncated %v, %v", len(out.Stdout), out.Truncated, err)
 	}
 	long := strings.Repeat("y", 100<<10)
-	if out, err = run.Run(ctx, run.Cmd{Argv: []string{"/bin/echo", long, long}}); err != nil || len(out.Stdout) != 2*len(long)+2 {
+	if out, err = run.Run(ctx, run.Cmd{Argv: []string{"/bin/echo", long, long}}); err != nil ||
+		len(out.Stdout) != 2*len(long)+2 {
 		t.Errorf("long arguments: %d bytes, %v", len(out.Stdout), err)
 	}
 	if out, err = sh(u, "kill -9 $$"); err != nil || out.Exit != 137 || out.Signal != 9 {
 		t.Errorf("killed: %+v, %v", out, err)
 	}
-	if _, err = run.Run(ctx, run.Cmd{Argv: []string{"/no/such/command"}}); jjm.KindOf(err) != jjm.Busy || !errors.Is(err, fs.ErrNotExist) {
+	if _, err = run.Run(ctx, run.Cmd{Argv: []string{"/no/such/command"}}); jjm.KindOf(err) != jjm.Busy ||
+		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no such command: %v", err)
 	}
 	if _, err = run.Run(ctx, run.Cmd{Argv: []string{"/bin/cat", "/etc/shadow"}}); err != nil {
 		t.Error(err)
 	}
-	out, err = run.Run(ctx, run.Cmd{Argv: []string{"/bin/sh", "-c", "echo begun; sleep 600 & sleep 600"}, Deadline: 300 * time.Millisecond})
+	out, err = run.Run(ctx, run.Cmd{Argv: []string{"/bin/sh", "-c", "echo begun; sleep 600 & sleep 600"},
+		Deadline: 300 * time.Millisecond})
 	if jjm.KindOf(err) != jjm.Ambiguous || !errors.Is(err, context.DeadlineExceeded) || string(out.Stdout) != "begun\n" {
 		t.Errorf("deadline: %q, %v", out.Stdout, err)
 	}
 	soon, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
-	if _, err = run.Run(soon, run.Cmd{Argv: []string{"/bin/sleep", "600"}}); jjm.KindOf(err) != jjm.Ambiguous || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err = run.Run(soon, run.Cmd{Argv: []string{"/bin/sleep", "600"}}); jjm.KindOf(err) != jjm.Ambiguous ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("its caller had no time: %v", err)
 	}
 	if _, err = run.Run(soon, run.Cmd{Argv: []string{"/bin/true"}}); jjm.KindOf(err) != jjm.Busy {
@@ -234,10 +242,12 @@ func TestFiles_LeadNowhereElse(t *testing.T) {
 	f, err := u.Area(filepath.Join(dir, "a"))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("geheim"), 0o600))
-	if out, err := sh(u, "cd "+dir+"/a && echo own >own && ln -s ../secret out && ln -s /etc/shadow abs && ln -s own in && mkfifo fifo && mkdir d && ln -s /dev/shm shm && ln -s /proc/self/environ env"); err != nil || out.Exit != 0 {
+	if out, err := sh(u, "cd "+dir+
+		"/a && echo own >own && ln -s ../secret out && ln -s /etc/shadow abs && ln -s own in && mkfifo fifo && mkdir d && ln -s /dev/shm shm && ln -s /proc/self/environ env"); err != nil || out.Exit != 0 {
 		t.Fatalf("%s %v", out.Stderr, err)
 	}
-	for name, ok := range map[string]bool{"own": true, "in": true, "d": false, "out": false, "abs": false, "../secret": false, "/etc/passwd": false, "shm": false, "env": false, "fifo": false} {
+	for name, ok := range map[string]bool{"own": true, "in": true, "d": false, "out": false, "abs": false,
+		"../secret": false, "/etc/passwd": false, "shm": false, "env": false, "fifo": false} {
 		g, err := f.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", name, err)
@@ -308,7 +318,8 @@ func TestOpen_GivesAllOrAnError(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	f.Close()
-	for name, want := range map[string]error{"secret": fs.ErrPermission, "nothing": fs.ErrNotExist, "fifo": nil, ".": nil} {
+	for name, want := range map[string]error{"secret": fs.ErrPermission, "nothing": fs.ErrNotExist, "fifo": nil,
+		".": nil} {
 		if _, err := u.Open(filepath.Join(dir, name)); err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -329,7 +340,8 @@ func TestOpen_GivesAllOrAnError(t *testing.T) {
 func TestRun_HasTheSitesHomeIfThereIsOne(t *testing.T) {
 	p := pool(t, Limits{})
 	u := p.For(somebody(t, "daemon"))
-	out, err := run.Run(run.Through(context.Background(), u), run.Cmd{Argv: []string{"/bin/sh", "-c", "echo $HOME"}, Env: []string{"PATH=/bin", "HOME=/root"}, Home: "/site"})
+	out, err := run.Run(run.Through(context.Background(), u),
+		run.Cmd{Argv: []string{"/bin/sh", "-c", "echo $HOME"}, Env: []string{"PATH=/bin", "HOME=/root"}, Home: "/site"})
 	if err != nil || string(out.Stdout) != "/site\n" {
 		t.Errorf("HOME is %q, %v", out.Stdout, err)
 	}

@@ -18,19 +18,24 @@ import (
 // case does not matter. The name is the one that the machine gives. The error is of kind
 // Invalid if the machine knows none, Busy if that cannot be told now.
 func Find(ctx context.Context, name string) (jjm.Owner, error) {
-	cmd := run.Cmd{Argv: []string{"getent", "passwd", "--", name}, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, Deadline: lookupTime}
+	cmd := run.Cmd{Argv: []string{"getent", "passwd", "--", name}, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"},
+		Deadline: lookupTime}
 	out, err := run.Run(run.Through(ctx, nil), cmd)
 	switch {
 	case err != nil:
-		return jjm.Owner{}, jjm.Errorf(jjm.Busy, "account %.80q: getent: %w: try again when the account database answers", name, err)
+		return jjm.Owner{}, jjm.Errorf(jjm.Busy, "account %.80q: getent: %w: try again when the account database answers",
+			name, err)
 	case out.Exit == notThere:
-		return jjm.Owner{}, jjm.Errorf(jjm.Invalid, "%.80q is no account of this machine (getent passwd): want a name that it knows, or a number", name)
+		return jjm.Owner{}, jjm.Errorf(jjm.Invalid,
+			"%.80q is no account of this machine (getent passwd): want a name that it knows, or a number", name)
 	case out.Exit != 0:
-		return jjm.Owner{}, jjm.Errorf(jjm.Busy, "account %.80q: getent: exit %d: try again when the account database answers", name, out.Exit)
+		return jjm.Owner{}, jjm.Errorf(jjm.Busy,
+			"account %.80q: getent: exit %d: try again when the account database answers", name, out.Exit)
 	}
 	f := strings.Split(strings.TrimSpace(string(out.Stdout)), ":")
 	if len(f) != 7 {
-		return jjm.Owner{}, jjm.Errorf(jjm.Internal, "account %.80q: getent says %.80q: want seven fields (passwd(5))", name, out.Stdout)
+		return jjm.Owner{}, jjm.Errorf(jjm.Internal, "account %.80q: getent says %.80q: want seven fields (passwd(5))", name,
+			out.Stdout)
 	}
 	uid, err1 := strconv.Atoi(f[2])
 	gid, err2 := strconv.Atoi(f[3])

@@ -160,11 +160,13 @@ func (s *streams) finish(c run.Cmd, end reply, err error, ctx context.Context, s
 		if cause == nil && !errors.Is(err, errEnded) {
 			cause = context.DeadlineExceeded
 		}
-		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w", c.Argv[0], out.Wall.Round(time.Millisecond), errors.Join(cause, err))
+		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w", c.Argv[0], out.Wall.Round(time.Millisecond),
+			errors.Join(cause, err))
 	case err != nil:
 		return run.Output{}, err
 	case !s.out[0].eof || !s.out[1].eof:
-		return out, jjm.Errorf(jjm.Ambiguous, "run %s: ended with exit %d, but something it started kept its output open for %v more",
+		return out, jjm.Errorf(jjm.Ambiguous,
+			"run %s: ended with exit %d, but something it started kept its output open for %v more",
 			c.Argv[0], out.Exit, openPipes)
 	}
 	return out, nil

@@ -66,7 +66,9 @@ func (u *User) Area(root string) (*Files, error) {
 		}
 		return f, nil
 	}
-	return fail(jjm.Conflict, fmt.Errorf("it belongs to uid %d: with run_as = \"owner\" it must be the owner's; let the old grid jobs end and remove it", look.UID))
+	return fail(jjm.Conflict, fmt.Errorf(
+		"it belongs to uid %d: with run_as = \"owner\" it must be the owner's; let the old grid jobs end and remove it",
+		look.UID))
 }
 
 // home is a handle of the folder that asks nothing of its file system, for the

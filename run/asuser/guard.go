@@ -87,7 +87,8 @@ func (g *guard) up(buf, oob []byte) error {
 		if why := g.judge(fd); why != nil {
 			var r reply
 			_ = json.Unmarshal(text, &r) // of garbage the daemon hears as garbage
-			if text, err = json.Marshal(reply{ID: r.ID, Err: failureOf(fmt.Errorf("it gave a file that is refused: %w", why))}); err != nil {
+			if text, err = json.Marshal(reply{ID: r.ID,
+				Err: failureOf(fmt.Errorf("it gave a file that is refused: %w", why))}); err != nil {
 				return err
 			}
 			err = hand(g.daemon, text, nil)

@@ -225,7 +225,8 @@ func lure(what string) *os.File {
 func TestHelper_ALiarGetsNothingAndHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	dir := needs.PublicDir(t)
-	for _, liar := range []string{"lazy", "flood", "garbage", "long", "error", "nofile", "pipe", "device", "proc", "memory", "unasked"} {
+	for _, liar := range []string{"lazy", "flood", "garbage", "long", "error", "nofile", "pipe", "device", "proc",
+		"memory", "unasked"} {
 		t.Run(liar, func(t *testing.T) {
 			t.Parallel()
 			p := pool(t, quick)
@@ -254,7 +255,8 @@ func TestHelper_ALiarGetsNothingAndHoldsNobodyUp(t *testing.T) {
 }
 
 func FuzzReply(f *testing.F) {
-	for _, text := range []string{`{"id":1}`, `{"id":1,"err":{"op":"open","path":"x","errno":2,"text":"no"}}`, `{"id":1,"info":{"name":"x","mode":420}}`, `{"id":1,"err":{"kind":"busy"}}`} {
+	for _, text := range []string{`{"id":1}`, `{"id":1,"err":{"op":"open","path":"x","errno":2,"text":"no"}}`,
+		`{"id":1,"info":{"name":"x","mode":420}}`, `{"id":1,"err":{"kind":"busy"}}`} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

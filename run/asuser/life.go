@@ -185,7 +185,8 @@ func (l *life) write(r request, files ...*os.File) error {
 	_ = l.conn.SetWriteDeadline(time.Now().Add(l.limits.Silence))
 	err := send(l.conn, r, files...)
 	if err != nil {
-		l.end(jjm.Errorf(jjm.Busy, "the helper of %s takes no request: %w", l.who, err), errors.Is(err, os.ErrDeadlineExceeded))
+		l.end(jjm.Errorf(jjm.Busy, "the helper of %s takes no request: %w", l.who, err),
+			errors.Is(err, os.ErrDeadlineExceeded))
 	}
 	return err
 }

@@ -151,7 +151,8 @@ func (u *User) judge(l *life, now time.Time) {
 		u.until = now.Add(min(short, u.pool.limits.Aside))
 	}
 	u.why = why
-	u.pool.log.Warn("a helper ended; its account is set aside", "user", u.owner.User, "uid", u.owner.UID, "until", u.until.Round(time.Millisecond), "error", why)
+	u.pool.log.Warn("a helper ended; its account is set aside", "user", u.owner.User, "uid", u.owner.UID, "until",
+		u.until.Round(time.Millisecond), "error", why)
 }
 
 // retire lets a helper finish what it does.

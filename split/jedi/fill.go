@@ -45,7 +45,8 @@ func newFill(c *Chunk, r *Rules) *fill {
 }
 
 func (f *fill) job() Job {
-	j := Job{Master: f.Master.Records[f.start : f.start+int(f.count)], Secondary: f.got, Order: f.order, Seconds: f.now.wall}
+	j := Job{Master: f.Master.Records[f.start : f.start+int(f.count)], Secondary: f.got, Order: f.order,
+		Seconds: f.now.wall}
 	j.Short = f.bounds.events > 0 && float64(f.now.events) < f.bounds.events ||
 		f.bounds.perJob > 0 && f.now.files < f.bounds.perJob
 	return j

@@ -74,8 +74,9 @@ func bytes(count float64, unit string) float64 {
 }
 
 func (t *rowTask) task() *Task {
-	out := &Task{Rule: t.SplitRule, OutPerMB: bytes(t.OutDiskCount, t.OutDiskUnit), WorkSize: WorkSize(bytes(t.WorkDiskCount, t.WorkDiskUnit)),
-		CPUTime: t.CPUTime, Walltime: t.Walltime, BaseWall: t.BaseWalltime, Efficiency: t.CPUEfficiency}
+	out := &Task{Rule: t.SplitRule, OutPerMB: bytes(t.OutDiskCount, t.OutDiskUnit),
+		WorkSize: WorkSize(bytes(t.WorkDiskCount, t.WorkDiskUnit)),
+		CPUTime:  t.CPUTime, Walltime: t.Walltime, BaseWall: t.BaseWalltime, Efficiency: t.CPUEfficiency}
 	out.OutPerEvent = len(t.OutDiskUnit) > 2 && t.OutDiskUnit[len(t.OutDiskUnit)-8:] == "PerEvent"
 	switch t.CPUTimeUnit {
 	case "HS06sPerEvent", "HS06sPerEventFixed":
@@ -137,7 +138,8 @@ func TestGolden_Chunks(t *testing.T) {
 			return err.Error()
 		}
 		task := r.Task.task()
-		rules.HS06, rules.BaseWall, rules.Efficiency, rules.OutPerEvent = task.HS06, task.BaseWall, task.Efficiency, task.OutPerEvent
+		rules.HS06, rules.BaseWall, rules.Efficiency, rules.OutPerEvent = task.HS06, task.BaseWall, task.Efficiency,
+			task.OutPerEvent
 		diff := r.cut(rules, func(r *Rules) { r.inMB = true })
 		if r.Defect != "" {
 			return diff + r.cap(rules)
@@ -177,7 +179,8 @@ func (r *rowChunk) cap(rules Rules) string {
 			out += job.Master[i].effective() * *rules.OutPerByte
 		}
 		if len(job.Master) > 1 && out > *rules.MaxOut {
-			return fmt.Sprintf("a job of %d files has an output of %.0f bytes: at most %.0f", len(job.Master), out, *rules.MaxOut)
+			return fmt.Sprintf("a job of %d files has an output of %.0f bytes: at most %.0f", len(job.Master), out,
+				*rules.MaxOut)
 		}
 	}
 }
@@ -238,7 +241,8 @@ func sites(text json.RawMessage) ([]*Queue, error) {
 		case string:
 			if s, ok := byName[v]; ok && depth == 1 {
 				out = append(out, &Queue{Name: v, MaxDirMB: s.MaxDir, MaxTime: s.MaxTime, MinTime: s.MinTime, Cores: s.Cores,
-					CorePower: s.CorePower, Weight: value(s.Weight, 1), Queued: s.Queued, Assigned: s.Assigned, Cap: s.Cap, DirectIO: s.DirectIO})
+					CorePower: s.CorePower, Weight: value(s.Weight, 1), Queued: s.Queued, Assigned: s.Assigned, Cap: s.Cap,
+					DirectIO: s.DirectIO})
 			}
 		}
 	}
@@ -342,9 +346,12 @@ func TestGolden_EventRecords(t *testing.T) {
 			files = append(files, r.Files[i].record())
 		}
 		a := r.Args
-		rules := RecordRules{EventsPerJob: a.NEventsPerJob, EventsPerRange: a.NEventsPerRange, EventsPerFile: a.NEventsPerFile,
-			TargetEvents: a.TgtNumEventsPerJob, RealEvents: a.UseRealNumEvents, SkipShort: a.SkipShortInput, RespectLB: a.RespectLB,
-			Offset: ParseAttributes("", a.Attributes).Offset, MaxRecords: a.MaxFileRecords, MaxFiles: a.NMaxFiles, MaxEvents: a.NMaxEvents, FirstEvent: a.FirstEventNumber,
+		rules := RecordRules{EventsPerJob: a.NEventsPerJob, EventsPerRange: a.NEventsPerRange,
+			EventsPerFile: a.NEventsPerFile,
+			TargetEvents:  a.TgtNumEventsPerJob, RealEvents: a.UseRealNumEvents, SkipShort: a.SkipShortInput,
+			RespectLB: a.RespectLB,
+			Offset:    ParseAttributes("", a.Attributes).Offset, MaxRecords: a.MaxFileRecords, MaxFiles: a.NMaxFiles,
+			MaxEvents: a.NMaxEvents, FirstEvent: a.FirstEventNumber,
 			OrderBy: a.OrderBy}
 		if a.FirstEvent != nil {
 			rules.FirstEvent = a.FirstEvent

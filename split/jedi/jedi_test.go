@@ -51,13 +51,15 @@ func TestNumbers_TheSmallestFreeOneIsTaken(t *testing.T) {
 
 func TestSerial_FillsInTheNumber(t *testing.T) {
 	for template, want := range map[string]string{
-		"out.${SN}.root": "out.000042.root", "${SN/P}": "000042", "${SN:03}-${SN:9}": "042-000000042", "none": "none", "${OTHER}": "${OTHER}",
+		"out.${SN}.root": "out.000042.root", "${SN/P}": "000042", "${SN:03}-${SN:9}": "042-000000042", "none": "none",
+		"${OTHER}": "${OTHER}",
 	} {
 		if got, err := Serial(template, 42, 42); got != want || err != nil {
 			t.Errorf("%s: %q, %v", template, got, err)
 		}
 	}
-	if _, err := Serial("${SN}", 43, 42); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), "43 is above the largest, 42") {
+	if _, err := Serial("${SN}", 43, 42); jjm.KindOf(err) != jjm.Invalid ||
+		!strings.Contains(err.Error(), "43 is above the largest, 42") {
 		t.Errorf("above the largest: %v", err)
 	}
 }
@@ -154,7 +156,8 @@ func TestBunches_AQueueThatIsTooShortIsNotAskedTwice(t *testing.T) {
 		c.Master.Records = append(c.Master.Records, f)
 	}
 	var jobs int
-	for _, b := range c.Bunches(&Task{Rule: "DY=1,MX=10", WorkSize: WorkSize(0)}, []*Queue{short, long}, Options{}, func() float64 { return 0 }) {
+	for _, b := range c.Bunches(&Task{Rule: "DY=1,MX=10", WorkSize: WorkSize(0)}, []*Queue{short, long}, Options{},
+		func() float64 { return 0 }) {
 		if b.Queue != "long" {
 			t.Errorf("%d jobs went to %s", len(b.Jobs), b.Queue)
 		}
@@ -184,7 +187,8 @@ func TestRules_MergeJobsAreBoundInBytes(t *testing.T) {
 }
 
 func FuzzAttributes(f *testing.F) {
-	for _, seed := range []string{"repeat,ratio=2", "np=3,ru", "ratio=0.34", "er=2.0", "of=2", "nosplit", "ratio=1.2.3", "np=99999999999999999999"} {
+	for _, seed := range []string{"repeat,ratio=2", "np=3,ru", "ratio=0.34", "er=2.0", "of=2", "nosplit", "ratio=1.2.3",
+		"np=99999999999999999999"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

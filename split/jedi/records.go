@@ -99,7 +99,8 @@ func Records(files []Record, rules RecordRules) ([]Record, error) {
 			at = rules.At
 		}
 		if r.file(f, at); len(r.out) > rules.MaxRecords {
-			return nil, jjm.Errorf(jjm.Invalid, "records: %d files make more than %d records: take larger chunks of events, or fewer files",
+			return nil, jjm.Errorf(jjm.Invalid,
+				"records: %d files make more than %d records: take larger chunks of events, or fewer files",
 				len(files), rules.MaxRecords)
 		}
 		if f.Events != Unknown {
@@ -125,7 +126,8 @@ func (rules *RecordRules) order(files []Record) error {
 		return nil
 	case EventsAlignment:
 	default:
-		return jjm.Errorf(jjm.Invalid, "records: order_by %.40q: want %q, or nothing for the order of LFNs", rules.OrderBy, EventsAlignment)
+		return jjm.Errorf(jjm.Invalid, "records: order_by %.40q: want %q, or nothing for the order of LFNs", rules.OrderBy,
+			EventsAlignment)
 	}
 	rank := func(r *Record) int {
 		size := rules.chunk()

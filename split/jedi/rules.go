@@ -19,7 +19,8 @@ const (
 // Rules are the bounds of a job of the task on a queue.
 func (t *Task) Rules(q *Queue, o Options) Rules {
 	r := Rules{HS06: t.HS06, BaseWall: t.BaseWall, Efficiency: t.Efficiency, OutPerEvent: t.OutPerEvent,
-		RespectLB: t.number("RL") != nil, NoSplit: t.number("OM") != nil, Fields: o.Fields, inMB: o.inMB, WorkSize: t.WorkSize}
+		RespectLB: t.number("RL") != nil, NoSplit: t.number("OM") != nil, Fields: o.Fields, inMB: o.inMB,
+		WorkSize: t.WorkSize}
 	var size *float64 // of a job
 	if o.Merging {
 		t.mergeRules(&r)

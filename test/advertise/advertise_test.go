@@ -21,7 +21,8 @@ func TestAdvertise_IsPublishedReadBackChangedAndWithdrawn(t *testing.T) {
 	p := startPool(t)
 	s := newSite(t, p)
 	const name = "jjm \"test\"\nName = \"other\" \\ü"
-	s.configure(name, []string{p.address}, "[[advertise.gatekeeper]]\nkind = \"gram5\"\ncontact = \"ce.example.org:2119/jobmanager-jjm\"")
+	s.configure(name, []string{p.address},
+		"[[advertise.gatekeeper]]\nkind = \"gram5\"\ncontact = \"ce.example.org:2119/jobmanager-jjm\"")
 	s.start()
 	k := s.published(time.Time{})
 	held, err := p.held(name)
@@ -29,7 +30,8 @@ func TestAdvertise_IsPublishedReadBackChangedAndWithdrawn(t *testing.T) {
 		t.Fatalf("the collector holds %v, %v", held, err)
 	}
 	h := held[0]
-	if got, _ := h.Get("Name").(string); advertise.Plain(got) != name || h.Get("State") != "open" || h.Get("TotalSlots") != json.Number("3") {
+	if got, _ := h.Get("Name").(string); advertise.Plain(got) != name || h.Get("State") != "open" ||
+		h.Get("TotalSlots") != json.Number("3") {
 		t.Errorf("the ad is %v", h)
 	}
 	if k.Expires.Sub(k.Sent) != 10*time.Minute || !k.There {
@@ -41,7 +43,8 @@ func TestAdvertise_IsPublishedReadBackChangedAndWithdrawn(t *testing.T) {
 	}
 	s.eventually("the ad says that the site is drained", func() error {
 		held, err := p.held(name)
-		if err == nil && (len(held) != 1 || held[0].Get("State") != "drained" || !strings.Contains(fmt.Sprint(held[0].Get("Clusters")), `a "quoted" reason`)) {
+		if err == nil && (len(held) != 1 || held[0].Get("State") != "drained" ||
+			!strings.Contains(fmt.Sprint(held[0].Get("Clusters")), `a "quoted" reason`)) {
 			err = fmt.Errorf("it says %v", held)
 		}
 		return err
@@ -66,14 +69,16 @@ func TestAdvertise_TheCommandShowsSendsAndWorksWithoutADaemon(t *testing.T) {
 		return nil
 	})
 	out, errs, code := s.jjm("advertise")
-	if code != 0 || !strings.Contains(out, "published") || !strings.Contains(out, "127.0.0.1:1: in trouble since") || !strings.Contains(out, `Name = "jjm-test-command"`) {
+	if code != 0 || !strings.Contains(out, "published") || !strings.Contains(out, "127.0.0.1:1: in trouble since") ||
+		!strings.Contains(out, `Name = "jjm-test-command"`) {
 		t.Errorf("jjm advertise: exit %d\n%s%s", code, out, errs)
 	}
 	if out, _, _ := s.jjm("clusters"); !strings.Contains(out, "advertising: 127.0.0.1:1 since") {
 		t.Errorf("jjm clusters says nothing of the trouble:\n%s", out)
 	}
 	sent := s.told().Collectors[0].Sent
-	if _, errs, code := s.jjm("advertise", "--now"); code != 1 || !strings.Contains(errs, "not as it should be at 127.0.0.1:1\n") {
+	if _, errs, code := s.jjm("advertise", "--now"); code != 1 ||
+		!strings.Contains(errs, "not as it should be at 127.0.0.1:1\n") {
 		t.Errorf("--now: exit %d, %s", code, errs)
 	}
 	if now := s.told().Collectors[0].Sent; now <= sent {
@@ -81,13 +86,15 @@ func TestAdvertise_TheCommandShowsSendsAndWorksWithoutADaemon(t *testing.T) {
 	}
 	var doc map[string][]map[string]any
 	out, _, code = s.jjm("advertise", "--glue2")
-	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || doc["ComputingManager"][0]["TotalSlots"] != 3.0 {
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 ||
+		doc["ComputingManager"][0]["TotalSlots"] != 3.0 {
 		t.Errorf("--glue2: exit %d, %v\n%s", code, err, out)
 	}
 	s.stop(syscall.SIGKILL)
 	var told wire.Advertised
 	out, errs, code = s.jjm("advertise", "--json")
-	if err := json.Unmarshal([]byte(out), &told); err != nil || code != 0 || !told.Stale || !told.Collectors[0].There || !strings.Contains(errs, "what was so at") {
+	if err := json.Unmarshal([]byte(out), &told); err != nil || code != 0 || !told.Stale || !told.Collectors[0].There ||
+		!strings.Contains(errs, "what was so at") {
 		t.Errorf("without a daemon: exit %d, %v\n%s%s", code, err, out, errs)
 	}
 	if _, _, code := s.jjm("advertise", "--now"); code != 4 {
@@ -101,10 +108,12 @@ func TestAdvertise_WithoutCollectorsNothingIsSentAndAllIsShown(t *testing.T) {
 	s := newSite(t, noPool(t))
 	s.configure("jjm-test-alone", nil, "")
 	s.start()
-	if out, errs, code := s.jjm("advertise"); code != 0 || !strings.Contains(out, "not advertised") || !strings.Contains(out, `Name = "jjm-test-alone"`) {
+	if out, errs, code := s.jjm("advertise"); code != 0 || !strings.Contains(out, "not advertised") ||
+		!strings.Contains(out, `Name = "jjm-test-alone"`) {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
-	if _, errs, code := s.jjm("advertise", "--now"); code != 1 || !strings.Contains(errs, "name collectors below [advertise]") {
+	if _, errs, code := s.jjm("advertise", "--now"); code != 1 ||
+		!strings.Contains(errs, "name collectors below [advertise]") {
 		t.Errorf("--now: exit %d, %s", code, errs)
 	}
 }
@@ -114,7 +123,8 @@ func TestAdvertise_ARefusalIsTold(t *testing.T) {
 	t.Parallel()
 	p := startPool(t)
 	s := newSite(t, p)
-	s.env = map[string]string{"_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS": "PASSWORD", "_CONDOR_SEC_DEFAULT_AUTHENTICATION_METHODS": "PASSWORD"}
+	s.env = map[string]string{"_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS": "PASSWORD",
+		"_CONDOR_SEC_DEFAULT_AUTHENTICATION_METHODS": "PASSWORD"}
 	s.configure("jjm-test-refused", []string{p.address}, "")
 	s.start()
 	s.eventually("the refusal is told", func() error {
@@ -176,7 +186,8 @@ func TestAdvertise_WhatTheCollectorLosesItGetsAgain(t *testing.T) {
 	s.start()
 	s.published(time.Time{})
 	// An administrator of the pool takes it away.
-	if _, err := p.run(advertise.Withdrawal("jjm-test-lost", s.told().Instance), "condor_advertise", "-tcp", "INVALIDATE_ADS_GENERIC", "-"); err != nil {
+	if _, err := p.run(advertise.Withdrawal("jjm-test-lost", s.told().Instance), "condor_advertise", "-tcp",
+		"INVALIDATE_ADS_GENERIC", "-"); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("the loss is told", func() error {

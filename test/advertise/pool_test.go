@@ -40,7 +40,8 @@ func startPool(t *testing.T) *pool {
 	dir := bed.Dir(t)
 	config := filepath.Join(dir, "config")
 	p := &pool{t: t, bin: bed.Bin, env: map[string]string{"CONDOR_CONFIG": config}, address: freeAddress(t)}
-	if err := os.WriteFile(config, fmt.Appendf(nil, poolConfig, bed.Env["CONDOR_CONFIG"], dir, p.address), 0o644); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, poolConfig, bed.Env["CONDOR_CONFIG"], dir, p.address),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.kill)

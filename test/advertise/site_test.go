@@ -70,8 +70,10 @@ func (s *site) configure(name string, collectors []string, more string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	text := fmt.Sprintf("log = \"debug\"\nstate = %q\n[advertise]\nsite = %s\ncollectors = %s\nbin = %q\nenv = {%s}\ninterval = \"1s\"\nlifetime = %q\ntimeout = \"3s\"\nwithdraw_time = \"2s\"\n%s\n"+
-		"[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 3\n", s.dir+"/state", quoted, list, s.pool.bin, strings.Join(env, ", "), s.lifetime, more)
+	text := fmt.Sprintf(
+		"log = \"debug\"\nstate = %q\n[advertise]\nsite = %s\ncollectors = %s\nbin = %q\nenv = {%s}\ninterval = \"1s\"\nlifetime = %q\ntimeout = \"3s\"\nwithdraw_time = \"2s\"\n%s\n"+
+			"[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 3\n", s.dir+"/state", quoted, list, s.pool.bin,
+		strings.Join(env, ", "), s.lifetime, more)
 	if err := os.WriteFile(s.path("jjm.toml"), []byte(text), 0o644); err != nil {
 		s.t.Fatal(err)
 	}

@@ -83,7 +83,8 @@ func (b *bench) slurmArrays(d *bed, loop float64) error {
 	for _, n := range []int{1000, 10_000} {
 		var bare, jjms []float64
 		for range b.size.rounds {
-			_, took, err := d.run(b, nothing, "sbatch", "--parsable", "-p", "closed", "-J", "bench", "-o", "/dev/null", fmt.Sprintf("--array=0-%d", n-1))
+			_, took, err := d.run(b, nothing, "sbatch", "--parsable", "-p", "closed", "-J", "bench", "-o", "/dev/null",
+				fmt.Sprintf("--array=0-%d", n-1))
 			if err != nil {
 				return err
 			}
@@ -97,7 +98,8 @@ func (b *bench) slurmArrays(d *bed, loop float64) error {
 			bare, jjms = append(bare, ms(took)), append(jjms, ms(r.ids))
 		}
 		name := fmt.Sprintf("%d local jobs, until all ids are recorded", n)
-		b.beside("slurm", name, median(jjms), "ms", fmt.Sprintf("bare sbatch --array=0-%d + 0.5 s", n-1), median(bare)+recordedMore, limitOf(n == 1000))
+		b.beside("slurm", name, median(jjms), "ms", fmt.Sprintf("bare sbatch --array=0-%d + 0.5 s", n-1),
+			median(bare)+recordedMore, limitOf(n == 1000))
 		b.beside("slurm", name, median(jjms), "ms", "a tenth of a loop of sbatch", loop*float64(n)/10, 1)
 		if n == 10_000 {
 			b.target("slurm", name, median(jjms), "ms", recordedMost)
@@ -126,12 +128,15 @@ func (b *bench) recorded(d *bed, kind string, n int, request string) (r recorded
 	}
 	defer func() { err = errors.Join(err, j.close()) }()
 	began := time.Now()
-	a, err := b.submitTo(j, fmt.Sprintf("type = \"script\"\nname = \"bench\"\n[request]\n%s\n[params]\ncommand = [\"/bin/true\"]\ncount = %d\n", request, n))
+	a, err := b.submitTo(j, fmt.Sprintf(
+		"type = \"script\"\nname = \"bench\"\n[request]\n%s\n[params]\ncommand = [\"/bin/true\"]\ncount = %d\n", request, n))
 	if err != nil {
 		return r, err
 	}
 	id := a.Submit.ID
-	err = b.until(j, id, "all ids are recorded", func(c wire.Counts) bool { return c.Total == n && c.New+c.Submitting == 0 })
+	err = b.until(j, id, "all ids are recorded", func(c wire.Counts) bool {
+		return c.Total == n && c.New+c.Submitting == 0
+	})
 	r.ids = time.Since(began)
 	if err == nil && request == "" {
 		err = b.until(j, id, "a local job runs", func(c wire.Counts) bool { return c.Running+c.Completing+c.Completed > 0 })
@@ -188,7 +193,8 @@ func (b *bench) slurmSingles(d *bed, loop float64) (err error) {
 		wg.Go(func() {
 			for i := c; i < n && failed[c] == nil; i += oneJobClients {
 				var a wire.SubmitAnswer
-				a, failed[c] = b.submitTo(j, "type = \"script\"\nname = \"bench\"\n[request]\nqueue = \"closed\"\n[params]\ncommand = [\"/bin/true\"]\n")
+				a, failed[c] = b.submitTo(
+					j, "type = \"script\"\nname = \"bench\"\n[request]\nqueue = \"closed\"\n[params]\ncommand = [\"/bin/true\"]\n")
 				if failed[c] == nil {
 					ids[i] = a.Submit.ID
 				}
@@ -200,12 +206,15 @@ func (b *bench) slurmSingles(d *bed, loop float64) (err error) {
 		return err
 	}
 	for _, id := range ids {
-		if err := b.until(j, id, "all grid jobs are submitted", func(c wire.Counts) bool { return c.Total == 1 && c.New+c.Submitting == 0 }); err != nil {
+		if err := b.until(j, id, "all grid jobs are submitted", func(c wire.Counts) bool {
+			return c.Total == 1 && c.New+c.Submitting == 0
+		}); err != nil {
 			return err
 		}
 	}
 	took := ms(time.Since(began)) / float64(n)
-	b.beside("slurm", fmt.Sprintf("%d grid jobs of one local job: time per submission", n), took, "ms", "a loop of sbatch", loop, 1)
+	b.beside("slurm", fmt.Sprintf("%d grid jobs of one local job: time per submission", n), took, "ms", "a loop of sbatch",
+		loop, 1)
 	b.tell("slurm", fmt.Sprintf("%d grid jobs of one local job: sustained, per second", n), 1000/took, "")
 	return nil
 }
@@ -222,7 +231,8 @@ func (b *bench) slurmPolling(d *bed) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.sweep(b), j.close()) }()
-	a, err := b.submitTo(j, fmt.Sprintf("type = \"script\"\nname = \"bench\"\n[request]\nqueue = \"closed\"\n[params]\ncommand = [\"/bin/true\"]\ncount = %d\n", n))
+	a, err := b.submitTo(j, fmt.Sprintf(
+		"type = \"script\"\nname = \"bench\"\n[request]\nqueue = \"closed\"\n[params]\ncommand = [\"/bin/true\"]\ncount = %d\n", n))
 	if err == nil {
 		err = b.until(j, a.Submit.ID, "all ids are recorded", func(c wire.Counts) bool { return c.Submitted == n })
 	}
@@ -241,7 +251,8 @@ func (b *bench) slurmPolling(d *bed) (err error) {
 		return err
 	}
 	passed := time.Since(began).Seconds() / 10
-	b.target("slurm", fmt.Sprintf("%d jobs wait: jjm's CPU per cycle of 10 s", n), ms(times2.minus(times).own)/passed, "ms", pollCPU)
+	b.target("slurm", fmt.Sprintf("%d jobs wait: jjm's CPU per cycle of 10 s", n), ms(times2.minus(times).own)/passed,
+		"ms", pollCPU)
 	b.target("slurm", fmt.Sprintf("%d jobs wait: squeue per cycle", n), float64(commands2-commands)/passed, "", 1.05)
 	_, took, err := d.run(b, "", "squeue", "-h", "-r", "--states=all", "-u", d.user)
 	b.tell("slurm", fmt.Sprintf("%d jobs wait: one bare squeue", n), ms(took), "ms")
@@ -275,7 +286,8 @@ func (b *bench) counting(d *bed, names ...string) (string, error) {
 	for _, name := range names {
 		shim, calls := filepath.Join(dir, name), filepath.Join(dir, name+".calls")
 		text := fmt.Sprintf("#!/bin/sh\nprintf x >>%s\nexec %s \"$@\"\n", calls, filepath.Join(d.bin, name))
-		if err := errors.Join(os.Remove(shim), os.WriteFile(shim, []byte(text), 0o755), os.WriteFile(calls, nil, 0o666), os.Chmod(calls, 0o666)); err != nil {
+		if err := errors.Join(os.Remove(shim), os.WriteFile(shim, []byte(text), 0o755), os.WriteFile(calls, nil, 0o666),
+			os.Chmod(calls, 0o666)); err != nil {
 			return "", err
 		}
 	}
@@ -286,7 +298,8 @@ func (b *bench) counting(d *bed, names ...string) (string, error) {
 func (b *bench) slurmShort(d *bed) (err error) {
 	n := b.size.short
 	began := time.Now()
-	_, _, err = d.run(b, nothing, "sbatch", "--parsable", "--wait", "-J", "bench", "-o", "/dev/null", fmt.Sprintf("--array=0-%d", n-1))
+	_, _, err = d.run(b, nothing, "sbatch", "--parsable", "--wait", "-J", "bench", "-o", "/dev/null",
+		fmt.Sprintf("--array=0-%d", n-1))
 	if err != nil {
 		return err
 	}
@@ -297,10 +310,12 @@ func (b *bench) slurmShort(d *bed) (err error) {
 	}
 	defer func() { err = errors.Join(err, j.close()) }()
 	began = time.Now()
-	status, err := j.runJob(b.ctx, fmt.Sprintf("type = \"script\"\nname = \"bench\"\n[params]\ncommand = [\"/bin/true\"]\ncount = %d\n", n))
+	status, err := j.runJob(b.ctx,
+		fmt.Sprintf("type = \"script\"\nname = \"bench\"\n[params]\ncommand = [\"/bin/true\"]\ncount = %d\n", n))
 	if err == nil && status != jjm.Done.String() {
 		err = fmt.Errorf("the grid job is %s", status)
 	}
-	b.beside("slurm", fmt.Sprintf("%d times /bin/true to the tar, wrapper included", n), ms(time.Since(began)), "ms", "bare array", ms(bare), throughput)
+	b.beside("slurm", fmt.Sprintf("%d times /bin/true to the tar, wrapper included", n), ms(time.Since(began)), "ms",
+		"bare array", ms(bare), throughput)
 	return err
 }

@@ -34,7 +34,8 @@ func alone() []string {
 // tiny is a run of seconds, whose figures mean nothing.
 func tiny() sizes {
 	return sizes{live: 200, history: 1000, linear: []int{50}, watch: 2 * time.Second,
-		execs: 5, jobs: 10, files: 20, fileSize: 5000, rounds: 1, split: []int{200, 400}, datasets: []int{200, 400}, feed: 1000, calls: 5}
+		execs: 5, jobs: 10, files: 20, fileSize: 5000, rounds: 1, split: []int{200, 400}, datasets: []int{200, 400},
+		feed: 1000, calls: 5}
 }
 
 func TestRun_EverySectionGivesItsFigures(t *testing.T) {
@@ -45,7 +46,8 @@ func TestRun_EverySectionGivesItsFigures(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	var out, log bytes.Buffer
-	code := run(t.Context(), tiny(), []string{"-json", "-run", strings.Join(alone(), ","), "-bin", bin.Dir(t), "-dir", dir}, &out, &log)
+	code := run(t.Context(), tiny(),
+		[]string{"-json", "-run", strings.Join(alone(), ","), "-bin", bin.Dir(t), "-dir", dir}, &out, &log)
 	if code == exitError {
 		t.Fatalf("exit code %d\n%s", code, log.String())
 	}
@@ -54,7 +56,9 @@ func TestRun_EverySectionGivesItsFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range alone() {
-		if !slices.ContainsFunc(r.Rows, func(row row) bool { return row.Section == name && row.Verdict != "" && row.Figure >= 0 }) {
+		if !slices.ContainsFunc(r.Rows, func(row row) bool {
+			return row.Section == name && row.Verdict != "" && row.Figure >= 0
+		}) {
 			t.Errorf("section %s has no figure beside a target", name)
 		}
 	}
@@ -77,7 +81,8 @@ func TestRun_GatekeepersAreCompared(t *testing.T) {
 	programs, dir := bin.Dir(t), t.TempDir()
 	t.Chdir("../..") // where "make bench" is run
 	var out, log bytes.Buffer
-	if code := run(t.Context(), tiny(), []string{"-json", "-run", "gatekeepers", "-bin", programs, "-dir", dir}, &out, &log); code == exitError {
+	if code := run(t.Context(), tiny(), []string{"-json", "-run", "gatekeepers", "-bin", programs, "-dir", dir}, &out,
+		&log); code == exitError {
 		t.Fatalf("exit code %d\n%s", code, log.String())
 	}
 	var r report
@@ -85,7 +90,9 @@ func TestRun_GatekeepersAreCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"GRAM5: submit", "GRAM5: poll", "ARC: submit", "ARC: scan"} {
-		if !slices.ContainsFunc(r.Rows, func(row row) bool { return strings.HasPrefix(row.Name, want) && row.Figure >= 0 && row.Against != "" }) {
+		if !slices.ContainsFunc(r.Rows, func(row row) bool {
+			return strings.HasPrefix(row.Name, want) && row.Figure >= 0 && row.Against != ""
+		}) {
 			t.Errorf("no figure of %s beside the fork job manager's: %+v\n%s", want, r.Rows, log.String())
 		}
 	}
@@ -102,7 +109,8 @@ func TestRun_RefusesWhatItCannotMeasure(t *testing.T) {
 		{"no programs", []string{"-bin", t.TempDir()}, "make build"},
 	} {
 		var out, log bytes.Buffer
-		if code := run(t.Context(), tiny(), c.args, &out, &log); code != exitError || !strings.Contains(log.String(), c.says) {
+		if code := run(t.Context(), tiny(), c.args, &out, &log); code != exitError ||
+			!strings.Contains(log.String(), c.says) {
 			t.Errorf("%s: exit code %d, %s", c.name, code, log.String())
 		}
 	}
@@ -110,7 +118,8 @@ func TestRun_RefusesWhatItCannotMeasure(t *testing.T) {
 
 func TestChild_AnswersErrorsAndGoesOn(t *testing.T) {
 	var out bytes.Buffer
-	if code := childMain("tar", strings.NewReader(`{"do":"fly"}`+"\n"+`{"do":"make","arg":{"Root":"`+t.TempDir()+`"}}`+"\n"), &out); code != exitOK {
+	if code := childMain("tar", strings.NewReader(`{"do":"fly"}`+"\n"+`{"do":"make","arg":{"Root":"`+t.TempDir()+`"}}`+
+		"\n"), &out); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")

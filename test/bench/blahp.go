@@ -49,7 +49,8 @@ func (l *lrms) call(b *bench, verb string, args ...string) (string, executed, er
 
 // submit submits /bin/true as blahpd does, and gives the id.
 func (l *lrms) submit(b *bench, key string) (string, executed, error) {
-	out, took, err := l.call(b, "submit", "-r", "no", "-s", "no", "-c", "/bin/true", "-T", l.work, "-w", l.work, "-i", "/dev/null",
+	out, took, err := l.call(b, "submit", "-r", "no", "-s", "no", "-c", "/bin/true", "-T", l.work, "-w", l.work, "-i",
+		"/dev/null",
 		"-o", l.work+"/out."+key, "-e", l.work+"/err."+key, "-D", "home_bl_bench_"+key, "-n", "1")
 	_, id, ok := strings.Cut(strings.TrimSpace(out), "BLAHP_JOBID_PREFIX")
 	if err == nil && !ok {
@@ -95,19 +96,23 @@ func (b *bench) lrmsOf(d *bed, j *realDaemon, condor string) (ours, theirs *lrms
 	as := &syscall.Credential{Uid: uint32(d.uid), Gid: uint32(d.gid)}
 	native := condor + "/usr/libexec/blahp"
 	config := filepath.Join(j.state, "blah.config")
-	text := fmt.Sprintf("supported_lrms=slurm,jjm\nslurm_binpath=%s\nblah_libexec_directory=%s\nblah_shared_directories=/\nblah_disable_wn_proxy_renewal=yes\njjm_state=%s\n", d.bin, native, j.state)
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + work, "USER=" + d.user, "LC_ALL=C", "BLAHPD_CONFIG_LOCATION=" + config, "PYTHONPATH=" + native}
+	text := fmt.Sprintf(
+		"supported_lrms=slurm,jjm\nslurm_binpath=%s\nblah_libexec_directory=%s\nblah_shared_directories=/\nblah_disable_wn_proxy_renewal=yes\njjm_state=%s\n", d.bin, native, j.state)
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + work, "USER=" + d.user, "LC_ALL=C",
+		"BLAHPD_CONFIG_LOCATION=" + config, "PYTHONPATH=" + native}
 	for name, value := range d.env {
 		env = append(env, name+"="+value)
 	}
 	scripts := filepath.Join(j.state, "scripts")
 	found, err := filepath.Glob("scripts/blahp/*.sh")
-	err = errors.Join(err, os.WriteFile(config, []byte(text), 0o644), os.Mkdir(work, 0o755), os.Chown(work, d.uid, d.gid), os.Mkdir(scripts, 0o755))
+	err = errors.Join(err, os.WriteFile(config, []byte(text), 0o644), os.Mkdir(work, 0o755), os.Chown(work, d.uid, d.gid),
+		os.Mkdir(scripts, 0o755))
 	for _, file := range append(found, filepath.Join(b.bin, "jjm-gatekeeper")) {
 		content, rerr := os.ReadFile(file)
 		err = errors.Join(err, rerr, os.WriteFile(filepath.Join(scripts, filepath.Base(file)), content, 0o755))
 	}
-	return &lrms{folder: scripts, name: "jjm", env: env, as: as, work: work}, &lrms{folder: native, name: "slurm", env: env, as: as, work: work}, err
+	return &lrms{folder: scripts, name: "jjm", env: env, as: as, work: work},
+		&lrms{folder: native, name: "slurm", env: env, as: as, work: work}, err
 }
 
 // blahpCosts compares single calls, in turn.
@@ -133,7 +138,8 @@ func (b *bench) blahpCosts(d *bed, ours, theirs *lrms) error {
 	for _, verb := range []string{"submit", "status"} {
 		for _, kind := range []string{"cpu", "wall"} {
 			label := map[string]string{"cpu": ", CPU, median", "wall": ", wall, median"}[kind]
-			b.beside("blahp", "jjm_"+verb+".sh"+label, median(figures["jjm"+verb+kind]), "ms", "HTCondor's slurm_"+verb+".sh", median(figures["slurm"+verb+kind]), 1)
+			b.beside("blahp", "jjm_"+verb+".sh"+label, median(figures["jjm"+verb+kind]), "ms", "HTCondor's slurm_"+verb+".sh",
+				median(figures["slurm"+verb+kind]), 1)
 		}
 	}
 	return d.quiet(b)

@@ -48,7 +48,8 @@ func (b *bench) condor() error {
 // run, and removes them.
 func (b *bench) bareCluster(d *bed, n int) (r recorded, err error) {
 	began := time.Now()
-	out, _, err := d.run(b, fmt.Sprintf("executable = /bin/true\nhold = true\nqueue %d\n", n), "condor_submit", "-terse", "-")
+	out, _, err := d.run(b, fmt.Sprintf("executable = /bin/true\nhold = true\nqueue %d\n", n), "condor_submit", "-terse",
+		"-")
 	r.ids = time.Since(began)
 	cluster, _, ok := strings.Cut(out, ".")
 	if err != nil || !ok {
@@ -56,7 +57,8 @@ func (b *bench) bareCluster(d *bed, n int) (r recorded, err error) {
 	}
 	if _, _, err = d.run(b, "", "condor_release", cluster); err == nil {
 		err = until(b.ctx, "a bare job runs", 3*time.Minute, func() (bool, error) {
-			out, _, err := d.run(b, "", "condor_q", "-limit", "1", "-constraint", "ClusterId == "+cluster+" && NumJobStarts > 0", "-af", "ProcId")
+			out, _, err := d.run(b, "", "condor_q", "-limit", "1", "-constraint", "ClusterId == "+cluster+" && NumJobStarts > 0",
+				"-af", "ProcId")
 			if err == nil && out == "" {
 				out, _, err = d.run(b, "", "condor_history", "-match", "1", "-constraint", "ClusterId == "+cluster, "-af", "ProcId")
 			}

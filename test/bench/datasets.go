@@ -47,7 +47,8 @@ func (b *bench) datasets() error {
 			return err
 		}
 		what := fmt.Sprintf("%d files, %d per part, cut as they come: ", n, smallParts)
-		b.beside("datasets", what+"files per second, from add to parts", rate(n, f.made), "", split.MinFileBased+" alone", rate(n, alone.CPU), 0)
+		b.beside("datasets", what+"files per second, from add to parts", rate(n, f.made), "", split.MinFileBased+" alone",
+			rate(n, alone.CPU), 0)
 		last = b.perFile(what, n, f, last, b.size.datasets[max(i-1, 0)])
 	}
 	n := b.size.feed
@@ -145,7 +146,8 @@ func (d *realDaemon) pause(b *bench) error {
 	if err != nil {
 		return err
 	}
-	order := &wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: a.Clusters[0].Name, Reason: "only the cutting is measured"}
+	order := &wire.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: a.Clusters[0].Name,
+		Reason: "only the cutting is measured"}
 	_, err = client.Call(b.ctx, &d.client, wire.VerbOrder(), wire.OrderRequest{Order: order})
 	return err
 }
@@ -170,7 +172,8 @@ func (b *bench) wholeDataset(n int) (err error) {
 	if err == nil && status != jjm.Done.String() {
 		err = fmt.Errorf("the grid job is %s", status)
 	}
-	b.tell("datasets", fmt.Sprintf("%d files, %d per part, /bin/true: files per second, from add to the tar", n, largeParts), rate(n, time.Since(began)), "")
+	b.tell("datasets", fmt.Sprintf("%d files, %d per part, /bin/true: files per second, from add to the tar", n,
+		largeParts), rate(n, time.Since(began)), "")
 	return err
 }
 
@@ -193,7 +196,8 @@ func (d *realDaemon) addFiles(b *bench, from, to int) error {
 // readsText is a job file that reads the dataset.
 func readsText(perPart int) string {
 	return fmt.Sprintf("type = \"reprocess\"\nname = \"bench\"\nresult = \"exit\"\n[[datasets]]\nname = \"raw\"\n"+
-		"[split]\nby = %q\nparams = { files_per_job = %d }\n[params]\ncommand = [\"/bin/true\"]\n", split.MinFileBased, perPart)
+		"[split]\nby = %q\nparams = { files_per_job = %d }\n[params]\ncommand = [\"/bin/true\"]\n", split.MinFileBased,
+		perPart)
 }
 
 // reads submits it.

@@ -40,10 +40,12 @@ func (b *bench) gatekeeperSite(name string) (*bed, *realDaemon, string, error) {
 		return nil, nil, "", err
 	}
 	b.made = append(b.made, dir)
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "jobs"), 0o755), os.Chown(filepath.Join(dir, "jobs"), d.uid, d.gid)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "jobs"), 0o755),
+		os.Chown(filepath.Join(dir, "jobs"), d.uid, d.gid)); err != nil {
 		return nil, nil, "", err
 	}
-	daemon, err := b.startDaemonAs(dir, "log = \"error\"\n[[cluster]]\nname = \"local\"\nkind = \"local\"\n", d.credential())
+	daemon, err := b.startDaemonAs(dir, "log = \"error\"\n[[cluster]]\nname = \"local\"\nkind = \"local\"\n",
+		d.credential())
 	return d, daemon, dir, err
 }
 
@@ -151,9 +153,10 @@ func (p *perl) measure(n int) (map[string]float64, error) {
 // job is the description of a job, as the job manager passes it.
 func (p *perl) job(i int) string {
 	id := fmt.Sprintf("%s-%d", p.kind, i)
-	return fmt.Sprintf("'uniqid' => ['%[1]s'], 'jobdir' => ['%[2]s/%[1]s'], 'directory' => ['%[2]s'], 'executable' => ['/bin/sleep'], 'arguments' => ['30'], "+
-		"'count' => ['1'], 'stdin' => ['/dev/null'], 'stdout' => ['%[2]s/%[1]s/out'], 'stderr' => ['%[2]s/%[1]s/err'], 'jobtype' => ['single'], "+
-		"'savejobdescription' => ['no'], 'environment' => [['HOME', '/']]", id, p.dir)
+	return fmt.Sprintf(
+		"'uniqid' => ['%[1]s'], 'jobdir' => ['%[2]s/%[1]s'], 'directory' => ['%[2]s'], 'executable' => ['/bin/sleep'], 'arguments' => ['30'], "+
+			"'count' => ['1'], 'stdin' => ['/dev/null'], 'stdout' => ['%[2]s/%[1]s/out'], 'stderr' => ['%[2]s/%[1]s/err'], 'jobtype' => ['single'], "+
+			"'savejobdescription' => ['no'], 'environment' => [['HOME', '/']]", id, p.dir)
 }
 
 func (p *perl) ask(verb, job string) (string, error) {
@@ -192,8 +195,10 @@ func (b *bench) arc() error {
 		}
 		figures[kind] = f
 	}
-	b.beside("gatekeepers", "ARC: submit through jjm, CPU, median", figures["jjm"].submit, "ms", "ARC's fork scripts", figures["fork"].submit, 0)
-	b.beside("gatekeepers", fmt.Sprintf("ARC: scan of %d jobs through jjm, CPU, per job", jobs), figures["jjm"].scan/float64(jobs), "ms",
+	b.beside("gatekeepers", "ARC: submit through jjm, CPU, median", figures["jjm"].submit, "ms", "ARC's fork scripts",
+		figures["fork"].submit, 0)
+	b.beside("gatekeepers", fmt.Sprintf("ARC: scan of %d jobs through jjm, CPU, per job", jobs),
+		figures["jjm"].scan/float64(jobs), "ms",
 		"ARC's fork scripts", figures["fork"].scan/float64(jobs), 0)
 	return nil
 }
@@ -207,7 +212,8 @@ type arcControl struct {
 
 // script runs one of A-REX's scripts and gives its CPU time, children included.
 func (c *arcControl) script(verb, arg string, as *syscall.Credential) (float64, error) {
-	argv := []string{"/usr/share/arc/" + verb + "-" + c.kind + "-job", "--config", "/var/lib/jjm-testbed/arc/run/arex.cfg", arg}
+	argv := []string{"/usr/share/arc/" + verb + "-" + c.kind + "-job", "--config", "/var/lib/jjm-testbed/arc/run/arex.cfg",
+		arg}
 	if c.kind == "jjm" {
 		argv = []string{filepath.Join(c.bench.bin, "jjm-gatekeeper"), "arc", verb, arg}
 	}
@@ -234,19 +240,26 @@ func (c *arcControl) submit(n int) (float64, error) {
 	var took []float64
 	for i := range n {
 		id := fmt.Sprintf("%s%d", c.kind, i)
-		session, file := filepath.Join(c.dir, "session", id), func(ending string) string { return filepath.Join(c.dir, "job."+id+ending) }
-		grami := fmt.Sprintf("joboption_directory='%[1]s'\njoboption_controldir='%[2]s'\njoboption_gridid='%[3]s'\njoboption_arg_0='/bin/sleep'\n"+
-			"joboption_arg_1='30'\njoboption_stdout='%[1]s/out'\njoboption_stderr='%[1]s/err'\njoboption_count=1\njoboption_queue='main'\n", session, c.dir, id)
+		session, file := filepath.Join(c.dir, "session", id), func(ending string) string {
+			return filepath.Join(c.dir, "job."+id+ending)
+		}
+		grami := fmt.Sprintf(
+			"joboption_directory='%[1]s'\njoboption_controldir='%[2]s'\njoboption_gridid='%[3]s'\njoboption_arg_0='/bin/sleep'\n"+
+				"joboption_arg_1='30'\njoboption_stdout='%[1]s/out'\njoboption_stderr='%[1]s/err'\njoboption_count=1\njoboption_queue='main'\n", session, c.dir, id)
 		for _, err := range []error{
-			os.Mkdir(session, 0o700), os.WriteFile(file(".grami"), []byte(grami), 0o600), os.WriteFile(file(".local"), []byte("subject=/CN=x\n"), 0o600),
-			os.WriteFile(file(".errors"), nil, 0o600), os.WriteFile(file(".diag"), nil, 0o600), os.WriteFile(session+".diag", nil, 0o600),
-			os.WriteFile(session+".comment", nil, 0o600), os.WriteFile(filepath.Join(c.dir, "processing", "job."+id+".status"), []byte("INLRMS\n"), 0o644),
+			os.Mkdir(session, 0o700), os.WriteFile(file(".grami"), []byte(grami), 0o600),
+			os.WriteFile(file(".local"), []byte("subject=/CN=x\n"), 0o600),
+			os.WriteFile(file(".errors"), nil, 0o600), os.WriteFile(file(".diag"), nil, 0o600),
+			os.WriteFile(session+".diag", nil, 0o600),
+			os.WriteFile(session+".comment", nil, 0o600),
+			os.WriteFile(filepath.Join(c.dir, "processing", "job."+id+".status"), []byte("INLRMS\n"), 0o644),
 		} {
 			if err != nil {
 				return 0, err
 			}
 		}
-		for _, name := range []string{session, file(".grami"), file(".local"), file(".errors"), file(".diag"), session + ".diag", session + ".comment"} {
+		for _, name := range []string{session, file(".grami"), file(".local"), file(".errors"), file(".diag"),
+			session + ".diag", session + ".comment"} {
 			if err := os.Chown(name, c.bed.uid, c.bed.gid); err != nil {
 				return 0, err
 			}

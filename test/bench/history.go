@@ -98,7 +98,8 @@ func (h *historian) bulk(ctx context.Context, s *store.Store, g *jjm.GridJob, fr
 		return err
 	}
 	now := jjm.At(time.Now())
-	b := &jjm.Bulk{Tag: tag, Cluster: "sim", Owner: g.Owner, Created: now, State: jjm.BulkReleased, ID: "sim1", Settled: now}
+	b := &jjm.Bulk{Tag: tag, Cluster: "sim", Owner: g.Owner, Created: now, State: jjm.BulkReleased, ID: "sim1",
+		Settled: now}
 	var locals []*jjm.LocalJob
 	var ends []store.AttemptEnd
 	for n := from; n < to; n++ {
@@ -119,7 +120,8 @@ func (h *historian) bulk(ctx context.Context, s *store.Store, g *jjm.GridJob, fr
 		}
 		b.State = jjm.BulkClosed
 		return errors.Join(tx.EndAttempts(ends), tx.SaveLocals(locals), tx.SaveBulk(b),
-			tx.Journal(jjm.JournalEntry{Time: now, Grid: g.ID, First: int32(from), Last: int32(to - 1), From: "running", To: "completed", Source: "bench"}))
+			tx.Journal(jjm.JournalEntry{Time: now, Grid: g.ID, First: int32(from), Last: int32(to - 1), From: "running",
+				To: "completed", Source: "bench"}))
 	})
 }
 

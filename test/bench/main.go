@@ -92,7 +92,8 @@ type sizes struct {
 }
 
 func wholeSizes() sizes {
-	return sizes{live: 100_000, history: 1_000_000, linear: []int{1000, 10_000}, quiet: 5 * time.Second, watch: 30 * time.Second,
+	return sizes{live: 100_000, history: 1_000_000, linear: []int{1000, 10_000}, quiet: 5 * time.Second,
+		watch: 30 * time.Second,
 		execs: 300, jobs: 2000, files: 10_000, fileSize: 100_000, rounds: 3,
 		singles: 10_000, short: 1000, split: []int{1000, 10_000, 100_000, 1_000_000},
 		datasets: []int{10_000, 100_000}, feed: 1_000_000, calls: 50}

@@ -91,7 +91,8 @@ func (r report) text(w io.Writer) error {
 		if row.Limit > 0 && row.Limit != 1 {
 			ratio += fmt.Sprintf(" (at most %g)", row.Limit)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Section, row.Name, quantity(row.Figure, row.Unit), row.Against, with, ratio, row.Verdict)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Section, row.Name, quantity(row.Figure, row.Unit), row.Against,
+			with, ratio, row.Verdict)
 	}
 	return t.Flush()
 }

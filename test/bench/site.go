@@ -120,7 +120,8 @@ func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
 		Accounts: engine.Accounts{Find: asuser.Find},
 		Store:    d.store, Records: d.records, Types: handlersall.Registry(),
 		Clusters: []engine.Cluster{{Kind: "simulation", Adapter: s.cluster}},
-		Folders: engine.Folders{Work: s.args.Work, RecordDir: filepath.Join(dir, "records"), DropDir: filepath.Join(dir, "drop"),
+		Folders: engine.Folders{Work: s.args.Work, RecordDir: filepath.Join(dir, "records"),
+			DropDir: filepath.Join(dir, "drop"),
 			Wrapper: s.args.Wrapper},
 		Now: time.Now, Log: s.log, Notify: true,
 	})

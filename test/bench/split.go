@@ -73,22 +73,35 @@ func workloads() []workload {
 	perJob := func(n int64) func(*split.Params) { return func(p *split.Params) { p.FilesPerJob = n } }
 	merge := func(p *split.Params) { p.MinMergeSize, p.MaxMergeSize = 10_000_000, 40_000_000 }
 	return []workload{
-		{name: split.FileBased, shape: "5 files per part", params: perJob(5), python: 1. / 171_000, faster: 10, memory: little},
-		{name: split.MinFileBased, shape: "5 files per part", params: perJob(5), python: 1. / 164_000, faster: 10, memory: little},
+		{name: split.FileBased, shape: "5 files per part", params: perJob(5), python: 1. / 171_000, faster: 10,
+			memory: little},
+		{name: split.MinFileBased, shape: "5 files per part", params: perJob(5), python: 1. / 164_000, faster: 10,
+			memory: little},
 		{name: split.EventBased, shape: "4 parts per file", params: func(p *split.Params) { p.EventsPerJob = 25 },
 			python: 1. / 9_000, faster: 50, memory: much},
-		{name: split.LumiBased, shape: "10 sections per file, 8 per part", params: func(p *split.Params) { p.LumisPerJob = 8 },
+		{name: split.LumiBased, shape: "10 sections per file, 8 per part", params: func(p *split.Params) {
+			p.LumisPerJob = 8
+		},
 			python: 1. / 16_600, faster: 50, memory: much},
-		{name: split.EventAwareLumiBased, shape: "10 sections per file, 8 per part", params: func(p *split.Params) { p.EventsPerJob = 80 },
+		{name: split.EventAwareLumiBased, shape: "10 sections per file, 8 per part", params: func(p *split.Params) {
+			p.EventsPerJob = 80
+		},
 			python: 1. / 15_800, faster: 50, memory: much},
 		// Quadratic in the original: 12.9 s for 30000 files, the most that it was measured with.
-		{name: split.ParentlessMergeBySize, shape: "20 files per merge", params: merge, python: 12.9 / 30_000, faster: 50, memory: little},
+		{name: split.ParentlessMergeBySize, shape: "20 files per merge", params: merge, python: 12.9 / 30_000, faster: 50,
+			memory: little},
 		{name: split.WMBSMergeBySize, shape: "20 files per merge", params: merge, work: withParents},
 		{name: split.SiblingProcessingBased, shape: "5 files per part", params: perJob(5)},
 		{name: split.GangaDatasetSplitter, shape: "5 files per part", params: func(p *split.Params) { p.FilesPerSubjob = 5 }},
-		{name: split.LHCbDataSplitter, shape: "5 files per bunch, 4 parts", params: func(p *split.Params) { p.FileBunchSize, p.EventBunchSize = 5, 125 }},
-		{name: split.JEDI, shape: "5 files per part, 10 secondary ones", params: func(p *split.Params) { p.Task.Rule = "NF=5" }, work: withSecondary},
-		{name: split.JEDI + " by size", shape: "1 GB and output per part", params: func(p *split.Params) { p.Task.Rule, p.Task.OutPerMB = "NG=1", 25<<20 }},
+		{name: split.LHCbDataSplitter, shape: "5 files per bunch, 4 parts", params: func(p *split.Params) {
+			p.FileBunchSize, p.EventBunchSize = 5, 125
+		}},
+		{name: split.JEDI, shape: "5 files per part, 10 secondary ones", params: func(p *split.Params) {
+			p.Task.Rule = "NF=5"
+		}, work: withSecondary},
+		{name: split.JEDI + " by size", shape: "1 GB and output per part", params: func(p *split.Params) {
+			p.Task.Rule, p.Task.OutPerMB = "NG=1", 25<<20
+		}},
 	}
 }
 

@@ -70,8 +70,10 @@ func (b *bench) tellBare(where string, jjms, xargs []bareRun) {
 	wall := func(r bareRun) float64 { return ms(r.wall) }
 	wrapper := func(r bareRun) float64 { return r.wrapper }
 	name := fmt.Sprintf("%d times /bin/true, %s: ", b.size.jobs, where)
-	b.beside("true", name+"wall", of(jjms, wall), "ms", fmt.Sprintf("xargs -P %d -n 1", runtime.NumCPU()), of(xargs, wall), 0)
-	b.target("true", name+"CPU per job, wrapper (xargs subtracted)", of(jjms, wrapper)-of(xargs, wrapper), "ms", wrapperCPU)
+	b.beside("true", name+"wall", of(jjms, wall), "ms", fmt.Sprintf("xargs -P %d -n 1", runtime.NumCPU()), of(xargs, wall),
+		0)
+	b.target("true", name+"CPU per job, wrapper (xargs subtracted)", of(jjms, wrapper)-of(xargs, wrapper), "ms",
+		wrapperCPU)
 	b.target("true", name+"CPU per job, daemon", of(jjms, func(r bareRun) float64 { return r.daemon }), "ms", daemonCPU)
 	b.tell("true", name+"peak memory of the daemon", of(jjms, func(r bareRun) float64 { return r.peakMB }), "MB")
 }
@@ -104,7 +106,8 @@ func (b *bench) bareDaemon(dir string) (r bareRun, err error) {
 		return r, err
 	}
 	began := time.Now()
-	status, err := d.runJob(b.ctx, fmt.Sprintf("type = \"script\"\nname = \"true\"\n[params]\ncommand = [\"/bin/true\"]\ncount = %d\n", b.size.jobs))
+	status, err := d.runJob(b.ctx,
+		fmt.Sprintf("type = \"script\"\nname = \"true\"\n[params]\ncommand = [\"/bin/true\"]\ncount = %d\n", b.size.jobs))
 	if err != nil {
 		return r, err
 	}
@@ -182,7 +185,8 @@ func (d *realDaemon) profile(ctx context.Context) error {
 	if dir == "" {
 		return nil
 	}
-	d.perf = exec.CommandContext(ctx, "perf", "record", "-q", "-g", "-o", filepath.Join(dir, "true.perf"), "-p", strconv.Itoa(d.pid()))
+	d.perf = exec.CommandContext(ctx, "perf", "record", "-q", "-g", "-o", filepath.Join(dir, "true.perf"), "-p",
+		strconv.Itoa(d.pid()))
 	return d.perf.Start()
 }
 

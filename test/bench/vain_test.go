@@ -90,7 +90,8 @@ func TestUntilOf_TellsWhatIsNotOverAndKeepsTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = b.untilOf(j, "the moon is blue", 10*time.Millisecond, func() (bool, error) { return false, nil })
-	if !errors.Is(err, errVain) || !strings.Contains(err.Error(), "the moon is blue") || !strings.Contains(err.Error(), j.state) {
+	if !errors.Is(err, errVain) || !strings.Contains(err.Error(), "the moon is blue") ||
+		!strings.Contains(err.Error(), j.state) {
 		t.Errorf("%v", err)
 	}
 	for _, want := range []string{"grid job " + id.String(), id.String() + ".0", "running", "CLUSTER", j.logPath()} {

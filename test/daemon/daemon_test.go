@@ -58,7 +58,8 @@ func start(t *testing.T, config string, env ...string) *daemon {
 	t.Helper()
 	dir := shortDir(t)
 	d := &daemon{t: t, dir: dir, log: &logBuffer{}}
-	d.env = append(os.Environ(), "JJM_STATE="+dir+"/state", "JJM_SOCKET=", "JJM_CONFIG=", "NOTIFY_SOCKET=", "WATCHDOG_USEC=")
+	d.env = append(os.Environ(), "JJM_STATE="+dir+"/state", "JJM_SOCKET=", "JJM_CONFIG=", "NOTIFY_SOCKET=",
+		"WATCHDOG_USEC=")
 	d.env = append(d.env, env...)
 	args := []string{"serve"}
 	if config != "" {
@@ -128,7 +129,9 @@ func TestReload_TakesOverWhatItCanAndSaysWhatNot(t *testing.T) {
 	before := strings.Count(d.log.String(), "configuration reloaded")
 	d.signal(syscall.SIGHUP)
 	d.logs("reload asked for by SIGHUP")
-	d.eventually("one more reload", func() bool { return strings.Count(d.log.String(), "configuration reloaded") > before })
+	d.eventually("one more reload", func() bool {
+		return strings.Count(d.log.String(), "configuration reloaded") > before
+	})
 	if err := d.jjm("clusters"); err != nil {
 		t.Errorf("after a bad configuration the daemon does not answer: %v", err)
 	}

@@ -45,7 +45,8 @@ func demoFolder(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small := strings.NewReplacer("\nevents = 2000\n", "\nevents = 200\n", "\nevents_per_job = 100\n", "\nevents_per_job = 10\n").Replace(string(text))
+	small := strings.NewReplacer("\nevents = 2000\n", "\nevents = 200\n", "\nevents_per_job = 100\n",
+		"\nevents_per_job = 10\n").Replace(string(text))
 	if err := os.WriteFile(job, []byte(small), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,8 @@ func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
 		made      int
 	}{
 		{"whole files", "by = \"FileBased\"\nparams = {files_per_job = 1}", []string{"f2", "f5"}, "gap: 3 files missing", 3},
-		{"ranges of events", "by = \"EventBased\"\nparams = {events_per_job = 10}", []string{"f2", "f4.10", "f5.20"}, "gap: 65 events missing", 6},
+		{"ranges of events", "by = \"EventBased\"\nparams = {events_per_job = 10}", []string{"f2", "f4.10", "f5.20"},
+			"gap: 65 events missing", 6},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := start(t, "[engine]\nmax_attempts = 2\nbackoff = \"0s\"\n")
@@ -46,11 +47,13 @@ func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
 			if out, code := d.says("dataset", "add", "raw", "list.jsonl"); code != 0 {
 				t.Fatalf("exit %d\n%s", code, out)
 			}
-			if out, code := d.says("dataset", "mark", "raw", "f3", "lost", "--reason", "disk 7 is gone"); code != 0 || out != "f3 lost\n" {
+			if out, code := d.says("dataset", "mark", "raw", "f3", "lost", "--reason", "disk 7 is gone"); code != 0 ||
+				out != "f3 lost\n" {
 				t.Fatalf("exit %d\n%s", code, out)
 			}
 			d.says("dataset", "close", "raw")
-			d.write("job.toml", fmt.Sprintf("type = \"reprocess\"\nresult = \"exit\"\n[[datasets]]\nname = \"raw\"\n[split]\n%s\n[[inputs]]\npath = \"read.sh\"\nexecutable = true\n[params]\ncommand = [\"read.sh\", %q, \"{file}\", \"{first_event}\", \"{events}\"]\n", c.how, d.dir))
+			d.write("job.toml", fmt.Sprintf(
+				"type = \"reprocess\"\nresult = \"exit\"\n[[datasets]]\nname = \"raw\"\n[split]\n%s\n[[inputs]]\npath = \"read.sh\"\nexecutable = true\n[params]\ncommand = [\"read.sh\", %q, \"{file}\", \"{first_event}\", \"{events}\"]\n", c.how, d.dir))
 			d.says("submit", "job.toml", "--wait")
 			out, code := d.says("verify", "1")
 			if code != 1 || !strings.Contains(out, c.gap) || !strings.Contains(out, "the file is lost: disk 7 is gone") {
@@ -75,7 +78,8 @@ func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
 				t.Fatalf("the recovery: id %s, exit %d", id, code)
 			}
 			for _, id := range []string{"2", "1"} {
-				if out, code := d.says("verify", id); code != 0 || !strings.Contains(out, "proven: ") || id == "1" && !strings.Contains(out, "; of these grid job 2 did") {
+				if out, code := d.says("verify", id); code != 0 || !strings.Contains(out, "proven: ") || id == "1" &&
+					!strings.Contains(out, "; of these grid job 2 did") {
 					t.Errorf("grid job %s is not proven once it is recovered: exit %d\n%s", id, code, out)
 				}
 			}

@@ -59,7 +59,8 @@ events_per_job = 10
 	}
 	d.says("submit", "job.toml", "--wait")
 	out, code := d.says("verify", "1")
-	if code != 1 || !strings.Contains(out, "gap: 35 events missing") || !strings.Contains(out, "events 41 to 50: its local job is failed (1.4)") {
+	if code != 1 || !strings.Contains(out, "gap: 35 events missing") ||
+		!strings.Contains(out, "events 41 to 50: its local job is failed (1.4)") {
 		t.Fatalf("exit %d\n%s", code, out)
 	}
 	if err := os.Mkdir(filepath.Join(d.dir, "elsewhere"), 0o755); err != nil {
@@ -87,7 +88,8 @@ events_per_job = 10
 	if id, _ := d.says("submit", recovery); strings.TrimSpace(id) != "2" {
 		t.Errorf("the recovery, submitted again, is grid job %s", id)
 	}
-	if out, code := d.says("verify", "2"); code != 0 || !strings.Contains(out, "proven: 35 events processed exactly once") {
+	if out, code := d.says("verify", "2"); code != 0 ||
+		!strings.Contains(out, "proven: 35 events processed exactly once") {
 		t.Errorf("the recovery is not proven: exit %d\n%s", code, out)
 	}
 	d.everyEventOnce(95)
@@ -139,7 +141,8 @@ func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
 		Assumed int
 		Silent  int
 	}
-	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 3 || r.Verdict != "undecidable" || r.Assumed != 3 || r.Silent != 3 {
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 3 || r.Verdict != "undecidable" || r.Assumed != 3 ||
+		r.Silent != 3 {
 		t.Errorf("exit %d, %v\n%s", code, err, out)
 	}
 	if _, err := os.Stat(filepath.Join(d.dir, "none.json")); err == nil {

@@ -53,7 +53,8 @@ func TestReadme_QuickTourRuns(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "hello.toml"), []byte(block(t, text, "toml")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "PATH="+bin.Dir(t)+":"+os.Getenv("PATH"), "JJM_STATE="+dir+"/state", "JJM_SOCKET=", "JJM_CONFIG=")
+	env := append(os.Environ(), "PATH="+bin.Dir(t)+":"+os.Getenv("PATH"), "JJM_STATE="+dir+"/state", "JJM_SOCKET=",
+		"JJM_CONFIG=")
 	serve(t, dir, env)
 	for _, step := range strings.Split(block(t, text, "console"), "$ ")[1:] {
 		line, want, _ := strings.Cut(step, "\n")

@@ -59,7 +59,8 @@ func sourceNames(t *testing.T, file, pattern string) map[string]bool {
 func sameNames(t *testing.T, known, documented map[string]bool) {
 	t.Helper()
 	if !maps.Equal(known, documented) {
-		t.Errorf("the code knows %v, documented are %v", slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(documented)))
+		t.Errorf("the code knows %v, documented are %v", slices.Sorted(maps.Keys(known)),
+			slices.Sorted(maps.Keys(documented)))
 	}
 }
 
@@ -80,7 +81,8 @@ func TestGatekeepers_ARCVariables(t *testing.T) {
 	}
 	documented["JJM_NOSUCH"] = true
 	for name := range documented {
-		text := "joboption_gridid='x'\njoboption_directory='/d'\njoboption_controldir='/c'\njoboption_env_0='" + name + "=1'\n"
+		text := "joboption_gridid='x'\njoboption_directory='/d'\njoboption_controldir='/c'\njoboption_env_0='" + name +
+			"=1'\n"
 		if name != "JJM_JOB_FILE" && name != "JJM_TYPE" {
 			text += "joboption_env_1='JJM_TYPE=script'\n"
 		}

@@ -15,9 +15,11 @@ import (
 // already is not built again.
 func makeIn(t *testing.T, dir string, target string) (string, error) {
 	t.Helper()
-	cmd := exec.Command("make", "-s", "--no-print-directory", target, "BUILD=true", "BIN="+bin.Dir(t), "DESTDIR="+dir, "PREFIX=/usr")
+	cmd := exec.Command("make", "-s", "--no-print-directory", target, "BUILD=true", "BIN="+bin.Dir(t), "DESTDIR="+dir,
+		"PREFIX=/usr")
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "BIN="+bin.Dir(t), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=") // the tests may run below make
+	// the tests may run below make
+	cmd.Env = append(os.Environ(), "BIN="+bin.Dir(t), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -117,10 +119,12 @@ func installedWorks(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
-	env := []string{"PATH=" + filepath.Join(dir, "usr/bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "JJM_STATE=" + home + "/s"}
+	env := []string{"PATH=" + filepath.Join(dir, "usr/bin") + ":" + os.Getenv("PATH"), "HOME=" + home,
+		"JJM_STATE=" + home + "/s"}
 	serve(t, home, env)
 	job := filepath.Join(home, "job.toml")
-	if err := os.WriteFile(job, []byte("type = \"script\"\n[params]\ncommand = [\"/bin/echo\", \"hello\"]\n"), 0o600); err != nil {
+	if err := os.WriteFile(job, []byte("type = \"script\"\n[params]\ncommand = [\"/bin/echo\", \"hello\"]\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(dir+"/usr/bin/jjm", "submit", "--wait", job)

@@ -15,7 +15,8 @@ import (
 // has against them: nothing, if they are right.
 func verifyUnits(t *testing.T, dir string) string {
 	t.Helper()
-	cmd := exec.Command(needs.Program(t, "systemd-analyze", "systemd"), "verify", "--man=no", dir+"/jjm.service", dir+"/jjm.socket")
+	cmd := exec.Command(needs.Program(t, "systemd-analyze", "systemd"), "verify", "--man=no", dir+"/jjm.service",
+		dir+"/jjm.socket")
 	out, err := cmd.CombinedOutput()
 	if err != nil && len(out) == 0 {
 		return err.Error()
@@ -30,7 +31,8 @@ func TestUnits_SystemdTakesThem(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("sh", "scripts/install.sh", "install")
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "BIN="+bin.Dir(t), "DESTDIR=", "PREFIX="+dir+"/usr", "SYSCONFDIR="+dir+"/etc", "STATE="+dir+"/state")
+	cmd.Env = append(os.Environ(), "BIN="+bin.Dir(t), "DESTDIR=", "PREFIX="+dir+"/usr", "SYSCONFDIR="+dir+"/etc",
+		"STATE="+dir+"/state")
 	out, err := cmd.CombinedOutput()
 	must(t, string(out), err)
 	units := dir + "/usr/lib/systemd/system"
@@ -61,7 +63,8 @@ func TestUnits_SystemdTakesThem(t *testing.T) {
 		}
 	}
 	// It would find a mistake.
-	for _, wrong := range []string{strings.Replace(string(unit), "Restart=", "Restrat=", 1), strings.ReplaceAll(string(unit), "/jjm serve", "/jim serve")} {
+	for _, wrong := range []string{strings.Replace(string(unit), "Restart=", "Restrat=", 1),
+		strings.ReplaceAll(string(unit), "/jjm serve", "/jim serve")} {
 		if change(wrong) == "" {
 			t.Errorf("systemd takes anything, so the test is blind:\n%s", wrong)
 		}
@@ -75,7 +78,8 @@ func TestUnits_TheStopHasTheTimeItNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\nType=notify\n", "\nKillMode=process\n", "\nTimeoutStopSec=30\n", "\nRestart=always\n", "\nStateDirectory=jjm\n", "\nOOMPolicy=continue\n"} {
+	for _, want := range []string{"\nType=notify\n", "\nKillMode=process\n", "\nTimeoutStopSec=30\n", "\nRestart=always\n",
+		"\nStateDirectory=jjm\n", "\nOOMPolicy=continue\n"} {
 		if !strings.Contains(string(unit), want) {
 			t.Errorf("etc/systemd/jjm.service has no %q", want)
 		}

@@ -66,9 +66,11 @@ func (s *site) ids() map[string]string {
 // says. It reports by the GBS log, so that it can ask for another attempt.
 func (s *site) noting(key, shell string) (jjm.Handle, error) {
 	job := s.job(key, "")
-	job.Text = fmt.Sprintf("type = \"script\"\nname = \"noting\"\nresult = \"glf\"\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n",
+	job.Text = fmt.Sprintf(
+		"type = \"script\"\nname = \"noting\"\nresult = \"glf\"\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n",
 		"echo $JJM_JOBID.$JJM_ATTEMPT $SLURM_ARRAY_JOB_ID'_'$SLURM_ARRAY_TASK_ID >> "+s.dir+"/ids; "+shell)
-	job.Origin = &jjm.Origin{Gatekeeper: "test", Job: "job-" + key, Subject: "/O=Grid/CN=Ann", VO: "/dzero/Role=production"}
+	job.Origin = &jjm.Origin{Gatekeeper: "test", Job: "job-" + key, Subject: "/O=Grid/CN=Ann",
+		VO: "/dzero/Role=production"}
 	r, err := s.door(ample).Submit(context.Background(), job)
 	return r.Handle, err
 }
@@ -84,7 +86,8 @@ func TestAccounting_OneLinePerAttempt(t *testing.T) {
 			var owner jjm.Owner
 			if on == "slurm" {
 				slurm := testbed.Start(t, "slurm")
-				cluster := fmt.Sprintf("name = \"slurm\"\nkind = \"slurm\"\nbin = %q\nenv = {SLURM_CONF = %q}\n", slurm.Bin, slurm.Env["SLURM_CONF"])
+				cluster := fmt.Sprintf("name = \"slurm\"\nkind = \"slurm\"\nbin = %q\nenv = {SLURM_CONF = %q}\n", slurm.Bin,
+					slurm.Env["SLURM_CONF"])
 				config, owner = local[:strings.Index(local, "name = ")]+cluster, slurm.Owner
 			}
 			s := newSite(t, "", "")
@@ -92,7 +95,8 @@ func TestAccounting_OneLinePerAttempt(t *testing.T) {
 				s.give(owner)
 			}
 			config = strings.Replace(config, "[engine]", "[engine]\nbackoff = \"0s\"\nretry = {max_retry_early = 1}", 1)
-			s.must(os.WriteFile(s.config, fmt.Appendf(nil, "%s\n[accounting]\nblah = %q\nce = \"ce.example.org:9619/ce\"\n", config, s.dir+"/blah.log"), 0o644))
+			s.must(os.WriteFile(s.config, fmt.Appendf(nil, "%s\n[accounting]\nblah = %q\nce = \"ce.example.org:9619/ce\"\n",
+				config, s.dir+"/blah.log"), 0o644))
 			accountingScenes(t, s, on)
 		})
 	}
@@ -176,7 +180,8 @@ func (s *site) wantAccounts(want map[string]int, on string) {
 			}
 			found++
 			if a["jobID"] != "job-"+g.Key || a["userDN"] != "/O=Grid/CN=Ann" || a["userFQAN"] != "/dzero/Role=production" ||
-				!strings.HasPrefix(a["ceID"], "ce.example.org:9619/ce-"+on) || a["localUser"] == "" || a["lrmsID"] == "" || seen[a["lrmsID"]] {
+				!strings.HasPrefix(a["ceID"], "ce.example.org:9619/ce-"+on) || a["localUser"] == "" || a["lrmsID"] == "" ||
+				seen[a["lrmsID"]] {
 				s.t.Errorf("attempt %s of %s: %v", key, g.Key, a)
 			}
 			seen[a["lrmsID"]] = true

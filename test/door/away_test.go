@@ -155,7 +155,8 @@ func TestFrozen_TheBatchSystemHangs(t *testing.T) {
 		t.Fatalf("submit: %+v, %v", r, err)
 	}
 	s.await("its local job waits", func() bool { return d.Lookup(ctx, string(r.Handle))[0].Counts.Total == 1 })
-	if l := d.Lookup(ctx, string(r.Handle))[0]; l.Error != nil || l.Stale || l.GRAM != jjm.GRAMUnsubmitted && l.GRAM != jjm.GRAMPending {
+	if l := d.Lookup(ctx, string(r.Handle))[0]; l.Error != nil || l.Stale || l.GRAM != jjm.GRAMUnsubmitted &&
+		l.GRAM != jjm.GRAMPending {
 		t.Errorf("lookup: %+v", l)
 	}
 	if k := d.Kill(ctx, string(r.Handle))[0]; k.Error != nil || k.NoChange {
@@ -187,14 +188,15 @@ func TestFullDisk_EverythingIsAnswered(t *testing.T) {
 	waits, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	freed := false
-	got, err := gatekeeper.Persist(waits, patience, s.job("full", "exit 0"), func(ctx context.Context, j gatekeeper.Job) (gatekeeper.Receipt, error) {
-		r, err := d.Submit(ctx, j)
-		if err != nil && !freed {
-			freed = true
-			s.must(os.Remove(filepath.Join(disk, "ballast")))
-		}
-		return r, err
-	})
+	got, err := gatekeeper.Persist(waits, patience, s.job("full", "exit 0"),
+		func(ctx context.Context, j gatekeeper.Job) (gatekeeper.Receipt, error) {
+			r, err := d.Submit(ctx, j)
+			if err != nil && !freed {
+				freed = true
+				s.must(os.Remove(filepath.Join(disk, "ballast")))
+			}
+			return r, err
+		})
 	if err != nil || !freed {
 		t.Fatalf("with space again: %+v, %v, freed %v", got, err, freed)
 	}

@@ -37,7 +37,8 @@ func (s *site) blahpdAs(bed *testbed.Bed, as *syscall.SysProcAttr) *blahpd {
 	s.t.Helper()
 	root := filepath.Join(filepath.Dir(bed.Bin), "root")
 	config := filepath.Join(s.dir, "blah.config")
-	s.must(os.WriteFile(config, fmt.Appendf(nil, "supported_lrms=jjm\nblah_libexec_directory=%s\nblah_max_threaded_cmds=50\nblah_disable_limited_proxy=yes\nblah_disable_wn_proxy_renewal=yes\njjm_state=%q\n", s.scripts(), s.state), 0o644))
+	s.must(os.WriteFile(config, fmt.Appendf(nil,
+		"supported_lrms=jjm\nblah_libexec_directory=%s\nblah_max_threaded_cmds=50\nblah_disable_limited_proxy=yes\nblah_disable_wn_proxy_renewal=yes\njjm_state=%q\n", s.scripts(), s.state), 0o644))
 	lib := root + "/usr/lib/x86_64-linux-gnu:" + root + "/usr/lib"
 	cmd := exec.Command(root+"/usr/lib64/ld-linux-x86-64.so.2", "--library-path", lib, root+"/usr/bin/blahpd")
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + s.dir, "BLAHPD_CONFIG_LOCATION=" + config}
@@ -128,7 +129,8 @@ func (s *site) attrs(key, shell string) map[string]string {
 			s.must(os.Chown(dir, s.owner.UID, s.owner.GID))
 		}
 	}
-	return map[string]string{"Cmd": "job.sh", "Iwd": dir, "Out": "out", "Err": "err", "In": "/dev/null", "JobDirectory": "home_bl_schedd_" + key + "_1"}
+	return map[string]string{"Cmd": "job.sh", "Iwd": dir, "Out": "out", "Err": "err", "In": "/dev/null",
+		"JobDirectory": "home_bl_schedd_" + key + "_1"}
 }
 
 // id is the name of a job in the answer to its submission.
@@ -241,15 +243,18 @@ func TestBlahpd_FilesExitCodesAndCancels(t *testing.T) {
 
 // slurmCluster is the section of a bed's Slurm.
 func slurmCluster(b *testbed.Bed) string {
-	return fmt.Sprintf("[[cluster]]\nname = \"slurm\"\nkind = \"slurm\"\nbin = %q\nenv = {SLURM_CONF = %q}\n", b.Bin, b.Env["SLURM_CONF"])
+	return fmt.Sprintf("[[cluster]]\nname = \"slurm\"\nkind = \"slurm\"\nbin = %q\nenv = {SLURM_CONF = %q}\n", b.Bin,
+		b.Env["SLURM_CONF"])
 }
 
 func blahpdScenes(t *testing.T, s *site, b *blahpd) {
 	// One that fails, with files, standard input and a word that is not a word.
-	a := s.attrs("full", `printf '%s|' "$@"; cat; echo "$GREETING" >&2; mkdir sub; echo x > sub/x.txt; cat in.txt > y.txt; exit 3`)
+	a := s.attrs(
+		"full", `printf '%s|' "$@"; cat; echo "$GREETING" >&2; mkdir sub; echo x > sub/x.txt; cat in.txt > y.txt; exit 3`)
 	s.must(os.WriteFile(filepath.Join(a["Iwd"], "in.txt"), []byte("input\n"), 0o644))
 	a["In"], a["TransferInput"] = "in.txt", "in.txt"
-	a["TransferOutput"], a["TransferOutputRemaps"] = "sub/x.txt,y.txt,jjm-output.tar", "sub/x.txt=X;jjm-output.tar="+s.dir+"/iwd-full/all.tar"
+	a["TransferOutput"], a["TransferOutputRemaps"] = "sub/x.txt,y.txt,jjm-output.tar",
+		"sub/x.txt=X;jjm-output.tar="+s.dir+"/iwd-full/all.tar"
 	a["Arguments"] = `'a b' {serial} "`
 	a["Environment"] = "GREETING='hello world'"
 	full := b.ask("BLAH_JOB_SUBMIT", ad(a))
@@ -262,12 +267,14 @@ func blahpdScenes(t *testing.T, s *site, b *blahpd) {
 	if got := b.over(id); !strings.Contains(got, "ExitCode = 3;") || !strings.Contains(got, "RemoteWallClockTime = ") {
 		t.Errorf("the one that fails: %s", got)
 	}
-	for name, want := range map[string]string{"out": "a b|{serial}|\"|input\n", "err": "hello world\n", "X": "x\n", "y.txt": "input\n"} {
+	for name, want := range map[string]string{"out": "a b|{serial}|\"|input\n", "err": "hello world\n", "X": "x\n",
+		"y.txt": "input\n"} {
 		if got := s.read("full", name); got != want {
 			t.Errorf("%s holds %q, want %q", name, got, want)
 		}
 	}
-	if out, err := exec.Command("tar", "tf", s.dir+"/iwd-full/all.tar").Output(); err != nil || !strings.Contains(string(out), "/manifest.json") {
+	if out, err := exec.Command("tar", "tf", s.dir+"/iwd-full/all.tar").Output(); err != nil ||
+		!strings.Contains(string(out), "/manifest.json") {
 		t.Errorf("the tar: %s, %v", out, err)
 	}
 	if got := b.result(no); !strings.Contains(got, `GPU model "a100"`) || strings.HasPrefix(got, "0") {
@@ -276,7 +283,9 @@ func blahpdScenes(t *testing.T, s *site, b *blahpd) {
 
 	// A cancel, and the same job anew, as a release after a hold makes it.
 	first := b.id(b.result(sleeper))
-	s.await("the sleeper runs", func() bool { return strings.HasPrefix(b.result(b.ask("BLAH_JOB_STATUS", first)), "0 No Error 2") })
+	s.await("the sleeper runs", func() bool {
+		return strings.HasPrefix(b.result(b.ask("BLAH_JOB_STATUS", first)), "0 No Error 2")
+	})
 	if got := b.result(b.ask("BLAH_JOB_CANCEL", first)); got != "0 No error" {
 		t.Errorf("cancel: %s", got)
 	}
@@ -304,7 +313,8 @@ func TestCondor_AGridUniverseJob(t *testing.T) {
 	s.start()
 	dir := filepath.Join(s.dir, "iwd")
 	s.must(os.Mkdir(dir, 0o755))
-	s.must(os.WriteFile(dir+"/job.sh", []byte("#!/bin/sh\necho \"$1 and $WORD\"; echo r > result.txt; [ \"$1\" != sleep ] || sleep 1000; exit 3\n"), 0o755))
+	s.must(os.WriteFile(dir+"/job.sh",
+		[]byte("#!/bin/sh\necho \"$1 and $WORD\"; echo r > result.txt; [ \"$1\" != sleep ] || sleep 1000; exit 3\n"), 0o755))
 	s.must(os.Chown(dir, bed.Owner.UID, bed.Owner.GID))
 	s.must(os.WriteFile(dir+"/job.sub", []byte(`universe = grid
 grid_resource = batch jjm
@@ -381,9 +391,12 @@ func (s *site) install(bed *testbed.Bed) {
 		s.must(err)
 		s.must(os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o755))
 	}
-	s.must(os.WriteFile(dir+"/blah.config", fmt.Appendf(nil, "supported_lrms=jjm\nblah_libexec_directory=/etc/jjm-blahp\njjm_state=%q\n", s.state), 0o644))
-	s.must(os.WriteFile(dir+"/blahpd", []byte("#!/bin/sh\nBLAHPD_CONFIG_LOCATION=/etc/jjm-blahp/blah.config exec /usr/bin/blahpd \"$@\"\n"), 0o755))
+	s.must(os.WriteFile(dir+"/blah.config",
+		fmt.Appendf(nil, "supported_lrms=jjm\nblah_libexec_directory=/etc/jjm-blahp\njjm_state=%q\n", s.state), 0o644))
+	s.must(os.WriteFile(dir+"/blahpd",
+		[]byte("#!/bin/sh\nBLAHPD_CONFIG_LOCATION=/etc/jjm-blahp/blah.config exec /usr/bin/blahpd \"$@\"\n"), 0o755))
 	conf := filepath.Join(root, "etc/condor/config.d/90-jjm-blahp.conf")
-	s.must(os.WriteFile(conf, []byte("BATCH_GAHP = /etc/jjm-blahp/blahpd\nGRIDMANAGER_JOB_PROBE_INTERVAL = 2\nGRIDMANAGER_EMPTY_RESOURCE_DELAY = 1\nGRIDMANAGER_CHECKPROXY_INTERVAL = 2\n"), 0o644))
+	s.must(os.WriteFile(conf, []byte(
+		"BATCH_GAHP = /etc/jjm-blahp/blahpd\nGRIDMANAGER_JOB_PROBE_INTERVAL = 2\nGRIDMANAGER_EMPTY_RESOURCE_DELAY = 1\nGRIDMANAGER_CHECKPROXY_INTERVAL = 2\n"), 0o644))
 	s.t.Cleanup(func() { _ = os.Remove(conf); _ = os.RemoveAll(dir) })
 }

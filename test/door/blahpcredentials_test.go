@@ -52,7 +52,8 @@ func TestBlahpd_CredentialsHoldsAndSignals(t *testing.T) {
 		for shell, want := range map[string]string{"kill -9 $$": "ExitSignal = 9", "exit 137": "ExitBySignal = false"} {
 			key := strings.ReplaceAll(shell[:6], " ", "-")
 			got := b.over(b.id(b.result(b.ask("BLAH_JOB_SUBMIT", ad(s.attrs(key, shell))))))
-			if !strings.Contains(got, want) || !strings.Contains(got, "ExitCode = 137") || strings.Contains(got, "ExitBySignal = true") != strings.Contains(want, "9") {
+			if !strings.Contains(got, want) || !strings.Contains(got, "ExitCode = 137") ||
+				strings.Contains(got, "ExitBySignal = true") != strings.Contains(want, "9") {
 				t.Errorf("%s: %s", shell, got)
 			}
 		}
@@ -94,7 +95,8 @@ while [ "$(cat "$BEARER_TOKEN_FILE")" = one ] || look | grep -q short; do sleep 
 	s.must(err)
 	log, err := os.ReadFile(s.log.Name())
 	s.must(err)
-	if text := string(secrets) + string(log); strings.Contains(text, "PRIVATE KEY") || strings.Contains(text, "BEGIN CERT") {
+	if text := string(secrets) + string(log); strings.Contains(text, "PRIVATE KEY") ||
+		strings.Contains(text, "BEGIN CERT") {
 		t.Error("the proxy is shown")
 	}
 }
@@ -120,14 +122,16 @@ func (s *site) refuses(t *testing.T, b *blahpd) {
 
 func (s *site) noHold(t *testing.T, b *blahpd) {
 	id := b.id(b.result(b.ask("BLAH_JOB_SUBMIT", ad(s.attrs("held", "sleep 1000")))))
-	if got := b.result(b.ask("BLAH_JOB_HOLD", id)); strings.HasPrefix(got, "0") || !strings.Contains(got, `pause\ its\ cluster`) {
+	if got := b.result(b.ask("BLAH_JOB_HOLD", id)); strings.HasPrefix(got, "0") ||
+		!strings.Contains(got, `pause\ its\ cluster`) {
 		t.Errorf("hold: %s", got)
 	}
 	// blahpd asks the script only about a job whose status is 5, which jjm never tells.
 	if got := b.result(b.ask("BLAH_JOB_RESUME", id)); strings.HasPrefix(got, "0") {
 		t.Errorf("resume: %s", got)
 	}
-	if out, _, code := s.script("jjm_resume.sh", "20261122/x"); code != 1 || !strings.HasPrefix(out, ` 1 jjm\ cannot\ resume`) {
+	if out, _, code := s.script("jjm_resume.sh", "20261122/x"); code != 1 ||
+		!strings.HasPrefix(out, ` 1 jjm\ cannot\ resume`) {
 		t.Errorf("resume: %q, exit code %d", out, code)
 	}
 	if got := b.result(b.ask("BLAH_JOB_CANCEL", id)); got != "0 No error" {

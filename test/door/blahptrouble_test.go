@@ -18,7 +18,8 @@ func TestBlahpd_FrozenClusterAndFullDisk(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
 	disk := needs.Tmpfs(t, t.TempDir(), "size=24m")
-	s := newSite(t, local+"[[cluster]]\nname = \"stuck\"\nkind = \"slurm\"\nbin = "+fmt.Sprintf("%q\n", hanging(t)), filepath.Join(disk, "s"))
+	s := newSite(t, local+"[[cluster]]\nname = \"stuck\"\nkind = \"slurm\"\nbin = "+fmt.Sprintf("%q\n", hanging(t)),
+		filepath.Join(disk, "s"))
 	s.start()
 	b := s.blahpd(bed)
 

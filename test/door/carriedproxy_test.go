@@ -20,7 +20,8 @@ import (
 func TestCondor_ANewerProxyReachesACarriedJob(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
-	s := newSite(t, local+fmt.Sprintf("[[cluster]]\nname = \"condor\"\nkind = \"condor\"\nshared_fs = false\nbin = %q\nenv = {CONDOR_CONFIG = %q}\n",
+	s := newSite(t, local+fmt.Sprintf(
+		"[[cluster]]\nname = \"condor\"\nkind = \"condor\"\nshared_fs = false\nbin = %q\nenv = {CONDOR_CONFIG = %q}\n",
 		bed.Bin, bed.Env["CONDOR_CONFIG"]), "")
 	s.give(bed.Owner)
 	s.start()

@@ -32,13 +32,16 @@ func TestCondor_NoJobIsHeldLostOrDoubled(t *testing.T) {
 	p.iwd = filepath.Join(p.dir, "iwd")
 	p.must(os.Mkdir(p.iwd, 0o755))
 	p.must(os.Chown(p.iwd, bed.Owner.UID, bed.Owner.GID))
-	p.must(os.WriteFile(p.iwd+"/job.sh", []byte("#!/bin/sh\necho $1 >>"+p.dir+"/ledger\necho \"out of $1\"; exit $2\n"), 0o755))
+	p.must(os.WriteFile(p.iwd+"/job.sh", []byte("#!/bin/sh\necho $1 >>"+p.dir+"/ledger\necho \"out of $1\"; exit $2\n"),
+		0o755))
 	p.hold()
 	p.router()
 	p.start()
 
 	// No machine of the pool may take it before the router does.
-	routed := p.submit("universe = vanilla\nrequirements = Machine == \"nowhere\"\n+WantJobRouter = True\nshould_transfer_files = YES\n", "routed 3", 1)
+	routed := p.submit(
+		"universe = vanilla\nrequirements = Machine == \"nowhere\"\n+WantJobRouter = True\nshould_transfer_files = YES\n",
+		"routed 3", 1)
 	killed := p.blahpdKilled()
 	many := p.twoHundred()
 	p.await("the routed job is back", func() bool {
@@ -48,7 +51,10 @@ func TestCondor_NoJobIsHeldLostOrDoubled(t *testing.T) {
 		t.Errorf("the routed job's output is %q, %v", out, err)
 	}
 	for cluster, n := range map[string]int{killed: 1, many: 200} {
-		p.await("HTCondor is through with "+cluster, func() bool { p.notHeld(); return p.condor("condor_q", cluster, "-af", "ClusterId") == "" })
+		p.await("HTCondor is through with "+cluster, func() bool {
+			p.notHeld()
+			return p.condor("condor_q", cluster, "-af", "ClusterId") == ""
+		})
 		if ended := p.past(cluster, "JobStatus", "ExitCode"); ended != strings.Repeat("4 0\n", n-1)+"4 0" {
 			t.Errorf("of %d jobs there ended so:\n%s", n, ended)
 		}
@@ -85,7 +91,8 @@ func (p *pool) past(cluster string, attrs ...string) string {
 // notHeld fails the test when HTCondor holds a job.
 func (p *pool) notHeld() {
 	p.t.Helper()
-	if held := p.condor("condor_q", "-constraint", "JobStatus == 5 && Iwd == \""+p.iwd+"\"", "-af", "ClusterId", "HoldReason"); held != "" {
+	if held := p.condor("condor_q", "-constraint", "JobStatus == 5 && Iwd == \""+p.iwd+"\"", "-af", "ClusterId",
+		"HoldReason"); held != "" {
 		p.t.Fatalf("held: %s", held)
 	}
 }
@@ -95,7 +102,8 @@ func (p *pool) submit(universe, arguments string, n int) string {
 	p.t.Helper()
 	what, _, _ := strings.Cut(arguments, " ")
 	file := filepath.Join(p.iwd, what+".sub")
-	p.must(os.WriteFile(file, fmt.Appendf(nil, "%sexecutable = job.sh\narguments = %s\noutput = out.%[3]s.$(Process)\nerror = err.%[3]s.$(Process)\nlog = log\nqueue %[4]d\n",
+	p.must(os.WriteFile(file, fmt.Appendf(nil,
+		"%sexecutable = job.sh\narguments = %s\noutput = out.%[3]s.$(Process)\nerror = err.%[3]s.$(Process)\nlog = log\nqueue %[4]d\n",
 		universe, arguments, what, n), 0o644))
 	out := p.condor("condor_submit", "-terse", file)
 	cluster, _, _ := strings.Cut(out, ".")
@@ -142,8 +150,10 @@ func (p *pool) hold() {
 	p.t.Helper()
 	program := filepath.Join(p.root, "etc/jjm-blahp/jjm-gatekeeper")
 	p.must(os.Rename(program, program+".real"))
-	p.must(os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\n[ \"$2\" = submit ] && [ -e %[1]s/hold ] || exec \"$0.real\" \"$@\"\n"+
-		"answer=$(\"$0.real\" \"$@\")\necho x >>%[1]s/held\nwhile [ -e %[1]s/hold ]; do sleep 0.3; done\necho \"$answer\"\n", p.iwd), 0o755))
+	p.must(os.WriteFile(program, fmt.Appendf(nil,
+		"#!/bin/sh\n[ \"$2\" = submit ] && [ -e %[1]s/hold ] || exec \"$0.real\" \"$@\"\n"+
+			"answer=$(\"$0.real\" \"$@\")\necho x >>%[1]s/held\nwhile [ -e %[1]s/hold ]; do sleep 0.3; done\necho \"$answer\"\n",
+		p.iwd), 0o755))
 }
 
 // blahpdKilled kills blahpd in the middle of a submission that jjm has accepted
@@ -221,7 +231,8 @@ func (p *pool) processes(name string) (pids []int) {
 		comm, _ := os.ReadFile(file)
 		root, _ := os.Readlink(filepath.Join(filepath.Dir(file), "root"))
 		var pid int
-		if _, err := fmt.Sscanf(file, "/proc/%d/comm", &pid); err == nil && strings.HasPrefix(string(comm), name) && root == p.root {
+		if _, err := fmt.Sscanf(file, "/proc/%d/comm", &pid); err == nil && strings.HasPrefix(string(comm), name) &&
+			root == p.root {
 			pids = append(pids, pid)
 		}
 	}

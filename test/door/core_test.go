@@ -50,11 +50,13 @@ func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 	run("submit again", 0, "HANDLE="+h+"\nID=1\nEXISTED=1\nSPOOLED=0\n", "jjm-submit", "--key", "k", file)
 	l := s.final(jjm.Handle(h))
 	body := "ID=1\nSTATUS=failed\nGRAM=4\nCODE=17\nFINAL=1\nEXIT=3\n"
-	end := "JOBS=1\nCOMPLETED=0\nTAR=" + l.Tar + "\nBATCH=1_0\nHOST=<HOST>\nWALL_MS=<N>\nUSER_MS=<N>\nSYS_MS=<N>\nMAX_RSS_KB=<N>\n" +
+	end := "JOBS=1\nCOMPLETED=0\nTAR=" + l.Tar +
+		"\nBATCH=1_0\nHOST=<HOST>\nWALL_MS=<N>\nUSER_MS=<N>\nSYS_MS=<N>\nMAX_RSS_KB=<N>\n" +
 		"PROCESSORS=1\nSTARTED=<TIME>\nENDED=<TIME>\nMESSAGE=0 of 1 local jobs completed, 1 failed\n"
 	run("lookup", 0, "REF="+h+"\nHANDLE="+h+"\n"+body+"STALE=0\n"+end, "jjm-lookup", h)
 	run("lookup by id", 0, "REF=1\n"+body+"STALE=0\n"+end, "jjm-lookup", "1")
-	for _, line := range []string{"lookup " + h, "status " + h, "status " + h + ".0", "kill " + h, "history " + h, "record " + h} {
+	for _, line := range []string{"lookup " + h, "status " + h, "status " + h + ".0", "kill " + h, "history " + h,
+		"record " + h} {
 		s.person(t, line)
 	}
 	run("kill of what is over", 0, "REF=1\nKILL=no-change\n", "jjm-kill", "1")
@@ -72,15 +74,19 @@ func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 	s.end(syscall.SIGTERM)
 	run("lookup without a daemon", 0, "REF="+h+"\nHANDLE="+h+"\n"+body+"STALE=1\n"+end, "jjm-lookup", h)
 	s.person(t, "lookup "+h)
-	run("unknown without a daemon", 4, "REF=9\nERROR=busy\nMESSAGE=lookup 9: no daemon answers at "+s.state+"/jjm.sock: connect: no such file or directory; "+
-		"and read record of grid job 9: open "+s.state+"/records/9/record.xml: no such file or directory\n", "jjm-lookup", "9")
+	run("unknown without a daemon", 4,
+		"REF=9\nERROR=busy\nMESSAGE=lookup 9: no daemon answers at "+s.state+
+			"/jjm.sock: connect: no such file or directory; "+
+			"and read record of grid job 9: open "+s.state+"/records/9/record.xml: no such file or directory\n", "jjm-lookup",
+		"9")
 	bad := string(jjm.HandleOf(os.Geteuid(), "bad"))
 	run("submit without a daemon", 0, "HANDLE="+bad+"\nEXISTED=0\nSPOOLED=1\n", "jjm-submit", "--key", "bad", file)
 	run("kill without a daemon", 0, "REF="+bad+"\nKILL=accepted\n", "jjm-kill", bad)
 	s.start()
-	run("what was refused later", 0, "REF="+bad+"\nHANDLE="+bad+"\nSTATUS=broken\nGRAM=4\nCODE=17\nFINAL=1\nEXIT=1\nSTALE=0\nJOBS=0\nCOMPLETED=0\n"+
-		"MESSAGE=refused: j.toml:1: type: unknown job type \"none\": this site knows "+
-		fmt.Sprint(all.Registry().Types())+"\n", "jjm-lookup", bad)
+	run("what was refused later", 0,
+		"REF="+bad+"\nHANDLE="+bad+"\nSTATUS=broken\nGRAM=4\nCODE=17\nFINAL=1\nEXIT=1\nSTALE=0\nJOBS=0\nCOMPLETED=0\n"+
+			"MESSAGE=refused: j.toml:1: type: unknown job type \"none\": this site knows "+
+			fmt.Sprint(all.Registry().Types())+"\n", "jjm-lookup", bad)
 }
 
 // person runs a command of people by a handle; they see a grid job by it as by
@@ -93,7 +99,8 @@ func (s *site) person(t *testing.T, line string) {
 	if err != nil {
 		t.Errorf("jjm %s: %v: %s", line, err, out)
 	}
-	if want := "vo dzero"; strings.HasPrefix(line, "status") && !strings.Contains(line, ".") && !strings.Contains(string(out), want) {
+	if want := "vo dzero"; strings.HasPrefix(line, "status") && !strings.Contains(line, ".") &&
+		!strings.Contains(string(out), want) {
 		t.Errorf("jjm %s does not tell %q: %s", line, want, out)
 	}
 }

@@ -73,7 +73,8 @@ func TestDocs_ScriptsPrintTheDocumentedKeys(t *testing.T) {
 	gone, _, _ := s.script("jjm-lookup", "77")
 	killed, _, _ := s.script("jjm-kill", handle)
 	missing, _, _ := s.script("jjm-kill", "77")
-	for script, printed := range map[string][]string{"jjm-submit": {submitted}, "jjm-lookup": {known, gone}, "jjm-kill": {killed, missing}} {
+	for script, printed := range map[string][]string{"jjm-submit": {submitted}, "jjm-lookup": {known, gone},
+		"jjm-kill": {killed, missing}} {
 		_, documented := scriptRow(t, script)
 		seen := map[string]bool{}
 		for _, out := range printed {

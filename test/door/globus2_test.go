@@ -20,8 +20,9 @@ func TestGlobus2_ALifeByShellScripts(t *testing.T) {
 	file := filepath.Join(s.dir, "args")
 	write := func(uniq, shell, id string) {
 		t.Helper()
-		s.must(os.WriteFile(file, fmt.Appendf(nil, "grami_directory='%s'\ngrami_program='/bin/sh'\ngrami_args='\"-c\" \"%s\"'\ngrami_env='\"WORD\" \"a b\"'\n"+
-			"grami_stdout='%s/out.%s'\ngrami_stderr='err.%s'\ngrami_uniq_id='%s'\ngrami_job_id='%s'\ntouch %s/executed\ngrami_logfile=$(touch %s/executed)\n",
+		s.must(os.WriteFile(file, fmt.Appendf(nil,
+			"grami_directory='%s'\ngrami_program='/bin/sh'\ngrami_args='\"-c\" \"%s\"'\ngrami_env='\"WORD\" \"a b\"'\n"+
+				"grami_stdout='%s/out.%s'\ngrami_stderr='err.%s'\ngrami_uniq_id='%s'\ngrami_job_id='%s'\ntouch %s/executed\ngrami_logfile=$(touch %s/executed)\n",
 			s.dir, shell, s.dir, uniq, uniq, uniq, id, s.dir, s.dir), 0o644))
 	}
 	run := func(verb, want string) {
@@ -72,7 +73,8 @@ func TestGlobus2_ALifeByShellScripts(t *testing.T) {
 	run("submit", "GRAM_SCRIPT_JOB_ID:"+name("long")+"\nGRAM_SCRIPT_SUCCESS:1\n")
 	poll("GRAM_SCRIPT_SUCCESS:2\n")
 	run("signal", "GRAM_SCRIPT_ERROR:108\n")
-	if out, _, _ := s.script("globus-script-jjm-rm", file); out != "GRAM_SCRIPT_SUCCESS:2\n" && out != "GRAM_SCRIPT_SUCCESS:8\n" {
+	if out, _, _ := s.script("globus-script-jjm-rm", file); out != "GRAM_SCRIPT_SUCCESS:2\n" &&
+		out != "GRAM_SCRIPT_SUCCESS:8\n" {
 		t.Errorf("rm printed %q", out)
 	}
 	poll("GRAM_SCRIPT_SUCCESS:8\n")
@@ -106,12 +108,14 @@ look; touch "%[1]s/started.$1"; while look | grep -q short; do sleep 0.5; done; 
 	s.must(os.WriteFile(at("job.toml"), fmt.Appendf(nil,
 		"type = \"script\"\nresult = \"exit\"\ncredentials = [\"proxy\"]\n[params]\ncommand = [\"/bin/sh\", \"%s/watch.sh\", \"file\"]\n", s.dir), 0o644))
 	for name, more := range map[string]string{
-		"plain": fmt.Sprintf("grami_program='/bin/sh'\ngrami_args='\"%s/watch.sh\" \"plain\"'\ngrami_env='\"X509_USER_PROXY\" \"px\"'\n", s.dir),
-		"file":  fmt.Sprintf("grami_env='\"X509_USER_PROXY\" \"%s/px\" \"JJM_JOB_FILE\" \"job.toml\"'\n", s.dir),
+		"plain": fmt.Sprintf(
+			"grami_program='/bin/sh'\ngrami_args='\"%s/watch.sh\" \"plain\"'\ngrami_env='\"X509_USER_PROXY\" \"px\"'\n", s.dir),
+		"file": fmt.Sprintf("grami_env='\"X509_USER_PROXY\" \"%s/px\" \"JJM_JOB_FILE\" \"job.toml\"'\n", s.dir),
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := at("args." + name)
-			s.must(os.WriteFile(file, fmt.Appendf(nil, "grami_directory='%s'\ngrami_stdout='out.%s'\ngrami_uniq_id='%[2]s'\ngrami_job_id='%s'\n%s",
+			s.must(os.WriteFile(file, fmt.Appendf(nil,
+				"grami_directory='%s'\ngrami_stdout='out.%s'\ngrami_uniq_id='%[2]s'\ngrami_job_id='%s'\n%s",
 				s.dir, name, jjm.HandleOf(os.Geteuid(), "globus2-"+name), more), 0o644))
 			script := func(verb string) string { out, _, _ := s.script("globus-script-jjm-"+verb, file); return out }
 			renew(at("px"), 1)
@@ -123,9 +127,15 @@ look; touch "%[1]s/started.$1"; while look | grep -q short; do sleep 0.5; done; 
 			if out := script("submit"); !strings.HasSuffix(out, "GRAM_SCRIPT_SUCCESS:1\n") {
 				t.Fatalf("submit printed %q", out)
 			}
-			s.await("the job has looked", func() bool { script("poll"); _, err := os.Stat(at("started." + name)); return err == nil })
+			s.await("the job has looked", func() bool {
+				script("poll")
+				_, err := os.Stat(at("started." + name))
+				return err == nil
+			})
 			renew(at("px"), 9)
-			s.await("the job has seen the newer proxy and is over", func() bool { return script("poll") == "GRAM_SCRIPT_SUCCESS:8\n" })
+			s.await("the job has seen the newer proxy and is over", func() bool {
+				return script("poll") == "GRAM_SCRIPT_SUCCESS:8\n"
+			})
 			if got, err := os.ReadFile(at("out." + name)); err != nil || string(got) != "short\n600\nlong\n600\n" {
 				t.Errorf("the job saw %q, %v", got, err)
 			}

@@ -34,21 +34,26 @@ func TestBlahpd_OwnersRunAsThemselves(t *testing.T) {
 	t.Parallel()
 	condor, slurm := testbed.Start(t, "condor"), testbed.Start(t, "slurm")
 	s := newSite(t, "", "")
-	s.must(os.WriteFile(s.config, fmt.Appendf(nil, "run_as = \"owner\"\n%s%s[accounting]\nblah = %q\nce = \"ce.test\"\n", local, slurmCluster(slurm), s.dir+"/blah.log"), 0o644))
+	s.must(os.WriteFile(s.config, fmt.Appendf(nil, "run_as = \"owner\"\n%s%s[accounting]\nblah = %q\nce = \"ce.test\"\n",
+		local, slurmCluster(slurm), s.dir+"/blah.log"), 0o644))
 	s.start()
 	var all []*life
 	for _, owner := range []jjm.Owner{slurm.Owner, nobody(t)} {
-		b := s.blahpdAs(condor, &syscall.SysProcAttr{Setsid: true, Credential: &syscall.Credential{Uid: uint32(owner.UID), Gid: uint32(owner.GID)}})
+		b := s.blahpdAs(condor, &syscall.SysProcAttr{Setsid: true,
+			Credential: &syscall.Credential{Uid: uint32(owner.UID), Gid: uint32(owner.GID)}})
 		for _, cluster := range []string{"local", "slurm"} {
 			for _, exit := range []string{"0", "3", "killed"} {
-				l := &life{key: owner.User + "-" + cluster + "-" + exit, cluster: cluster, owner: owner, b: b, exit: exit, kill: exit == "killed"}
+				l := &life{key: owner.User + "-" + cluster + "-" + exit, cluster: cluster, owner: owner, b: b, exit: exit,
+					kill: exit == "killed"}
 				s.begins(l)
 				all = append(all, l)
 			}
 		}
 	}
 	for _, l := range all {
-		s.await(l.key+" runs", func() bool { return strings.HasPrefix(l.b.result(l.b.ask("BLAH_JOB_STATUS", l.id)), "0 No Error 2") })
+		s.await(l.key+" runs", func() bool {
+			return strings.HasPrefix(l.b.result(l.b.ask("BLAH_JOB_STATUS", l.id)), "0 No Error 2")
+		})
 	}
 	s.end(syscall.SIGKILL)
 	s.begin()
@@ -79,11 +84,14 @@ func (s *site) begins(l *life) {
 	if l.kill {
 		last = "exec sleep 600"
 	}
-	s.must(os.WriteFile(l.dir+"/job.sh", []byte("#!/bin/sh\nid -un; [ -z \"$SLURM_ARRAY_JOB_ID\" ] || echo ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\n"+
-		"until [ -e "+s.dir+"/go ]; do sleep 0.3; done; echo r >result; "+last+"\n"), 0o755))
+	s.must(os.WriteFile(l.dir+"/job.sh",
+		[]byte("#!/bin/sh\nid -un; [ -z \"$SLURM_ARRAY_JOB_ID\" ] || echo ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\n"+
+			"until [ -e "+s.dir+"/go ]; do sleep 0.3; done; echo r >result; "+last+"\n"), 0o755))
 	s.must(os.Chown(l.dir, l.owner.UID, l.owner.GID))
-	attrs := map[string]string{"Cmd": "job.sh", "Iwd": l.dir, "Out": "out", "Err": "err", "In": "/dev/null", "JobDirectory": "home_bl_schedd_" + l.key + "_1",
-		"Queue": "@" + l.cluster, "TransferOutput": "result,jjm-output.tar", "TransferOutputRemaps": "jjm-output.tar=" + l.dir + "/all.tar"}
+	attrs := map[string]string{"Cmd": "job.sh", "Iwd": l.dir, "Out": "out", "Err": "err", "In": "/dev/null",
+		"JobDirectory": "home_bl_schedd_" + l.key + "_1",
+		"Queue":        "@" + l.cluster, "TransferOutput": "result,jjm-output.tar",
+		"TransferOutputRemaps": "jjm-output.tar=" + l.dir + "/all.tar"}
 	for range 2 {
 		id := l.b.id(l.b.result(l.b.ask("BLAH_JOB_SUBMIT", ad(attrs))))
 		if l.id != "" && id != l.id {
@@ -138,8 +146,10 @@ func (s *site) accounted(all []*life) {
 		_, batch, _ := strings.Cut(strings.TrimSpace(s.read(l.key, "out")), "\n")
 		mine := 0
 		for _, line := range lines {
-			if strings.Contains(line, `"jobID=home_bl_schedd_`+l.key+`_1"`) && strings.Contains(line, `"localUser=`+l.owner.User+`"`) &&
-				strings.Contains(line, `"ceID=ce.test-`+l.cluster+`-`) && (batch == "" || strings.Contains(line, `"lrmsID=`+batch+`"`)) {
+			if strings.Contains(line, `"jobID=home_bl_schedd_`+l.key+`_1"`) &&
+				strings.Contains(line, `"localUser=`+l.owner.User+`"`) &&
+				strings.Contains(line, `"ceID=ce.test-`+l.cluster+`-`) &&
+				(batch == "" || strings.Contains(line, `"lrmsID=`+batch+`"`)) {
 				mine++
 			}
 		}

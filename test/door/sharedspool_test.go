@@ -30,13 +30,15 @@ func TestAway_ACredentialIsNotLeftWhereOthersReadIt(t *testing.T) {
 	s.must(os.WriteFile(at("other.toml"), fmt.Appendf(nil, file, ""), 0o644))
 
 	out, said, code := s.script("jjm-submit", "--key", "k", "--token", at("token"), at("asks.toml"))
-	if out != "" || code != 4 || !strings.Contains(said, "others can read it: the token is given to the daemon only; submit it again") {
+	if out != "" || code != 4 || !strings.Contains(said,
+		"others can read it: the token is given to the daemon only; submit it again") {
 		t.Errorf("with a token: printed %q, exit %d, said %q", out, code, said)
 	}
 	if left, err := os.ReadDir(filepath.Join(s.state, "spool", "in")); err != nil || len(left) > 0 {
 		t.Errorf("the spool has %v, %v", left, err)
 	}
-	if out, said, code := s.script("jjm-submit", "--key", "other", "--token", at("token"), at("other.toml")); code != 0 || !strings.Contains(out, "SPOOLED=1\n") {
+	if out, said, code := s.script("jjm-submit", "--key", "other", "--token", at("token"), at("other.toml")); code != 0 ||
+		!strings.Contains(out, "SPOOLED=1\n") {
 		t.Errorf("with a token that nobody asks for: printed %q, exit %d, said %q", out, code, said)
 	}
 	s.wantNoSecret("geheim")

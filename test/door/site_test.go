@@ -230,7 +230,8 @@ func (s *site) scripts() string {
 
 // job is a plain grid job that writes a line to a ledger each time it runs.
 func (s *site) job(key, shell string) gatekeeper.Job {
-	text := fmt.Sprintf("type = \"script\"\nname = \"plain\"\nresult = \"exit\"\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n",
+	text := fmt.Sprintf(
+		"type = \"script\"\nname = \"plain\"\nresult = \"exit\"\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n",
 		strings.ReplaceAll("echo "+key+" >> "+s.dir+"/ledger; "+shell, "{", "{{"))
 	return gatekeeper.Job{Name: "j.toml", Text: text, BaseDir: s.dir, Key: key, Anew: true}
 }

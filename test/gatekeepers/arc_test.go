@@ -31,7 +31,8 @@ func TestARC(t *testing.T) {
 	t.Cleanup(func() { bed.Do(t, "clean") })
 	a := &arcSite{bed: bed, one: personOf(t, bed, bed.Vars["OWNER"], bed.Vars["PROXY"]),
 		other: personOf(t, bed, bed.Vars["OTHER"], bed.Vars["OTHER_PROXY"])}
-	a.site = openSite(t, bed.Vars["JJM"], rootOwner, localCluster+bedCluster(slurm, "slurm")+frozenCluster(t, bed.Vars["JJM"], slurm))
+	a.site = openSite(t, bed.Vars["JJM"], rootOwner,
+		localCluster+bedCluster(slurm, "slurm")+frozenCluster(t, bed.Vars["JJM"], slurm))
 	a.holdOf(t, a.other)
 	needs.Tmpfs(t, a.state(), "size=128m,mode=755")
 	t.Cleanup(func() { a.stop(syscall.SIGTERM) }) // before the file system goes
@@ -66,7 +67,8 @@ func (a *arcSite) submit(t *testing.T, p *person, dir, xrsl string) string {
 		}
 		t.Logf("arcsub: exit %d\n%s%s", s.exit, s.out, s.err)
 	}
-	t.Fatalf("arcsub gets no answer; the log of A-REX's REST interface ends:\n%s", programs.LogEnd(filepath.Join(a.bed.Vars["LOG"], "ws.log")))
+	t.Fatalf("arcsub gets no answer; the log of A-REX's REST interface ends:\n%s",
+		programs.LogEnd(filepath.Join(a.bed.Vars["LOG"], "ws.log")))
 	return ""
 }
 
@@ -134,11 +136,13 @@ func (a *arcSite) jobOf(t *testing.T, url string) wire.Status {
 // would not leave alone, standard input, a file that is taken away.
 func arcPlain(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
-	write(t, filepath.Join(dir, "run.sh"), "#!/bin/sh\ncat; printf '%s|' \"$@\" \"$LABEL\"; cat in.dat > out.dat; echo oops >&2\n", 0o755)
+	write(t, filepath.Join(dir, "run.sh"),
+		"#!/bin/sh\ncat; printf '%s|' \"$@\" \"$LABEL\"; cat in.dat > out.dat; echo oops >&2\n", 0o755)
 	write(t, filepath.Join(dir, "in.dat"), "some data\n", 0o644)
-	url := a.submit(t, a.one, dir, fmt.Sprintf(`&(executable="run.sh")(executables="run.sh")(arguments="a b" "c'd" "$HOME" "f""g")(stdin="in.dat")`+
-		`(inputfiles=("run.sh" "%[1]s/run.sh")("in.dat" "%[1]s/in.dat"))(outputfiles=("out.dat" ""))(stdout="out.txt")(stderr="err.txt")`+
-		`(environment=("LABEL" "it's"))(jobname="an ordinary job")(walltime="10 minutes")(memory="64")(count="2")`, dir))
+	url := a.submit(t, a.one, dir,
+		fmt.Sprintf(`&(executable="run.sh")(executables="run.sh")(arguments="a b" "c'd" "$HOME" "f""g")(stdin="in.dat")`+
+			`(inputfiles=("run.sh" "%[1]s/run.sh")("in.dat" "%[1]s/in.dat"))(outputfiles=("out.dat" ""))(stdout="out.txt")(stderr="err.txt")`+
+			`(environment=("LABEL" "it's"))(jobname="an ordinary job")(walltime="10 minutes")(memory="64")(count="2")`, dir))
 	text := a.end(t, a.one, dir, url, "Finished", "Failed")
 	if !strings.Contains(text, "Exit Code: 0") {
 		t.Errorf("arcstat:\n%s", text)
@@ -157,7 +161,8 @@ func (a *arcSite) wantAccounting(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"exitcode=0", "WallTime=", "UserTime=", "KernelTime=", "Processors=2", "LRMSStartTime=2", "LRMSEndTime=2"} {
+	for _, key := range []string{"exitcode=0", "WallTime=", "UserTime=", "KernelTime=", "Processors=2", "LRMSStartTime=2",
+		"LRMSEndTime=2"} {
 		if !strings.Contains(string(text), "\n"+key) && !strings.HasPrefix(string(text), key) {
 			t.Errorf("the .diag file has no %s:\n%s", key, text)
 		}
@@ -166,14 +171,19 @@ func (a *arcSite) wantAccounting(t *testing.T, url string) {
 
 func arcJobFile(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
-	write(t, filepath.Join(dir, "job.toml"), "type = \"script\"\nname = \"three\"\ncluster = \"slurm\"\noutputs = [\"part.*\"]\n[params]\n"+
-		"command = [\"/bin/sh\", \"-c\", \"echo part $1 | tee part.$1\", \"sh\", \"{serial}\"]\ncount = 3\n", 0o644)
-	url := a.submit(t, a.one, dir, fmt.Sprintf(`&(executable="/bin/true")(environment=("JJM_JOB_FILE" "job.toml"))(inputfiles=("job.toml" "%s/job.toml"))`+
-		`(outputfiles=("jjm-output.tar" ""))(stdout="out.txt")`, dir))
+	write(t, filepath.Join(dir, "job.toml"),
+		"type = \"script\"\nname = \"three\"\ncluster = \"slurm\"\noutputs = [\"part.*\"]\n[params]\n"+
+			"command = [\"/bin/sh\", \"-c\", \"echo part $1 | tee part.$1\", \"sh\", \"{serial}\"]\ncount = 3\n", 0o644)
+	url := a.submit(t, a.one, dir,
+		fmt.Sprintf(
+			`&(executable="/bin/true")(environment=("JJM_JOB_FILE" "job.toml"))(inputfiles=("job.toml" "%s/job.toml"))`+
+				`(outputfiles=("jjm-output.tar" ""))(stdout="out.txt")`, dir))
 	a.end(t, a.one, dir, url, "Finished", "Failed")
 	got := a.get(t, a.one, dir, url)
-	wantTar(t, filepath.Join(got, "jjm-output.tar"), map[string]string{"part.1": "part 1\n", "part.3": "part 3\n", ".1.stdout": "part 2\n"})
-	if text, _ := os.ReadFile(filepath.Join(got, "out.txt")); !strings.HasSuffix(string(text), ": done: 3 of 3 local jobs completed\n") {
+	wantTar(t, filepath.Join(got, "jjm-output.tar"),
+		map[string]string{"part.1": "part 1\n", "part.3": "part 3\n", ".1.stdout": "part 2\n"})
+	if text, _ := os.ReadFile(filepath.Join(got, "out.txt")); !strings.HasSuffix(string(text),
+		": done: 3 of 3 local jobs completed\n") {
 		t.Errorf("the summary is %q", text)
 	}
 }
@@ -204,7 +214,8 @@ func arcManagerKilled(t *testing.T, a *arcSite) {
 	before := a.submissions("begun")
 	release := a.holdNow(t, "halt")
 	dir := a.other.folder(t)
-	url := a.submit(t, a.other, dir, `&(executable="/bin/echo")(arguments="survived")(stdout="out.txt")(environment=("JJM_CLUSTERS" "slurm"))`)
+	url := a.submit(t, a.other, dir,
+		`&(executable="/bin/echo")(arguments="survived")(stdout="out.txt")(environment=("JJM_CLUSTERS" "slurm"))`)
 	await(t, "A-REX submits", func() bool { return a.submissions("begun") == before+1 })
 	a.bed.Do(t, "kill")
 	a.restart()

@@ -24,9 +24,10 @@ type arcRun struct {
 func (f arcFront) begin(t *testing.T, as *person, name, cluster, text string) handed {
 	t.Helper()
 	r := &arcRun{arcFront: f, as: as, dir: as.folder(f.t)}
-	r.url = f.submit(t, as, r.dir, fmt.Sprintf(`&(executable="/bin/true")(environment=("JJM_TYPE" "script")("JJM_NAME" "%s")("JJM_CLUSTERS" "%s")`+
-		`("JJM_OUTPUTS" "part.*")("JJM_PARAM_count" "2")("JJM_PARAM_command" '%s'))(outputfiles=("jjm-output.tar" ""))(stdout="out.txt")`,
-		name, cluster, shell(text)))
+	r.url = f.submit(t, as, r.dir,
+		fmt.Sprintf(`&(executable="/bin/true")(environment=("JJM_TYPE" "script")("JJM_NAME" "%s")("JJM_CLUSTERS" "%s")`+
+			`("JJM_OUTPUTS" "part.*")("JJM_PARAM_count" "2")("JJM_PARAM_command" '%s'))(outputfiles=("jjm-output.tar" ""))(stdout="out.txt")`,
+			name, cluster, shell(text)))
 	r.job = f.running(t, name)
 	return r
 }
@@ -43,7 +44,8 @@ func (r *arcRun) end(t *testing.T) (bool, string, string) {
 	said := r.arcSite.end(t, r.as, r.dir, r.url, "Killed", "Failed", "Finished")
 	got := r.get(t, r.as, r.dir, r.url)
 	for _, name := range []string{"out.txt", "jjm-output.tar"} {
-		if info, err := os.Stat(r.session(r.url, name)); err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != r.as.owner.UID {
+		if info, err := os.Stat(r.session(r.url, name)); err != nil ||
+			int(info.Sys().(*syscall.Stat_t).Uid) != r.as.owner.UID {
 			t.Errorf("%s in the session folder is not the user's: %+v, %v", name, info, err)
 		}
 	}

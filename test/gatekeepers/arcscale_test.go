@@ -17,7 +17,8 @@ func (a *arcSite) post(t testing.TB, p *person, n int, xrsl string) []string {
 	file := filepath.Join(p.folder(t), "job.xrsl")
 	write(t, file, xrsl, 0o644)
 	jobs := a.bed.Vars["URL"] + "/rest/1.0/jobs"
-	s := p.run(t, "curl", "-sS", "--capath", a.bed.Env["X509_CERT_DIR"], "--cert", p.proxyFile, "--key", p.proxyFile, "-H", "Accept: application/json",
+	s := p.run(t, "curl", "-sS", "--capath", a.bed.Env["X509_CERT_DIR"], "--cert", p.proxyFile, "--key", p.proxyFile, "-H",
+		"Accept: application/json",
 		"-H", "Content-Type: application/rsl", "--data-binary", "@"+file, fmt.Sprintf("%s?action=new&n=[1-%d]", jobs, n))
 	var urls []string
 	for _, m := range regexp.MustCompile(`"id"\s*:\s*"([^"]+)"`).FindAllStringSubmatch(s.out, -1) {
@@ -44,8 +45,9 @@ func arcTwoHundred(t *testing.T, a *arcSite) {
 		if i%50 == 0 {
 			cluster = "slurm"
 		}
-		posted := a.post(t, a.one, each, fmt.Sprintf(`&(executable="/bin/sh")(arguments="-c" "basename $GRID_GLOBAL_JOBURL >>%s/ledger")`+
-			`(jobname="many")(environment=("JJM_CLUSTERS" "%s"))`, dir, cluster))
+		posted := a.post(t, a.one, each,
+			fmt.Sprintf(`&(executable="/bin/sh")(arguments="-c" "basename $GRID_GLOBAL_JOBURL >>%s/ledger")`+
+				`(jobname="many")(environment=("JJM_CLUSTERS" "%s"))`, dir, cluster))
 		mu.Lock()
 		defer mu.Unlock()
 		urls = append(urls, posted...)
@@ -53,7 +55,8 @@ func arcTwoHundred(t *testing.T, a *arcSite) {
 	a.wantOnce(t, "many", filepath.Join(dir, "ledger"), 200)
 	for _, url := range urls {
 		a.wantEnd(t, url, "FINISHED")
-		if text, err := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".diag")); !strings.Contains(string(text), "exitcode=0") {
+		if text, err := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"],
+			"job."+filepath.Base(url)+".diag")); !strings.Contains(string(text), "exitcode=0") {
 			t.Errorf("the accounting of %s: %v\n%s", url, err, text)
 		}
 	}
@@ -77,8 +80,10 @@ func (a *arcSite) wantEnd(t testing.TB, url, how string) {
 // all in time; once it thaws the rest is done.
 func arcFrozen(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
-	waits := a.submit(t, a.one, dir, `&(executable="/bin/echo")(arguments="thawed")(stdout="out.txt")(jobname="waits")(environment=("JJM_CLUSTERS" "frozen"))`)
-	doomed := a.submit(t, a.one, dir, `&(executable="/bin/sleep")(arguments="600")(jobname="doomed")(environment=("JJM_CLUSTERS" "frozen"))`)
+	waits := a.submit(t, a.one, dir,
+		`&(executable="/bin/echo")(arguments="thawed")(stdout="out.txt")(jobname="waits")(environment=("JJM_CLUSTERS" "frozen"))`)
+	doomed := a.submit(t, a.one, dir,
+		`&(executable="/bin/sleep")(arguments="600")(jobname="doomed")(environment=("JJM_CLUSTERS" "frozen"))`)
 	for _, url := range []string{waits, doomed} {
 		a.jobOf(t, url)
 		await(t, "A-REX has handed it over", func() bool {
@@ -103,12 +108,15 @@ func arcFrozen(t *testing.T, a *arcSite) {
 func arcFullDisk(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	goOn := filepath.Join(dir, "go")
-	runs := a.submit(t, a.one, dir, fmt.Sprintf(`&(executable="/bin/sh")(arguments="-c" "until [ -e %s ]; do sleep 0.3; done; echo ran")(stdout="out.txt")(jobname="runs")`, goOn))
+	runs := a.submit(t, a.one, dir,
+		fmt.Sprintf(
+			`&(executable="/bin/sh")(arguments="-c" "until [ -e %s ]; do sleep 0.3; done; echo ran")(stdout="out.txt")(jobname="runs")`, goOn))
 	a.running(t, "runs")
 	ballast := filepath.Join(a.state(), "ballast")
 	fill(t, ballast)
 	before := a.submissions("begun")
-	late := a.submit(t, a.other, a.other.folder(t), `&(executable="/bin/echo")(arguments="late")(jobname="late")(stdout="out.txt")`)
+	late := a.submit(t, a.other, a.other.folder(t),
+		`&(executable="/bin/echo")(arguments="late")(jobname="late")(stdout="out.txt")`)
 	await(t, "the submission is tried", func() bool { return a.submissions("begun") > before })
 	if l := a.status(a.jobOf(t, runs)); l.Status != "running" {
 		t.Errorf("what runs is told as %s", l.Status)

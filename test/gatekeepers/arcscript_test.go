@@ -38,8 +38,10 @@ func (c *control) add(t testing.TB, id, program string) string {
 	t.Helper()
 	session := filepath.Join(c.dir, "session", id)
 	grami := filepath.Join(c.dir, "job."+id+".grami")
-	write(t, grami, fmt.Sprintf("joboption_directory='%s'\njoboption_controldir='%s'\njoboption_gridid='%s'\njoboption_jobname='%[3]s'\njoboption_arg_0='/bin/sh'\n"+
-		"joboption_arg_1='-c'\njoboption_arg_2='%[4]s'\njoboption_stdout='%[1]s/out.txt'\n", session, c.dir, id, program), 0o600)
+	write(t, grami, fmt.Sprintf(
+		"joboption_directory='%s'\njoboption_controldir='%s'\njoboption_gridid='%s'\njoboption_jobname='%[3]s'\njoboption_arg_0='/bin/sh'\n"+
+			"joboption_arg_1='-c'\njoboption_arg_2='%[4]s'\njoboption_stdout='%[1]s/out.txt'\n", session, c.dir, id, program),
+		0o600)
 	write(t, filepath.Join(c.dir, "job."+id+".local"), "subject=/CN=somebody\n", 0o600)
 	write(t, filepath.Join(c.dir, "processing", "job."+id+".status"), "INLRMS\n", 0o644)
 	write(t, session+".diag", "", 0o600)
@@ -59,7 +61,8 @@ func (c *control) run(t testing.TB, as *syscall.Credential, verb string, args ..
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, bin.Path(t, "jjm-gatekeeper"), append([]string{"arc", verb, "--config", "/etc/arc.conf"}, args...)...)
+	cmd := exec.CommandContext(ctx, bin.Path(t, "jjm-gatekeeper"),
+		append([]string{"arc", verb, "--config", "/etc/arc.conf"}, args...)...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/root", "JJM_STATE=" + c.state()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	cmd.WaitDelay = 5 * time.Second

@@ -49,7 +49,8 @@ func TestARCScript_ActsOnNobodyElsesJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _ := c.run(t, nil, "scan", c.dir)
-	if !strings.Contains(out, "the job of its owner") || exists(filepath.Join(c.dir, "job.2.lrms_done")) || exists(filepath.Join(c.dir, "session", "2", "out.txt")) {
+	if !strings.Contains(out, "the job of its owner") || exists(filepath.Join(c.dir, "job.2.lrms_done")) ||
+		exists(filepath.Join(c.dir, "session", "2", "out.txt")) {
 		t.Errorf("a foreign job was served:\n%s", out)
 	}
 	if !exists(filepath.Join(c.dir, "job.1.lrms_done")) {

@@ -17,7 +17,9 @@ import (
 // with returns the person with another proxy.
 func (p *person) with(proxy string) *person {
 	q := *p
-	q.env = slices.DeleteFunc(slices.Clone(p.env), func(kv string) bool { return strings.HasPrefix(kv, "X509_USER_PROXY=") })
+	q.env = slices.DeleteFunc(slices.Clone(p.env), func(kv string) bool {
+		return strings.HasPrefix(kv, "X509_USER_PROXY=")
+	})
 	q.env = append(q.env, "X509_USER_PROXY="+proxy)
 	return &q
 }
@@ -47,9 +49,11 @@ func (p *person) member(t testing.TB, certificate, dir, name string) (file strin
 	}
 	wrap := func(tag int, b []byte) []byte { return der(asn1.RawValue{Tag: tag, IsCompound: true, Bytes: b}) }
 	values := wrap(asn1.TagSequence, wrap(asn1.TagSequence, der([]byte(name))))
-	list := wrap(asn1.TagSequence, append(der(asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 8005, 100, 100, 4}), wrap(asn1.TagSet, values)...))
-	write(t, filepath.Join(dir, "proxy.ext"), "keyUsage=critical,digitalSignature,keyEncipherment\nproxyCertInfo=critical,language:id-ppl-inheritAll\n"+
-		"1.3.6.1.4.1.8005.100.100.5=DER:"+hex.EncodeToString(wrap(asn1.TagSequence, list))+"\n", 0o644)
+	list := wrap(asn1.TagSequence,
+		append(der(asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 8005, 100, 100, 4}), wrap(asn1.TagSet, values)...))
+	write(t, filepath.Join(dir, "proxy.ext"),
+		"keyUsage=critical,digitalSignature,keyEncipherment\nproxyCertInfo=critical,language:id-ppl-inheritAll\n"+
+			"1.3.6.1.4.1.8005.100.100.5=DER:"+hex.EncodeToString(wrap(asn1.TagSequence, list))+"\n", 0o644)
 	file = filepath.Join(dir, "member.pem")
 	s := p.run(t, "sh", "-euc", `umask 077; cd "$1"; subject=$(openssl x509 -in "$2/cert.pem" -noout -subject -nameopt compat | sed 's/subject=//; s/^ *//')
 openssl req -new -newkey rsa:2048 -nodes -sha256 -subj "$subject/CN=4711" -keyout m.key -out m.req 2>/dev/null
@@ -99,7 +103,8 @@ func (s *site) nowhere(t testing.TB, file string) {
 // wantOrigin holds who a grid job is said to come from against what it should be.
 func wantOrigin(t testing.TB, st wire.Status, user, vo string) {
 	t.Helper()
-	if st.Origin == nil || st.Origin.Subject != "/O=Grid/OU=jjm-testbed/CN="+user || st.Origin.VO != vo || st.Origin.Job == "" {
+	if st.Origin == nil || st.Origin.Subject != "/O=Grid/OU=jjm-testbed/CN="+user || st.Origin.VO != vo ||
+		st.Origin.Job == "" {
 		t.Errorf("grid job %v comes from %+v; want %s of %q", st.Lookup.ID, st.Origin, user, vo)
 	}
 }
@@ -117,7 +122,8 @@ func TestGRAM_TheProxyFollows(t *testing.T) {
 	dir := one.folder(t)
 	member := one.with(one.member(t, bed.Vars["PROXY"], dir, "/dzero/Role=production/Capability=NULL"))
 	runs := filepath.Join(dir, "runs")
-	contact := g.submit(t, member, fmt.Sprintf(`&(executable=/bin/sh)(arguments=-c %s)`, rslWord(fmt.Sprintf(watcher, runs))))
+	contact := g.submit(t, member,
+		fmt.Sprintf(`&(executable=/bin/sh)(arguments=-c %s)`, rslWord(fmt.Sprintf(watcher, runs))))
 	st := g.jobOf(t, contact)
 	wantOrigin(t, st, one.owner.User, "/dzero/Role=production")
 	await(t, "the job has seen its proxy", func() bool { return exists(runs) })
@@ -156,8 +162,9 @@ func TestARC_TheProxyFollows(t *testing.T) {
 	me := one.with(proxy)
 	runs := filepath.Join(dir, "runs")
 	write(t, filepath.Join(dir, "watch.sh"), "#!/bin/sh\n"+fmt.Sprintf(watcher, runs)+"\n", 0o755)
-	url := a.submit(t, me, dir, fmt.Sprintf(`&(executable="watch.sh")(inputfiles=("watch.sh" "%s/watch.sh"))(stdout="out.txt")`+
-		`(runtimeenvironment="ENV/PROXY")(jobname="watch")`, dir))
+	url := a.submit(t, me, dir, fmt.Sprintf(
+		`&(executable="watch.sh")(inputfiles=("watch.sh" "%s/watch.sh"))(stdout="out.txt")`+
+			`(runtimeenvironment="ENV/PROXY")(jobname="watch")`, dir))
 	wantOrigin(t, a.jobOf(t, url), one.owner.User, "")
 	await(t, "the job has seen its proxy", func() bool { return exists(runs) })
 	a.nowhere(t, filepath.Join(bed.Vars["CONTROL"], "job."+filepath.Base(url)+".proxy"))

@@ -28,7 +28,8 @@ func TestFrozenSlurm(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s := openSite(t, dir, account(t, gram.Vars["OWNER"]), bedCluster(slurm, "slurm"))
 	s.start()
-	for _, err := range []error{os.WriteFile(s.path("ledger"), nil, 0o644), os.Chown(s.path("ledger"), s.owner.UID, s.owner.GID)} {
+	for _, err := range []error{os.WriteFile(s.path("ledger"), nil, 0o644),
+		os.Chown(s.path("ledger"), s.owner.UID, s.owner.GID)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,8 @@ func TestFrozenSlurm(t *testing.T) {
 	text, err := os.ReadFile(s.path("ledger"))
 	for name := range ways {
 		if old, fresh := s.byName("old-"+name), s.byName("new-"+name); len(old) != 1 || len(fresh) != 1 ||
-			old[0].Lookup.Status != "aborted" || fresh[0].Lookup.Status != "done" || strings.Count(string(text), name+"\n") != 1 {
+			old[0].Lookup.Status != "aborted" || fresh[0].Lookup.Status != "done" ||
+			strings.Count(string(text), name+"\n") != 1 {
 			t.Errorf("%s: the old one is %+v, the new one %+v; ran: %q, %v", name, old, fresh, text, err)
 		}
 	}
@@ -141,7 +143,8 @@ func (s *site) blahpWay(t *testing.T) way {
 	return way{
 		submit: func(name, shell string) string {
 			write(t, filepath.Join(s.path("iwd"), name), "#!/bin/sh\n"+shell+"\n", 0o755)
-			_, id, _ := strings.Cut(s.said(t, "blahp", "submit", "-c", name, "-o", name+".out", "-w", s.path("iwd"), "-D", name), "BLAHP_JOBID_PREFIX")
+			_, id, _ := strings.Cut(s.said(t, "blahp", "submit", "-c", name, "-o", name+".out", "-w", s.path("iwd"), "-D", name),
+				"BLAHP_JOBID_PREFIX")
 			return strings.TrimSpace(id)
 		},
 		state: func(id string) string {
@@ -163,7 +166,8 @@ func (s *site) coreWay(t *testing.T) way {
 	return way{
 		submit: func(name, shell string) string {
 			file := filepath.Join(s.path("iwd"), name+".toml")
-			write(t, file, fmt.Sprintf("type = \"script\"\nname = %q\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n", name, shell), 0o644)
+			write(t, file, fmt.Sprintf("type = \"script\"\nname = %q\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n", name,
+				shell), 0o644)
 			handle, _, _ := strings.Cut(strings.TrimPrefix(s.said(t, "core", "submit", "--key", name, file), "HANDLE="), "\n")
 			return handle
 		},

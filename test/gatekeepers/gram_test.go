@@ -32,7 +32,8 @@ func openGRAM(t *testing.T, bed *testbed.Bed, owner jjm.Owner) *gramSite {
 	t.Cleanup(func() { bed.Do(t, "clean") })
 	g := &gramSite{bed: bed, one: personOf(t, bed, bed.Vars["OWNER"], bed.Vars["PROXY"]),
 		other: personOf(t, bed, bed.Vars["OTHER"], bed.Vars["OTHER_PROXY"])}
-	g.site = openSite(t, bed.Vars["JJM"], owner, localCluster+bedCluster(slurm, "slurm")+frozenCluster(t, bed.Vars["JJM"], slurm))
+	g.site = openSite(t, bed.Vars["JJM"], owner,
+		localCluster+bedCluster(slurm, "slurm")+frozenCluster(t, bed.Vars["JJM"], slurm))
 	g.holdOf(t, g.other)
 	return g
 }
@@ -146,8 +147,10 @@ func gramStaged(t *testing.T, g *gramSite) {
 	write(t, filepath.Join(dir, "program"), "#!/bin/sh\ncat data > result\necho \"ran $1\"\n", 0o755)
 	write(t, filepath.Join(dir, "data"), "some data\n", 0o644)
 	out := filepath.Join(dir, "result.back")
-	rsl := fmt.Sprintf(`&(executable=$(GLOBUSRUN_GASS_URL)%[1]s/program)(arguments=x)(scratch_dir=$(HOME))(directory=$(SCRATCH_DIRECTORY))`+
-		`(file_stage_in=($(GLOBUSRUN_GASS_URL)%[1]s/data data))(file_stage_out=(result $(GLOBUSRUN_GASS_URL)%[2]s))`, dir, out)
+	rsl := fmt.Sprintf(
+		`&(executable=$(GLOBUSRUN_GASS_URL)%[1]s/program)(arguments=x)(scratch_dir=$(HOME))(directory=$(SCRATCH_DIRECTORY))`+
+			`(file_stage_in=($(GLOBUSRUN_GASS_URL)%[1]s/data data))(file_stage_out=(result $(GLOBUSRUN_GASS_URL)%[2]s))`, dir,
+		out)
 	want(t, g.one.run(t, "globusrun", "-s", "-r", g.service("jjm"), rsl), 0, "ran x\n")
 	if text, err := os.ReadFile(out); err != nil || string(text) != "some data\n" {
 		t.Errorf("the file that was to come back: %q, %v", text, err)
@@ -156,7 +159,8 @@ func gramStaged(t *testing.T, g *gramSite) {
 
 // withTar is RSL by which a tar comes back to the client.
 func withTar(to string) string {
-	return `(scratch_dir=$(HOME))(directory=$(SCRATCH_DIRECTORY))(file_stage_out=(jjm-output.tar $(GLOBUSRUN_GASS_URL)` + to + `))`
+	return `(scratch_dir=$(HOME))(directory=$(SCRATCH_DIRECTORY))(file_stage_out=(jjm-output.tar $(GLOBUSRUN_GASS_URL)` +
+		to + `))`
 }
 
 // A grid job that a job file describes: several local jobs, the tar through
@@ -176,7 +180,8 @@ count = 3
 	if s.exit != 0 || !strings.HasSuffix(s.out, ": done: 3 of 3 local jobs completed\n") {
 		t.Errorf("exit %d, output %q, errors %q; want a summary", s.exit, s.out, s.err)
 	}
-	wantTar(t, tar, map[string]string{"part.1": "part 1\n", "part.2": "part 2\n", "part.3": "part 3\n", ".0.stdout": "part 1\n"})
+	wantTar(t, tar, map[string]string{"part.1": "part 1\n", "part.2": "part 2\n", "part.3": "part 3\n",
+		".0.stdout": "part 1\n"})
 }
 
 // A grid job that RSL itself describes, its tar on standard output.
@@ -184,8 +189,9 @@ func gramAttributes(t *testing.T, g *gramSite) {
 	dir := g.one.folder(t)
 	write(t, filepath.Join(dir, "mc.sh"), "#!/bin/sh\necho events $1 $2 $LABEL > mc.$1\n", 0o755)
 	tar := filepath.Join(dir, "stdout.tar")
-	rsl := fmt.Sprintf(`&(jjm_type=script)(jjm_name=mc)(jjm_stdout=tar)(jjm_outputs="mc.*")(jjm_inputs=("%s/mc.sh" "mc.sh" executable))`+
-		`(jjm_params=(command "mc.sh" "{first_event}" "{events}")(events 10)(events_per_job 6))(environment=(LABEL x))(stdout=$(GLOBUSRUN_GASS_URL)%s)`,
+	rsl := fmt.Sprintf(
+		`&(jjm_type=script)(jjm_name=mc)(jjm_stdout=tar)(jjm_outputs="mc.*")(jjm_inputs=("%s/mc.sh" "mc.sh" executable))`+
+			`(jjm_params=(command "mc.sh" "{first_event}" "{events}")(events 10)(events_per_job 6))(environment=(LABEL x))(stdout=$(GLOBUSRUN_GASS_URL)%s)`,
 		dir, tar)
 	want(t, g.one.run(t, "globusrun", "-w", "-r", g.service("jjm"), rsl), 0, "")
 	wantTar(t, tar, map[string]string{"mc.1": "events 1 6 x\n", "mc.7": "events 7 4 x\n"})
@@ -233,7 +239,8 @@ func gramManagerKilled(t *testing.T, g *gramSite) {
 	submissions := func() int { return g.submissions("answered") }
 	before := submissions()
 	release := g.holdNow(t, "hold")
-	client := g.other.command(t.Context(), "globusrun", "-b", "-r", g.at(g.other), `&(executable=/bin/echo)(jjm_name=once)(jjm_clusters=slurm)`)
+	client := g.other.command(t.Context(), "globusrun", "-b", "-r", g.at(g.other),
+		`&(executable=/bin/echo)(jjm_name=once)(jjm_clusters=slurm)`)
 	if err := client.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -242,9 +249,13 @@ func gramManagerKilled(t *testing.T, g *gramSite) {
 	killManager(t, g.other.owner.UID, "globus-job-manager")
 	release()
 	t.Cleanup(func() { g.showManagers(t) })
-	want(t, g.other.run(t, "globusrun", "-s", "-r", g.at(g.other), `&(executable=/bin/echo)(arguments=after)`), 0, "after\n")
+	want(t, g.other.run(t, "globusrun", "-s", "-r", g.at(g.other), `&(executable=/bin/echo)(arguments=after)`), 0,
+		"after\n")
 	await(t, "the first job is submitted again", func() bool { return submissions() >= before+3 })
-	await(t, "it is done", func() bool { jobs := g.byName("once"); return len(jobs) > 0 && jobs[0].Lookup.Status == "done" })
+	await(t, "it is done", func() bool {
+		jobs := g.byName("once")
+		return len(jobs) > 0 && jobs[0].Lookup.Status == "done"
+	})
 	if jobs := g.byName("once"); len(jobs) != 1 {
 		t.Errorf("the job that was submitted twice is %d grid jobs", len(jobs))
 	}
@@ -255,7 +266,8 @@ func gramManagerKilled(t *testing.T, g *gramSite) {
 func gramScriptKilled(t *testing.T, g *gramSite) {
 	before := g.submissions("answered")
 	release := g.holdNow(t, "hold")
-	client := g.other.command(t.Context(), "globusrun", "-r", g.at(g.other), `&(executable=/bin/echo)(jjm_name=orphan)(jjm_clusters=local)`)
+	client := g.other.command(t.Context(), "globusrun", "-r", g.at(g.other),
+		`&(executable=/bin/echo)(jjm_name=orphan)(jjm_clusters=local)`)
 	var said strings.Builder
 	client.Stdout, client.Stderr = &said, &said
 	if err := client.Start(); err != nil {
@@ -267,7 +279,10 @@ func gramScriptKilled(t *testing.T, g *gramSite) {
 	if err := client.Wait(); err == nil || !strings.Contains(said.String(), "25") {
 		t.Errorf("the client was told %v:\n%s", err, said.String())
 	}
-	await(t, "jjm has it", func() bool { jobs := g.byName("orphan"); return len(jobs) == 1 && jobs[0].Lookup.Status == "done" })
+	await(t, "jjm has it", func() bool {
+		jobs := g.byName("orphan")
+		return len(jobs) == 1 && jobs[0].Lookup.Status == "done"
+	})
 	if key := g.byName("orphan")[0].Key; !strings.HasPrefix(key, "gram-") {
 		t.Errorf("its key is %s", key)
 	}
@@ -283,7 +298,8 @@ func killManager(t *testing.T, uid int, program string) {
 		name, _ := os.ReadFile(filepath.Join(d, "comm"))
 		exe, _ := os.Readlink(filepath.Join(d, "exe"))
 		info, err := os.Stat(d)
-		if err != nil || string(name) != "globus-job-mana\n" || filepath.Base(exe) != program || info.Sys().(*syscall.Stat_t).Uid != uint32(uid) {
+		if err != nil || string(name) != "globus-job-mana\n" || filepath.Base(exe) != program ||
+			info.Sys().(*syscall.Stat_t).Uid != uint32(uid) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(d)); err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil {
@@ -302,7 +318,8 @@ func gramOwn(t *testing.T, g *gramSite) {
 	want(t, g.other.run(t, "globusrun", "-s", "-r", g.service("jjm"), rsl), 0, g.other.owner.User+"\n")
 	job := g.jobOf(t, contact)
 	for _, verb := range []string{"lookup", "kill"} {
-		s := g.other.run(t, "env", "JJM_STATE="+g.state(), bin.Path(t, "jjm-gatekeeper"), "core", verb, job.Lookup.ID.String())
+		s := g.other.run(t, "env", "JJM_STATE="+g.state(), bin.Path(t, "jjm-gatekeeper"), "core", verb,
+			job.Lookup.ID.String())
 		if !strings.Contains(s.out, "ERROR=") || strings.Contains(s.out, "STATUS=") || strings.Contains(s.out, "KILL=") {
 			t.Errorf("%s of another's job: exit %d\n%s%s", verb, s.exit, s.out, s.err)
 		}

@@ -28,7 +28,8 @@ type gramRun struct {
 func (f gramFront) begin(t *testing.T, as *person, name, cluster, shell string) handed {
 	t.Helper()
 	r := &gramRun{gramFront: f, as: as, said: &bytes.Buffer{}, tar: filepath.Join(as.folder(f.t), name+".tar")}
-	rsl := fmt.Sprintf(`&(jjm_type=script)(jjm_name=%s)(jjm_clusters=%s)(jjm_outputs="part.*")(jjm_params=(command "/bin/sh" "-c" "%s" "sh" "{serial}")(count 2))`,
+	rsl := fmt.Sprintf(
+		`&(jjm_type=script)(jjm_name=%s)(jjm_clusters=%s)(jjm_outputs="part.*")(jjm_params=(command "/bin/sh" "-c" "%s" "sh" "{serial}")(count 2))`,
 		name, cluster, shell) + withTar(r.tar)
 	r.client = as.command(f.t.Context(), "globusrun", "-s", "-r", f.at(as), rsl)
 	r.client.Stdout, r.client.Stderr = r.said, r.said
@@ -70,7 +71,8 @@ func (f scriptFront) begin(t *testing.T, as *person, name, cluster, shell string
 	r := &scriptRun{script: g.start(f.t), job: g.job(t, name)}
 	r.tar = filepath.Join(r.job.dir, "back.tar")
 	for attr, perl := range map[string]string{
-		"executable": "'/dev/null'", "jjmtype": "'script'", "jjmname": quoted(name), "jjmclusters": quoted(cluster), "jjmoutputs": "'part.*'",
+		"executable": "'/dev/null'", "jjmtype": "'script'", "jjmname": quoted(name), "jjmclusters": quoted(cluster),
+		"jjmoutputs":   "'part.*'",
 		"jjmparams":    "[" + quoted("command", "/bin/sh", "-c", shell, "sh", "{serial}") + "], ['count', '2']",
 		"filestageout": "[" + quoted("jjm-output.tar", "file://"+r.tar) + "]",
 	} {

@@ -89,7 +89,8 @@ func (s *site) wantOnce(t testing.TB, name, ledger string, all int) {
 // on request, all in time; once it thaws the rest is done.
 func gramFrozen(t *testing.T, g *gramSite) {
 	out := filepath.Join(g.one.folder(t), "out")
-	waits := g.submit(t, g.one, `&(executable=/bin/echo)(arguments=thawed)(jjm_name=waits)(jjm_clusters=frozen)(stdout=`+out+`)`)
+	waits := g.submit(t, g.one, `&(executable=/bin/echo)(arguments=thawed)(jjm_name=waits)(jjm_clusters=frozen)(stdout=`+
+		out+`)`)
 	doomed := g.submit(t, g.one, `&(executable=/bin/sleep)(arguments=600)(jjm_name=doomed)(jjm_clusters=frozen)`)
 	for _, contact := range []string{waits, doomed} {
 		g.jobOf(t, contact)
@@ -116,14 +117,17 @@ func gramFrozen(t *testing.T, g *gramSite) {
 func gramFullDisk(t *testing.T, g *gramSite) {
 	runs := g.submit(t, g.one, `&(executable=/bin/sleep)(arguments=600)(jjm_name=runs)`)
 	g.running(t, "runs")
-	await(t, "GRAM knows that it runs", func() bool { return g.one.run(t, "globusrun", "-status", runs).out == "ACTIVE\n" })
+	await(t, "GRAM knows that it runs", func() bool {
+		return g.one.run(t, "globusrun", "-status", runs).out == "ACTIVE\n"
+	})
 	ballast := filepath.Join(g.state(), "ballast")
 	fill(t, ballast)
 	before := g.submissions("begun")
 	var out *strings.Builder
 	var ended chan error
 	try := func() {
-		client := g.other.command(t.Context(), "globusrun", "-s", "-r", g.at(g.other), `&(executable=/bin/echo)(arguments=late)(jjm_name=late)`)
+		client := g.other.command(t.Context(), "globusrun", "-s", "-r", g.at(g.other),
+			`&(executable=/bin/echo)(arguments=late)(jjm_name=late)`)
 		out, ended = &strings.Builder{}, make(chan error, 1)
 		client.Stdout, client.Stderr = out, out
 		if err := client.Start(); err != nil {

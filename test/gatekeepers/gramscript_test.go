@@ -85,7 +85,8 @@ func scriptAnswers(t *testing.T, s *site, g *scripts) {
 	bad.attr["filestageout"] = "[" + quoted("jjm-output.tar", "file://"+back) + "]"
 	p.submit(bad)
 	end := p.end(bad)
-	if len(end) != 3 || end[0] != "ERROR:17" || !strings.HasPrefix(end[1], "GT3_FAILURE_MESSAGE:") || !strings.HasSuffix(end[1], "exit code 3") ||
+	if len(end) != 3 || end[0] != "ERROR:17" || !strings.HasPrefix(end[1], "GT3_FAILURE_MESSAGE:") ||
+		!strings.HasSuffix(end[1], "exit code 3") ||
 		end[2] != "STAGED_OUT:jjm-output.tar file://"+back {
 		t.Errorf("the end of a failed job: %q", end)
 	}
@@ -227,7 +228,9 @@ func scriptKilled(t *testing.T, s *site, g *scripts) {
 			}
 		}
 		call := fmt.Sprintf(`printf %%s "$text" | %s/jjm-gatekeeper "$@"`, bin.Dir(t))
-		write(t, at("bin/jjm-gatekeeper"), "#!/bin/sh\ntrap '' PIPE\ntext=$(cat)\n"+fmt.Sprintf(moment, call, wait)+"\necho \"$answer\"\ntouch "+at("told")+"\n", 0o755)
+		write(t, at("bin/jjm-gatekeeper"),
+			"#!/bin/sh\ntrap '' PIPE\ntext=$(cat)\n"+fmt.Sprintf(moment, call, wait)+"\necho \"$answer\"\ntouch "+at("told")+
+				"\n", 0o755)
 		j.attr["executable"], j.attr["arguments"] = "'/bin/sh'", quoted("-c", "echo ran >>"+at("ledger"))
 		doomed := newScripts(t, g.owner, j.dir, at("bin"), s.state()).start(t)
 		doomed.tell("submit", j)
@@ -270,7 +273,8 @@ func scriptFrozen(t *testing.T, s *site, g *scripts) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, s.path("jjm.toml"), strings.Replace(string(config), localCluster, fmt.Sprintf("[[cluster]]\nname = \"frozen\"\nkind = \"slurm\"\nbin = %q\n", frozen), 1), 0o644)
+	write(t, s.path("jjm.toml"), strings.Replace(string(config), localCluster,
+		fmt.Sprintf("[[cluster]]\nname = \"frozen\"\nkind = \"slurm\"\nbin = %q\n", frozen), 1), 0o644)
 	s.start()
 	p := g.start(t)
 	j := g.job(t, "4.1")
@@ -296,7 +300,8 @@ func scriptFullDisk(t *testing.T, s *site, g *scripts) {
 	fill(t, ballast)
 	p.wantLines("poll", done, "JOB_STATE:8")
 	late := g.job(t, "5.2")
-	if got := p.ask("submit", late); len(got) != 2 || got[0] != "ERROR:3" || !strings.HasPrefix(got[1], "GT3_FAILURE_MESSAGE:") {
+	if got := p.ask("submit", late); len(got) != 2 || got[0] != "ERROR:3" ||
+		!strings.HasPrefix(got[1], "GT3_FAILURE_MESSAGE:") {
 		t.Errorf("submit on a full disk: %q", got)
 	}
 	if err := os.Remove(ballast); err != nil {
@@ -345,7 +350,8 @@ func TestGRAMPersonal(t *testing.T) {
 	}
 	together(t, g, map[string]func(*testing.T, *gramSite){
 		"plain": func(t *testing.T, g *gramSite) {
-			want(t, g.other.run(t, "globusrun", "-s", "-r", g.at(g.other), `&(executable=/bin/sh)(arguments=-c "id -un; echo oops >&2")`),
+			want(t, g.other.run(t, "globusrun", "-s", "-r", g.at(g.other),
+				`&(executable=/bin/sh)(arguments=-c "id -un; echo oops >&2")`),
 				0, g.one.owner.User+"\n", "oops")
 		},
 		"lives": func(t *testing.T, g *gramSite) {

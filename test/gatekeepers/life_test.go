@@ -109,20 +109,21 @@ func (s *site) owns(t *testing.T, p *person) {
 	t.Helper()
 	who := account(t, s.runsAs(p))
 	files := 0
-	err := filepath.WalkDir(filepath.Join(s.state(), "work", p.owner.User), func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // it went away meanwhile
-		}
-		info, err := d.Info()
-		if err != nil {
+	err := filepath.WalkDir(filepath.Join(s.state(), "work", p.owner.User),
+		func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil // it went away meanwhile
+			}
+			info, err := d.Info()
+			if err != nil {
+				return nil
+			}
+			files++
+			if st := info.Sys().(*syscall.Stat_t); int(st.Uid) != who.UID {
+				t.Errorf("%s is of uid %d, want %s", path, st.Uid, who.User)
+			}
 			return nil
-		}
-		files++
-		if st := info.Sys().(*syscall.Stat_t); int(st.Uid) != who.UID {
-			t.Errorf("%s is of uid %d, want %s", path, st.Uid, who.User)
-		}
-		return nil
-	})
+		})
 	if err != nil || s.owner.UID == 0 && files < 10 {
 		t.Errorf("the work area of %s has %d files, %v", p.owner.User, files, err)
 	}

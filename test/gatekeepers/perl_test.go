@@ -88,9 +88,12 @@ func (s *scripts) job(t testing.TB, id string) *gramJob {
 		}
 	}
 	j.attr = map[string]string{
-		"uniqid": quoted(id), "jobdir": quoted(j.dir), "directory": quoted(j.dir), "executable": "'/bin/true'", "count": "'1'",
-		"stdin": "'/dev/null'", "stdout": quoted(j.dir + "/stdout"), "stderr": quoted(j.dir + "/stderr"), "jobtype": "'multiple'",
-		"savejobdescription": "'no'", "environment": "['HOME', " + quoted(s.dir) + "], ['GLOBUS_GASS_CACHE_DEFAULT', '/nonexistent']",
+		"uniqid": quoted(id), "jobdir": quoted(j.dir), "directory": quoted(j.dir), "executable": "'/bin/true'",
+		"count": "'1'",
+		"stdin": "'/dev/null'", "stdout": quoted(j.dir + "/stdout"), "stderr": quoted(j.dir + "/stderr"),
+		"jobtype":            "'multiple'",
+		"savejobdescription": "'no'", "environment": "['HOME', " + quoted(s.dir) +
+			"], ['GLOBUS_GASS_CACHE_DEFAULT', '/nonexistent']",
 	}
 	return j
 }

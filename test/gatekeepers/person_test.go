@@ -33,7 +33,8 @@ func personOf(t testing.TB, b *testbed.Bed, name, proxy string) *person {
 		t.Fatal(err)
 	}
 	p := &person{owner: account(t, name), proxyFile: proxy, home: u.HomeDir, net: b.Vars["NET"]}
-	p.env = []string{"HOME=" + u.HomeDir, "USER=" + name, "LOGNAME=" + name, "PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LANG=C.UTF-8",
+	p.env = []string{"HOME=" + u.HomeDir, "USER=" + name, "LOGNAME=" + name, "PATH=/usr/bin:/bin:/usr/sbin:/sbin",
+		"LANG=C.UTF-8",
 		"X509_USER_PROXY=" + proxy}
 	for key, value := range b.Env {
 		p.env = append(p.env, key+"="+value)

@@ -82,7 +82,8 @@ func bedClusterNamed(b *testbed.Bed, name, kind string) string {
 	for _, key := range slices.Sorted(maps.Keys(b.Env)) {
 		env = append(env, fmt.Sprintf("%s = %q", key, b.Env[key]))
 	}
-	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n", name, kind, b.Bin, strings.Join(env, ", "))
+	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n", name, kind, b.Bin,
+		strings.Join(env, ", "))
 }
 
 func (s *site) path(name string) string { return filepath.Join(s.dir, name) }

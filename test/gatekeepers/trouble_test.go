@@ -72,7 +72,9 @@ func frozenCluster(t testing.TB, dir string, slurm *testbed.Bed) string {
 		t.Fatal(err)
 	}
 	for _, c := range commands {
-		write(t, filepath.Join(shims, c.Name()), fmt.Sprintf("#!/bin/sh\nwhile [ -e %s ]; do sleep 0.2; done\nexec %s \"$@\"\n", ice, filepath.Join(slurm.Bin, c.Name())), 0o755)
+		write(t, filepath.Join(shims, c.Name()),
+			fmt.Sprintf("#!/bin/sh\nwhile [ -e %s ]; do sleep 0.2; done\nexec %s \"$@\"\n", ice,
+				filepath.Join(slurm.Bin, c.Name())), 0o755)
 	}
 	write(t, ice, "", 0o644)
 	t.Cleanup(func() { _ = os.Remove(ice) }) // what a killed daemon has started ends

@@ -22,9 +22,11 @@ func TestBan_HoldsForEveryNameOfAnAccount(t *testing.T) {
 			}
 			s := besiege(t, with)
 			alias := s.mallory.Name + "x"
-			s.Must(exec.Command("useradd", "-o", "-u", strconv.Itoa(s.mallory.UID), "-g", strconv.Itoa(s.mallory.GID), "-M", "-d", "/tmp", alias).Run())
+			s.Must(exec.Command("useradd", "-o", "-u", strconv.Itoa(s.mallory.UID), "-g", strconv.Itoa(s.mallory.GID), "-M",
+				"-d", "/tmp", alias).Run())
 			t.Cleanup(func() { s.mallory.KillAll(); _ = exec.Command("userdel", alias).Run() })
-			if out, err := s.JJM(site.Root(), "ban", "no-such-account", "--reason", "x"); err == nil || !strings.Contains(err.Error(), "no account of this machine") {
+			if out, err := s.JJM(site.Root(), "ban", "no-such-account", "--reason", "x"); err == nil ||
+				!strings.Contains(err.Error(), "no account of this machine") {
 				t.Errorf("an unknown name is banned: %q, %v", out, err)
 			}
 			for _, name := range []string{alias, s.mallory.Name, strconv.Itoa(s.mallory.UID)} {
@@ -65,10 +67,13 @@ func TestBan_OfADNHoldsInEveryNotation(t *testing.T) {
 	file := filepath.Join(s.Home(s.mallory), "job.toml")
 	s.Must(os.WriteFile(file, []byte(site.Script("true")), 0o644))
 	for i, subject := range []string{
-		"/DC=org/DC=site/CN=Mallory/emailAddress=m@site.org", "/dc=org/dc=site/cn=mallory/E=m@site.org/CN=1234/CN=limited proxy",
-		"emailAddress=m@site.org,CN=Mallory,DC=site,DC=org", `E=m@site.org, CN=\4dallory, DC=site, DC=org`, "DC = org, DC = site, CN = Mallory, emailAddress = m@site.org",
+		"/DC=org/DC=site/CN=Mallory/emailAddress=m@site.org",
+		"/dc=org/dc=site/cn=mallory/E=m@site.org/CN=1234/CN=limited proxy",
+		"emailAddress=m@site.org,CN=Mallory,DC=site,DC=org", `E=m@site.org, CN=\4dallory, DC=site, DC=org`,
+		"DC = org, DC = site, CN = Mallory, emailAddress = m@site.org",
 	} {
-		cmd := s.mallory.As(bin.Path(t, "jjm-gatekeeper"), "core", "submit", "--key", fmt.Sprint("k", i), "--subject", subject, file)
+		cmd := s.mallory.As(bin.Path(t, "jjm-gatekeeper"), "core", "submit", "--key", fmt.Sprint("k", i), "--subject",
+			subject, file)
 		cmd.Env = append(cmd.Env, "JJM_STATE="+s.Dir+"/s")
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "is banned by root") {
 			t.Errorf("%s: the grid job is taken: %q, %v", subject, out, err)

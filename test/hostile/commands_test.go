@@ -99,7 +99,8 @@ func (x *signaller) inForce() error {
 	if !x.spoiled() {
 		return errors.New("a local job of hers is done")
 	}
-	if log, err := os.ReadFile(x.Dir + "/log"); err != nil || strings.Contains(string(log), "batch system gives no listing") {
+	if log, err := os.ReadFile(x.Dir + "/log"); err != nil ||
+		strings.Contains(string(log), "batch system gives no listing") {
 		x.t.Errorf("by her word alone %s counts as ill (%v)", x.kind, err)
 	}
 	return nil

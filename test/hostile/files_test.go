@@ -138,7 +138,8 @@ func TestFiles_FileSystemsThatAnswerNothingAsService(t *testing.T) {
 			s.Must(os.Chown(dropped, s.mallory.UID, s.mallory.GID))
 			asked = s.mute(home+"/data", dropped)
 			s.Start()
-			s.refused(full(20, 4), site.Script("true", "[[inputs]]", "path = "+strconv.Quote(home+"/data/file")), "a file system of uid")
+			s.refused(full(20, 4), site.Script("true", "[[inputs]]", "path = "+strconv.Quote(home+"/data/file")),
+				"a file system of uid")
 		},
 		inForce: func() error { return asked() },
 		end:     func() { s.inForce(attack{name: "at the end", inForce: asked}) },

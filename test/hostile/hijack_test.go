@@ -120,7 +120,8 @@ func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		needs.Gap(t, "a listing that its account forges", "run this on amd64")
 	}
-	if text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil && strings.TrimSpace(string(text)) != "0" {
+	if text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil &&
+		strings.TrimSpace(string(text)) != "0" {
 		needs.Gap(t, "a listing that its account forges", "sysctl kernel.yama.ptrace_scope=0")
 	}
 	for _, kind := range []string{"slurm", "condor"} {

@@ -93,7 +93,9 @@ func TestQuota_OfADiskThatIsFullPutsNewWorkOff(t *testing.T) {
 			t.Errorf("kill on a full disk: %q, %v", out, err)
 		}
 	}
-	s.Until("what runs is killed", func() bool { return len(s.bob.Processes("sleep"))+len(s.mallory.Processes("sleep")) == 0 })
+	s.Until("what runs is killed", func() bool {
+		return len(s.bob.Processes("sleep"))+len(s.mallory.Processes("sleep")) == 0
+	})
 	s.Must(filepath.WalkDir(disk, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Name() == "fill" {
 			_ = os.Remove(path)

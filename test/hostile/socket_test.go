@@ -17,13 +17,15 @@ func TestSocket_AJobIsNoAdministratorOfTheDaemonThatRunsIt(t *testing.T) {
 	s.Until("bob's job runs", func() bool { return s.Status(secret).Lookup.Status == "running" })
 	var ask strings.Builder
 	fmt.Fprintf(&ask, "export JJM_STATE=%s/s\n", s.Dir)
-	for _, words := range []string{"drain cluster local --reason x", "ban " + s.bob.Name + " --reason x", "kill " + secret, "status " + secret,
+	for _, words := range []string{"drain cluster local --reason x", "ban " + s.bob.Name + " --reason x", "kill " + secret,
+		"status " + secret,
 		"cat " + secret + ".0", "output " + secret} {
 		fmt.Fprintf(&ask, "echo '== %s'; %s %s && echo GRANTED\n", words, bin.Path(t, "jjm"), words)
 	}
 	id := s.Submit(s.mallory, site.Script(ask.String()+"echo asked"))
 	s.Final(id, "done")
-	if got := s.Stdout(s.mallory, id); strings.Contains(got, "GRANTED") || strings.Contains(got, "bobs-secret") || !strings.Contains(got, "asked") {
+	if got := s.Stdout(s.mallory, id); strings.Contains(got, "GRANTED") || strings.Contains(got, "bobs-secret") ||
+		!strings.Contains(got, "asked") {
 		t.Fatalf("the job was granted something:\n%s", got)
 	}
 	var asks string

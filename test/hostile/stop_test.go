@@ -46,7 +46,8 @@ func (s *siege) winding() {
 	s.t.Helper()
 	const script = `cd "$1" && mv bin real && dots=$(printf './%.0s' $(seq 1900)) && at=real &&
 		for i in $(seq 30); do ln -s "$dots$at" l$i && at=l$i || exit 1; done && ln -s $at bin`
-	out, err := s.mallory.As("/bin/sh", "-c", script, "sh", filepath.Join(s.Dir, "s", "work", s.mallory.Name)).CombinedOutput()
+	out, err := s.mallory.As("/bin/sh", "-c", script, "sh",
+		filepath.Join(s.Dir, "s", "work", s.mallory.Name)).CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("%v: %s", err, out)
 	}
@@ -68,7 +69,8 @@ func (s *siege) stopping() error {
 func (s *siege) stoppedOf(p site.Person) (pids []int) {
 	for _, pid := range p.Processes("") {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if _, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " "); strings.HasPrefix(rest, "T") {
+		if _, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " "); strings.HasPrefix(rest,
+			"T") {
 			pids = append(pids, pid)
 		}
 	}
@@ -79,7 +81,8 @@ func (s *siege) stoppedOf(p site.Person) (pids []int) {
 // too, if it belonged to it there, when it has a copy of all that the daemon has
 // open, and the daemon waits for it.
 func TestStop_EveryProcessOfAnAccountHoldsUpNobodyElse(t *testing.T) {
-	for name, attacker := range map[string]string{"every process": "attack-stop-all", "every process between its fork and its program": "attack-stop-starts"} {
+	for name, attacker := range map[string]string{"every process": "attack-stop-all",
+		"every process between its fork and its program": "attack-stop-starts"} {
 		t.Run(name, func(t *testing.T) {
 			s := besiege(t, site.Settings{RunAs: "owner", Clusters: few})
 			var stop, still func()

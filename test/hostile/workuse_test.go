@@ -15,7 +15,8 @@ import (
 func TestQuota_OfTheWorkAreaIsReachedByWhoFillsIt(t *testing.T) {
 	for what, fill := range map[string]struct{ limit, script string }{
 		"bytes": {"max_work_bytes_per_user = 20000000", "dd if=/dev/zero of=big bs=1M count=40 2>/dev/null; sleep 600"},
-		"files": {"max_work_files_per_user = 3000", "mkdir many; i=0; while [ $i -lt 6000 ]; do : >many/$i; i=$((i+1)); done; sleep 600"},
+		"files": {"max_work_files_per_user = 3000",
+			"mkdir many; i=0; while [ $i -lt 6000 ]; do : >many/$i; i=$((i+1)); done; sleep 600"},
 	} {
 		for _, mode := range []string{"owner", "service"} {
 			t.Run(what+" "+mode, func(t *testing.T) {

@@ -56,17 +56,18 @@ func TestRooms_WhatIsTooLargeIsFound(t *testing.T) {
 		text  string
 		wrong bool
 	}{
-		"a struct that is full":              {"type t struct {\n" + list(15, "f%d int") + "\n}", false},
-		"one field too many":                 {"type t struct {\n" + list(16, "f%d int") + "\n}", true},
-		"names in one line are fields":       {"type t struct {\n" + list(8, "f%d, g%[1]d int") + "\n}", true},
-		"settings may be many":               {"type t struct {\n" + list(30, "f%d int `toml:\"f%[1]d\"`") + "\n}", false},
-		"an interface of five":               {"type i interface {\n" + list(5, "M%d()") + "\n}", false},
-		"an interface of six":                {"type i interface {\n" + list(6, "M%d()") + "\n}", true},
-		"an interface within another":        {"type i interface { j }", true},
-		"an interface without a name":        {"type t struct { f interface {\n" + list(6, "M%d()") + "\n} }", true},
-		"rooms as functions":                 {"type Rooms struct {\n" + list(6, "F%d func()") + "\n}", true},
-		"forty methods":                      {"type t int\n" + list(40, "func (t) M%d() {}"), false},
-		"forty-one methods, some on pointer": {"type t int\n" + list(20, "func (t) M%d() {}") + "\n" + list(21, "func (*t) P%d() {}"), true},
+		"a struct that is full":        {"type t struct {\n" + list(15, "f%d int") + "\n}", false},
+		"one field too many":           {"type t struct {\n" + list(16, "f%d int") + "\n}", true},
+		"names in one line are fields": {"type t struct {\n" + list(8, "f%d, g%[1]d int") + "\n}", true},
+		"settings may be many":         {"type t struct {\n" + list(30, "f%d int `toml:\"f%[1]d\"`") + "\n}", false},
+		"an interface of five":         {"type i interface {\n" + list(5, "M%d()") + "\n}", false},
+		"an interface of six":          {"type i interface {\n" + list(6, "M%d()") + "\n}", true},
+		"an interface within another":  {"type i interface { j }", true},
+		"an interface without a name":  {"type t struct { f interface {\n" + list(6, "M%d()") + "\n} }", true},
+		"rooms as functions":           {"type Rooms struct {\n" + list(6, "F%d func()") + "\n}", true},
+		"forty methods":                {"type t int\n" + list(40, "func (t) M%d() {}"), false},
+		"forty-one methods, some on pointer": {"type t int\n" + list(20, "func (t) M%d() {}") + "\n" +
+			list(21, "func (*t) P%d() {}"), true},
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+c.text, 0)
 		if err != nil {
@@ -137,7 +138,8 @@ func (s *sizes) iface(pkg string, it *ast.InterfaceType) {
 		methods += len(f.Names)
 	}
 	if methods > mostInterface {
-		s.wrong = append(s.wrong, fmt.Sprintf("%s: an interface has %d methods: want at most %d", pkg, methods, mostInterface))
+		s.wrong = append(s.wrong, fmt.Sprintf("%s: an interface has %d methods: want at most %d", pkg, methods,
+			mostInterface))
 	}
 }
 

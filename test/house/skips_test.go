@@ -52,7 +52,8 @@ func TestSkips_EachWayIsFound(t *testing.T) {
 		}
 	}
 	// Decoders skip too.
-	if found, err := skips("x.go", "package x\nfunc F(d interface{ Skip() }) { d.Skip() }\n"); err != nil || len(found) > 0 {
+	if found, err := skips("x.go", "package x\nfunc F(d interface{ Skip() }) { d.Skip() }\n"); err != nil ||
+		len(found) > 0 {
 		t.Errorf("found %q, error %v", found, err)
 	}
 }

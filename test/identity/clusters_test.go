@@ -23,13 +23,15 @@ func TestClustersTest_AsAnAccount(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	config := filepath.Join(dir, "jjm.toml")
-	text := fmt.Sprintf("state = %q\nwrapper = %q\nrun_as = \"owner\"\n[[cluster]]\nname = \"here\"\nkind = \"local\"\ngrace = \"50ms\"\n",
+	text := fmt.Sprintf(
+		"state = %q\nwrapper = %q\nrun_as = \"owner\"\n[[cluster]]\nname = \"here\"\nkind = \"local\"\ngrace = \"50ms\"\n",
 		filepath.Join(dir, "state"), bin.Path(t, "jjm-wrapper"))
 	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(config, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	test := func(cred *syscall.Credential, args ...string) (string, int) {
-		cmd := exec.Command(bin.Path(t, "jjm-daemon"), append([]string{"clusters", "test", "here", "--config", config}, args...)...)
+		cmd := exec.Command(bin.Path(t, "jjm-daemon"),
+			append([]string{"clusters", "test", "here", "--config", config}, args...)...)
 		cmd.Env, cmd.Dir = []string{"PATH=/usr/bin:/bin"}, "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
 		out, _ := cmd.CombinedOutput()

@@ -34,7 +34,8 @@ func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 			p1, p2, tok := secret("p1", "geheim-proxy-1\n"), secret("p2", "geheim-proxy-2\n"), secret("tok", "geheim-token\n")
 			wait := `while ! grep -q proxy-2 $X509_USER_PROXY; do sleep 0.1; done; stat -c "%a %U" $X509_USER_PROXY; cut -c 1-6 $BEARER_TOKEN_FILE; env | grep -c geheim; true`
 			file := secret("asking.toml", site.Script(wait, `credentials = ["proxy", "token"]`))
-			if _, err := s.JJM(who, "submit", "--key", "k", file); err == nil || !strings.Contains(err.Error(), "asks for a proxy") {
+			if _, err := s.JJM(who, "submit", "--key", "k", file); err == nil ||
+				!strings.Contains(err.Error(), "asks for a proxy") {
 				t.Errorf("without credentials: %v", err)
 			}
 			out, err := s.JJM(who, "submit", "--key", "k", "--proxy", p1, "--token", tok, file)

@@ -18,8 +18,10 @@ const asOwner = "owner"
 // everybodys commands that are about one grid job.
 func about(id string) map[string][]string {
 	return map[string][]string{
-		"status": {"status", id}, "lookup": {"lookup", id}, "record": {"record", id}, "history": {"history", id}, "log": {"log", id},
-		"output": {"output", "-o", "/dev/null", id}, "cat": {"cat", id + ".0"}, "kill": {"kill", id}, "kill one": {"kill", id + ".0"}, "wait": {"wait", id},
+		"status": {"status", id}, "lookup": {"lookup", id}, "record": {"record", id}, "history": {"history", id},
+		"log":    {"log", id},
+		"output": {"output", "-o", "/dev/null", id}, "cat": {"cat", id + ".0"}, "kill": {"kill", id},
+		"kill one": {"kill", id + ".0"}, "wait": {"wait", id},
 	}
 }
 
@@ -27,12 +29,14 @@ func TestOwners_RunAsThemselvesAndSeeTheirOwnOnly(t *testing.T) {
 	t.Parallel()
 	alice, bob, boss := site.Account(t), site.Account(t), site.Account(t)
 	s := newHouse(t, asOwner, site.Local, boss)
-	id := s.Submit(alice, site.Script("id -un; id -Gn; pwd; umask; touch out.dat; sleep 600 & echo $HOME; kill $!", `outputs = ["out.dat"]`))
+	id := s.Submit(alice, site.Script("id -un; id -Gn; pwd; umask; touch out.dat; sleep 600 & echo $HOME; kill $!",
+		`outputs = ["out.dat"]`))
 	long := s.Submit(alice, site.Script("sleep 600"))
 	mine := s.Submit(bob, site.Script("id -un"))
 	st := s.Final(id, "done")
 	s.Final(mine, "done")
-	if got := strings.Fields(s.Stdout(alice, id)); len(got) < 3 || got[0] != alice.Name || got[1] != alice.Name || !strings.HasPrefix(got[2], s.Dir+"/s/work/"+alice.Name+"/") {
+	if got := strings.Fields(s.Stdout(alice, id)); len(got) < 3 || got[0] != alice.Name || got[1] != alice.Name ||
+		!strings.HasPrefix(got[2], s.Dir+"/s/work/"+alice.Name+"/") {
 		t.Errorf("the job was %q", got)
 	}
 	s.owned(alice)
@@ -45,21 +49,25 @@ func TestOwners_RunAsThemselvesAndSeeTheirOwnOnly(t *testing.T) {
 			}
 		}
 	}
-	if out, err := s.JJM(bob, "list", "--all"); err != nil || strings.Contains(out, alice.Name) || !strings.Contains(out, bob.Name) {
+	if out, err := s.JJM(bob, "list", "--all"); err != nil || strings.Contains(out, alice.Name) ||
+		!strings.Contains(out, bob.Name) {
 		t.Errorf("bob's list: %q, %v", out, err)
 	}
 	if got := s.Status(long).Lookup; got.Status != "running" {
 		t.Errorf("after bob's attempts: %s", got.Status)
 	}
 	for _, p := range []site.Person{bob, alice} {
-		for _, args := range [][]string{{"ban", bob.Name, "--reason", "x"}, {"unban", bob.Name}, {"bans"}, {"drain", "cluster", "local", "--reason", "x"}, {"clusters", "reset", "local"}} {
+		for _, args := range [][]string{{"ban", bob.Name, "--reason", "x"}, {"unban", bob.Name}, {"bans"},
+			{"drain", "cluster", "local", "--reason", "x"}, {"clusters", "reset", "local"}} {
 			if _, err := s.JJM(p, args...); err == nil {
 				t.Errorf("%s may %v", p.Name, args)
 			}
 		}
 	}
-	s.reads(map[string]string{"record": filepath.Join(s.Dir, "s/records", id, "record.xml"), "tar": st.Lookup.Tar}, map[site.Person]bool{alice: true, boss: true, bob: false})
-	s.reads(map[string]string{"store": filepath.Join(s.Dir, "s/store.db")}, map[site.Person]bool{alice: false, boss: false, bob: false})
+	s.reads(map[string]string{"record": filepath.Join(s.Dir, "s/records", id, "record.xml"), "tar": st.Lookup.Tar},
+		map[site.Person]bool{alice: true, boss: true, bob: false})
+	s.reads(map[string]string{"store": filepath.Join(s.Dir, "s/store.db")},
+		map[site.Person]bool{alice: false, boss: false, bob: false})
 	for _, p := range []site.Person{boss, site.Root(), alice} {
 		for _, what := range []string{"status", "record", "history", "output", "cat"} {
 			if _, err := s.JJM(p, about(id)[what]...); err != nil {
@@ -74,10 +82,12 @@ func TestOwners_RunAsThemselvesAndSeeTheirOwnOnly(t *testing.T) {
 	if out, err := s.JJM(site.Root(), "ban", alice.Name, "--reason", "a test"); err != nil {
 		t.Errorf("ban: %q, %v", out, err)
 	}
-	if _, err := s.JJM(alice, "submit", filepath.Join(s.Dir, "home-"+alice.Name, "job.toml")); err == nil || !strings.Contains(err.Error(), "a test") {
+	if _, err := s.JJM(alice, "submit", filepath.Join(s.Dir, "home-"+alice.Name, "job.toml")); err == nil ||
+		!strings.Contains(err.Error(), "a test") {
 		t.Errorf("banned, and: %v", err)
 	}
-	if _, err := s.JJM(site.Root(), "submit", filepath.Join(s.Dir, "home-"+bob.Name, "job.toml")); err == nil || !strings.Contains(err.Error(), "never as root") {
+	if _, err := s.JJM(site.Root(), "submit", filepath.Join(s.Dir, "home-"+bob.Name, "job.toml")); err == nil ||
+		!strings.Contains(err.Error(), "never as root") {
 		t.Errorf("a grid job of root's: %v", err)
 	}
 }

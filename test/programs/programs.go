@@ -66,7 +66,8 @@ func (p *Programs) find() {
 		return
 	}
 	p.dir = p.made
-	build := exec.Command("go", "build", "-trimpath", "-o", p.made+"/", "jjm/cmd/jjm", "jjm/cmd/jjm-daemon", "jjm/cmd/jjm-wrapper", "jjm/cmd/jjm-gatekeeper")
+	build := exec.Command("go", "build", "-trimpath", "-o", p.made+"/", "jjm/cmd/jjm", "jjm/cmd/jjm-daemon",
+		"jjm/cmd/jjm-wrapper", "jjm/cmd/jjm-gatekeeper")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		p.err = fmt.Errorf("build the programs: %w\n%s", err, out)

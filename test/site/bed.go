@@ -16,5 +16,6 @@ func OnBed(b *testbed.Bed, kind string) string {
 	for _, name := range slices.Sorted(maps.Keys(b.Env)) {
 		env = append(env, fmt.Sprintf("%s = %q", name, b.Env[name]))
 	}
-	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n", kind, kind, b.Bin, strings.Join(env, ", "))
+	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbin = %q\nenv = {%s}\n", kind, kind, b.Bin,
+		strings.Join(env, ", "))
 }

@@ -279,7 +279,8 @@ func (s *Site) Home(p Person) string {
 
 // Script is the job file of one local job that runs a shell's script.
 func Script(text string, more ...string) string {
-	return fmt.Sprintf("type = \"script\"\nname = \"who\"\n%s\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n", strings.Join(more, "\n"), text)
+	return fmt.Sprintf("type = \"script\"\nname = \"who\"\n%s\n[params]\ncommand = [\"/bin/sh\", \"-c\", %q]\n",
+		strings.Join(more, "\n"), text)
 }
 
 // Status is what administrators see of a grid job.

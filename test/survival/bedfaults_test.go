@@ -197,7 +197,8 @@ func (s *site) suffer(b *testbed.Bed, bt bout, healed *bool) *ended {
 		})
 	}
 	for round := 1; !s.overWithin(r, healAfter); round++ {
-		s.t.Logf("not over %v after the trouble: %s\nthe end of the daemon's log:\n%s", healAfter, s.unfinished(), tail(s.logText(), 5))
+		s.t.Logf("not over %v after the trouble: %s\nthe end of the daemon's log:\n%s", healAfter, s.unfinished(),
+			tail(s.logText(), 5))
 		if round > rounds {
 			s.t.Fatal("neither time nor an administrator helps")
 		}

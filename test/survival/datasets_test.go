@@ -97,7 +97,8 @@ func growing(ctx context.Context, s *site, text string) (jjm.GridID, error) {
 // file is processed exactly once, and in the tar.
 func TestFailpoint_DatasetsLoseNoFile(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit", "dataset-add.before-commit:3", "dataset-add.after-commit:2",
+	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit", "dataset-add.before-commit:3",
+		"dataset-add.after-commit:2",
 		"dataset-close.before-commit", "dataset-close.after-commit", "generate.after-commit:2", "verdict.before-commit:2"} {
 		t.Run("at "+point, func(t *testing.T) { growsUnder(t, point, "") })
 	}
@@ -107,7 +108,8 @@ func TestFailpoint_DatasetsLoseNoFile(t *testing.T) {
 // them, makes merges, and settles those whose outputs are merged.
 func TestFailpoint_MergingLosesNoOutput(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit:2", "generate.before-commit:2", "generate.after-commit:2",
+	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit:2", "generate.before-commit:2",
+		"generate.after-commit:2",
 		"verdict.before-commit:2", "verdict.after-commit:2"} {
 		t.Run("at "+point, func(t *testing.T) {
 			growsUnder(t, point, "[merge]\nconcat = true\noutput = \"out.txt\"\nfiles = 4\n")
@@ -152,7 +154,8 @@ func (s *site) checkDataset(id jjm.GridID) {
 	s.t.Helper()
 	s.nothingRuns()
 	st := s.status(id)
-	if st.Lookup.Status != "done" || len(st.Inputs) < 1 || st.Inputs[0].Counts.Finished != 40 || st.Lookup.Counts.GivenBack != 1 {
+	if st.Lookup.Status != "done" || len(st.Inputs) < 1 || st.Inputs[0].Counts.Finished != 40 ||
+		st.Lookup.Counts.GivenBack != 1 {
 		s.t.Errorf("%s: %+v, reads %+v", st.Lookup.Status, st.Lookup, st.Inputs)
 	}
 	var want []string

@@ -138,7 +138,8 @@ type driven struct {
 	err  error
 }
 
-func (s *site) goDrive(ctx context.Context, drive func(context.Context, *site, design) (jjm.GridID, error), d design) *driven {
+func (s *site) goDrive(ctx context.Context, drive func(context.Context, *site, design) (jjm.GridID, error),
+	d design) *driven {
 	r := &driven{done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
@@ -354,7 +355,8 @@ func driveRemarked(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := insist(ctx, s, wire.VerbRemark(), wire.RemarkRequest{One: wire.Of(id.String()), Remark: "seen"}); err != nil {
+	if _, err := insist(ctx, s, wire.VerbRemark(),
+		wire.RemarkRequest{One: wire.Of(id.String()), Remark: "seen"}); err != nil {
 		return id, err
 	}
 	return driveMix(ctx, s, d)

@@ -119,8 +119,10 @@ files = %d
 [params]
 command = ["gather.sh", "{files}"]
 `, g.dir, filepath.Join(g.dir, "watched", "*.dat"), g.perJob, g.perMerge)
-	g.ok(os.Mkdir(g.dir, 0o755), os.Chmod(g.dir, 0o777), os.Mkdir(g.path("watched"), 0o755), os.Mkdir(g.path("listed"), 0o755),
-		os.Mkdir(g.path("coming"), 0o755), os.WriteFile(g.path("gather.sh"), []byte(gather), 0o755), os.WriteFile(g.path("job.toml"), []byte(job), 0o644))
+	g.ok(os.Mkdir(g.dir, 0o755), os.Chmod(g.dir, 0o777), os.Mkdir(g.path("watched"), 0o755),
+		os.Mkdir(g.path("listed"), 0o755),
+		os.Mkdir(g.path("coming"), 0o755), os.WriteFile(g.path("gather.sh"), []byte(gather), 0o755),
+		os.WriteFile(g.path("job.toml"), []byte(job), 0o644))
 	for _, i := range g.flaky {
 		g.ok(os.WriteFile(g.path(fmt.Sprintf("flaky.%04d.dat", i)), nil, 0o644))
 	}
@@ -276,7 +278,8 @@ func (g *growth) checkFirst() []string {
 	g.checkMerged(g.id, want)
 	st := g.status(g.id)
 	c := st.Inputs[0].Counts
-	if st.Lookup.Status != "finished" || c.Files != int64(g.files) || c.Finished != int64(len(want)) || c.Failed != int64(len(fell)) {
+	if st.Lookup.Status != "finished" || c.Files != int64(g.files) || c.Finished != int64(len(want)) ||
+		c.Failed != int64(len(fell)) {
 		g.t.Errorf("%s: reads %+v; %d files fell", st.Lookup.Status, st.Inputs, len(fell))
 	}
 	g.checkRetries(st)
@@ -332,7 +335,8 @@ func (g *growth) checkRetries(st wire.Status) {
 		}
 	}
 	parts := g.files / g.perJob
-	if n := st.Lookup.Counts.GivenBack; len(left) > 0 || n < len(g.broken)*2+1 || short > 0 || merges < (parts-len(g.broken))/g.perMerge {
+	if n := st.Lookup.Counts.GivenBack; len(left) > 0 || n < len(g.broken)*2+1 || short > 0 ||
+		merges < (parts-len(g.broken))/g.perMerge {
 		g.t.Errorf("%v were never met; %d given back; %d short parts; %d merges", left, n, short, merges)
 	}
 }
@@ -371,7 +375,8 @@ func (g *growth) recover(fell []string) {
 		missing = append(missing, f.LFN)
 	}
 	slices.Sort(missing)
-	if diff := cmp.Diff(fell, missing); diff != "" || code != 1 || v.Verdict != cover.Gap || v.Proven != int64(g.files-len(fell)) || v.Assumed != 0 {
+	if diff := cmp.Diff(fell, missing); diff != "" || code != 1 || v.Verdict != cover.Gap ||
+		v.Proven != int64(g.files-len(fell)) || v.Assumed != 0 {
 		g.t.Errorf("exit %d, %+v; missing files (-fell +told):\n%s", code, v.Report, diff)
 	}
 	if v.Merge == nil || v.Merge.Verdict != cover.Proven {
@@ -390,7 +395,8 @@ func (g *growth) recover(fell []string) {
 	}
 	g.checkMerged(id, want)
 	v, code = g.proof(id)
-	if code != 0 || v.Verdict != cover.Proven || v.Proven != int64(len(fell)) || v.Merge == nil || v.Merge.Verdict != cover.Proven {
+	if code != 0 || v.Verdict != cover.Proven || v.Proven != int64(len(fell)) || v.Merge == nil ||
+		v.Merge.Verdict != cover.Proven {
 		g.t.Errorf("the recovery: exit %d, %+v, merging %+v", code, v.Report, v.Merge)
 	}
 	g.nothingRuns()

@@ -66,7 +66,8 @@ func (e *ended) checkLedger() {
 		known += e.checkRuns(&l)
 	}
 	if known != len(e.ledger) {
-		e.t.Errorf("the ledger has %d runs, of which %d belong to a local job and an attempt of it: %v", len(e.ledger), known, e.ledger)
+		e.t.Errorf("the ledger has %d runs, of which %d belong to a local job and an attempt of it: %v", len(e.ledger), known,
+			e.ledger)
 	}
 }
 
@@ -81,7 +82,8 @@ func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
 		}
 		known++
 		if b.starts != 1 || len(b.ends) > 1 {
-			e.t.Errorf("attempt %d of local job %s was started %d times and ended as %v: a double run", a, l.ID, b.starts, b.ends)
+			e.t.Errorf("attempt %d of local job %s was started %d times and ended as %v: a double run", a, l.ID, b.starts,
+				b.ends)
 		}
 		for _, end := range b.ends {
 			if end == "ok" {
@@ -98,7 +100,8 @@ func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
 	}
 	extra := int(e.design.extra)
 	if l.State == jjm.Completed && (succeeded < 1 || succeeded > 1+extra) {
-		e.t.Errorf("local job %s is completed, and its application succeeded %d times, want once (and %d times more at most)", l.ID, succeeded, extra)
+		e.t.Errorf("local job %s is completed, and its application succeeded %d times, want once (and %d times more at most)",
+			l.ID, succeeded, extra)
 	}
 	w := e.design.of(l.ID.N)
 	ran, number := known-int(w.attempts), int(l.Attempt-max(w.attempts-1, 0))

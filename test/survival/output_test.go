@@ -37,7 +37,8 @@ func (s *site) outputSum(id jjm.GridID) string {
 	n, err := io.Copy(h, r)
 	sum := hex.EncodeToString(h.Sum(nil))
 	if err != nil || n != a.Bytes || sum != a.Output.SHA256 {
-		s.t.Errorf("output of grid job %s: %d bytes of sum %s (%v), announced were %d of sum %s", id, n, sum, err, a.Bytes, a.Output.SHA256)
+		s.t.Errorf("output of grid job %s: %d bytes of sum %s (%v), announced were %d of sum %s", id, n, sum, err, a.Bytes,
+			a.Output.SHA256)
 	}
 	return sum
 }
@@ -148,8 +149,10 @@ func (e *ended) checkRecord() {
 	}
 	l := e.status.Lookup
 	c := h.Counts
-	if h.Grid.Status.String() != l.Status || h.GRAM != l.GRAM || h.Master != l.Master || h.Exit != l.Exit || h.Tar != l.Tar ||
-		h.Jobs != l.Counts.Total || c[jjm.Completed] != l.Counts.Completed || c[jjm.Failed] != l.Counts.Failed || c[jjm.Killed] != l.Counts.Killed {
+	if h.Grid.Status.String() != l.Status || h.GRAM != l.GRAM || h.Master != l.Master || h.Exit != l.Exit ||
+		h.Tar != l.Tar ||
+		h.Jobs != l.Counts.Total || c[jjm.Completed] != l.Counts.Completed || c[jjm.Failed] != l.Counts.Failed ||
+		c[jjm.Killed] != l.Counts.Killed {
 		e.t.Errorf("the record says %v, GRAM %v, master %s, exit %d, tar %s, counts %v; the daemon %+v",
 			h.Grid.Status, h.GRAM, h.Master, h.Exit, h.Tar, c, l)
 	}
@@ -189,8 +192,10 @@ func (e *ended) checkShards(where string, read func(name string) ([]byte, error)
 		}
 		for i, l := range locals {
 			j := s.Jobs[i]
-			if j.ID != l.ID.String() || j.State != l.State.String() || j.Attempt != l.Attempt || j.Part.First != l.Part.First || j.Part.Count != l.Part.Count {
-				e.t.Errorf("record %s: %s says %+v of local job %s; the daemon %v, attempt %d, part %+v", where, name, j, l.ID, l.State, l.Attempt, l.Part)
+			if j.ID != l.ID.String() || j.State != l.State.String() || j.Attempt != l.Attempt || j.Part.First != l.Part.First ||
+				j.Part.Count != l.Part.Count {
+				e.t.Errorf("record %s: %s says %+v of local job %s; the daemon %v, attempt %d, part %+v", where, name, j, l.ID,
+					l.State, l.Attempt, l.Part)
 			}
 		}
 	}
@@ -209,7 +214,8 @@ func (e *ended) checkSchema(dir string) {
 		needs.Gap(e.t, "xmllint, to validate records", "install it (Debian: apt-get install libxml2-utils)")
 		return
 	}
-	out, err := exec.Command("xmllint", append([]string{"--noout", "--nonet", "--schema", schema}, files...)...).CombinedOutput()
+	out, err := exec.Command("xmllint",
+		append([]string{"--noout", "--nonet", "--schema", schema}, files...)...).CombinedOutput()
 	if err != nil {
 		e.t.Errorf("the record is not valid: %v\n%s", err, tail(string(out), 10))
 	}

@@ -74,10 +74,12 @@ func (f *finder) file(path string) error {
 			return true
 		}
 		bad := func() {
-			err = fmt.Errorf("%s: the name of this failpoint is no string, and no constant of this file", set.Position(call.Pos()))
+			err = fmt.Errorf("%s: the name of this failpoint is no string, and no constant of this file",
+				set.Position(call.Pos()))
 		}
 		switch {
-		case sel.Sel.Name == "Crash" && engine && len(call.Args) == 1, sel.Sel.Name == "point" && local && len(call.Args) == 1:
+		case sel.Sel.Name == "Crash" && engine && len(call.Args) == 1, sel.Sel.Name == "point" && local &&
+			len(call.Args) == 1:
 			if sum, ok := call.Args[0].(*ast.BinaryExpr); ok {
 				if !text(sum.Y, f.suffixes) {
 					bad()

@@ -80,7 +80,8 @@ func scenarios() map[string]scenario {
 
 	for i, point := range []string{"prepare.packed", "submit.assigned", "submit.acted", "watch.listed", "settle.claimed",
 		"collect.tarred", "retire.swept", "publish.before", "publish.after",
-		"local.spooled", "local.marked", "local.started", "local.recorded", "local.cancelling", "local.ended", "local.closed"} {
+		"local.spooled", "local.marked", "local.started", "local.recorded", "local.cancelling", "local.ended",
+		"local.closed"} {
 		add(point, mixed(i%2 == 0))
 	}
 	for _, point := range []string{"spool.read", "spool.acted", "spool.removed"} {
@@ -88,7 +89,8 @@ func scenarios() map[string]scenario {
 	}
 	changes("spool-refuse", func(glf bool) scenario { return leftInSpool(mixed(glf)) })
 	add("reconcile.found", scenario{design: mixed(true).design, lives: []string{"submit.acted", "reconcile.found"}})
-	add("local.purging", scenario{design: mixed(false).design, set: settings{keep: "1m"}, patience: 6 * time.Minute, lives: []string{"", "local.purging"}})
+	add("local.purging", scenario{design: mixed(false).design, set: settings{keep: "1m"}, patience: 6 * time.Minute,
+		lives: []string{"", "local.purging"}})
 	for point, nth := range map[string]int{"publish.before": 5, "publish.after": 4, "watch.listed": 3,
 		"local.marked": 7, "local.started": 9, "local.recorded": 12, "local.ended": 3, "local.closed": 5} {
 		sc := all[point]

@@ -103,7 +103,8 @@ func TestSurvival_SecondDaemonIsRefused(t *testing.T) {
 // daemon dies in every other of them.
 func TestSurvival_KillDuringSubmission(t *testing.T) {
 	t.Parallel()
-	for i, after := range []time.Duration{0, 10 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond} {
+	for i, after := range []time.Duration{0, 10 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond,
+		500 * time.Millisecond} {
 		for _, crash := range []bool{false, true} {
 			if !whole() && crash != (i%2 == 0) {
 				continue

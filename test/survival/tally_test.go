@@ -44,7 +44,8 @@ func (ts *tallies) add(t *testing.T, bed string, bt bout, e *ended, healed bool)
 		verdict = "FAILED"
 		ts.failed = append(ts.failed, bed+": "+bt.String())
 	}
-	t.Logf("%v into the campaign: %s, %v: %s\n%s\n%s", time.Since(ts.began).Round(time.Second), bed, bt, verdict, columns, ts.of[name].row(name))
+	t.Logf("%v into the campaign: %s, %v: %s\n%s\n%s", time.Since(ts.began).Round(time.Second), bed, bt, verdict, columns,
+		ts.of[name].row(name))
 }
 
 // count adds the local jobs of one grid job that is over.

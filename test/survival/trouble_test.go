@@ -126,7 +126,8 @@ func TestSurvival_FullDisk(t *testing.T) {
 }
 
 func saysFull(text string) bool {
-	return strings.Contains(text, "no space left") || strings.Contains(text, "disk is full") || strings.Contains(text, "full disk")
+	return strings.Contains(text, "no space left") || strings.Contains(text, "disk is full") ||
+		strings.Contains(text, "full disk")
 }
 
 // smallDisk mounts a file system of its own, which takes root.
@@ -214,7 +215,8 @@ func TestSurvival_ReadOnlyState(t *testing.T) {
 			if code := d.cmd.ProcessState.ExitCode(); code < 1 {
 				t.Errorf("exit code %d, want one of a failure", code)
 			}
-			if remedy := strings.Contains(log, "make ") || strings.Contains(log, "check "); !remedy || !strings.Contains(log, path) {
+			if remedy := strings.Contains(log, "make ") || strings.Contains(log, "check "); !remedy ||
+				!strings.Contains(log, path) {
 				t.Errorf("the daemon does not name %s and what can be done:\n%s", path, log)
 			}
 			if strings.Count(log, "\n") > 4 || strings.Contains(log, "goroutine") {

@@ -130,7 +130,8 @@ func (e *ended) checkParts() {
 	next := int64(1)
 	for i, l := range e.status.Locals {
 		if int(l.ID.N) != i || l.Part.First != next {
-			e.t.Fatalf("local job %s, the number %d, has events from %d, want from %d: a gap or an overlap", l.ID, i, l.Part.First, next)
+			e.t.Fatalf("local job %s, the number %d, has events from %d, want from %d: a gap or an overlap", l.ID, i,
+				l.Part.First, next)
 		}
 		next += l.Part.Count
 	}

@@ -66,7 +66,8 @@ func next(boxes []*Box, name Name, size int) (Name, error) {
 		count += len(names) + len(strange)
 		bytes += b.size(names)
 		if more || count >= MaxEntries || bytes > MaxBytes {
-			return Name{}, jjm.Errorf(jjm.Busy, "spool: %d entries of %d MB wait in %s, at most %d of %d MB may: wait until the daemon has taken them in",
+			return Name{}, jjm.Errorf(jjm.Busy,
+				"spool: %d entries of %d MB wait in %s, at most %d of %d MB may: wait until the daemon has taken them in",
 				count, bytes>>20, b.Path(), MaxEntries, MaxBytes>>20)
 		}
 		for _, other := range names {
@@ -76,7 +77,8 @@ func next(boxes []*Box, name Name, size int) (Name, error) {
 		}
 	}
 	if name.Seq > maxSeq {
-		return Name{}, jjm.Errorf(jjm.Busy, "spool: an entry about %s in %s has the largest sequence there is: remove it", name.Handle, boxes[0].Path())
+		return Name{}, jjm.Errorf(jjm.Busy, "spool: an entry about %s in %s has the largest sequence there is: remove it",
+			name.Handle, boxes[0].Path())
 	}
 	return name, nil
 }

@@ -85,7 +85,8 @@ func ParseName(s string) (n Name, ok bool) {
 	handle, verb, _ := strings.Cut(rest, ".")
 	h, isHandle := jjm.ParseHandle(handle)
 	number, err := strconv.ParseInt(seq, 10, 64)
-	if len(seq) != 22 || err != nil || number < 0 || number > maxSeq || seq[0] == '+' || seq[0] == '-' || !isHandle || !validVerb(verb) {
+	if len(seq) != 22 || err != nil || number < 0 || number > maxSeq || seq[0] == '+' || seq[0] == '-' || !isHandle ||
+		!validVerb(verb) {
 		return Name{}, false
 	}
 	return Name{number, h, verb}, true

@@ -110,15 +110,21 @@ func TestRead_RefusesWhatIsNoEntry(t *testing.T) {
 	good := `{"verb":"kill","handle":"` + string(jjm.HandleOf(1, "k")) + `"}`
 	name := Name{Seq: 1, Handle: jjm.HandleOf(1, "k"), Verb: VerbKill}
 	for what, make := range map[string]func(path string) error{
-		"a link":          func(p string) error { return os.Symlink(other, p) },
-		"a hard link":     func(p string) error { return os.Link(other, p) },
-		"a pipe":          func(p string) error { return syscall.Mkfifo(p, 0o600) },
-		"a folder":        func(p string) error { return os.Mkdir(p, 0o700) },
-		"a socket":        func(p string) error { return syscall.Mknod(p, syscall.S_IFSOCK|0o600, 0) },
-		"writable by all": func(p string) error { return errors.Join(os.WriteFile(p, []byte(good), 0o600), os.Chmod(p, 0o666)) },
-		"too long":        func(p string) error { return errors.Join(os.WriteFile(p, nil, 0o600), os.Truncate(p, MaxEntry+1)) },
-		"empty":           func(p string) error { return os.WriteFile(p, nil, 0o600) },
-		"another handle":  func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, `"g`, `"h`, 1)), 0o600) },
+		"a link":      func(p string) error { return os.Symlink(other, p) },
+		"a hard link": func(p string) error { return os.Link(other, p) },
+		"a pipe":      func(p string) error { return syscall.Mkfifo(p, 0o600) },
+		"a folder":    func(p string) error { return os.Mkdir(p, 0o700) },
+		"a socket":    func(p string) error { return syscall.Mknod(p, syscall.S_IFSOCK|0o600, 0) },
+		"writable by all": func(p string) error {
+			return errors.Join(os.WriteFile(p, []byte(good), 0o600), os.Chmod(p, 0o666))
+		},
+		"too long": func(p string) error {
+			return errors.Join(os.WriteFile(p, nil, 0o600), os.Truncate(p, MaxEntry+1))
+		},
+		"empty": func(p string) error { return os.WriteFile(p, nil, 0o600) },
+		"another handle": func(p string) error {
+			return os.WriteFile(p, []byte(strings.Replace(good, `"g`, `"h`, 1)), 0o600)
+		},
 		"another verb": func(p string) error {
 			return os.WriteFile(p, []byte(strings.Replace(good, "kill", "submit", 1)), 0o600)
 		},
@@ -167,8 +173,10 @@ func TestRead_ASubmissionBelongsToTheOwnerOfItsFile(t *testing.T) {
 func TestList_TellsEntriesFromTheRest(t *testing.T) {
 	dir := box(t)
 	b := mine(t, dir)
-	for _, name := range []string{"..x", ".tmp-1", fmt.Sprintf("%022d.%s.kill", int64(maxSeq)+1, jjm.HandleOf(1, "k")), "17", "1.g.submit", strings.Repeat("9", 22) + "." + string(jjm.HandleOf(1, "k")) + ".kill",
-		"-000000000000000000001." + string(jjm.HandleOf(1, "k")) + ".kill", "0000000000000000000001." + string(jjm.HandleOf(1, "k")) + ".order"} {
+	for _, name := range []string{"..x", ".tmp-1", fmt.Sprintf("%022d.%s.kill", int64(maxSeq)+1, jjm.HandleOf(1, "k")),
+		"17", "1.g.submit", strings.Repeat("9", 22) + "." + string(jjm.HandleOf(1, "k")) + ".kill",
+		"-000000000000000000001." + string(jjm.HandleOf(1, "k")) + ".kill",
+		"0000000000000000000001." + string(jjm.HandleOf(1, "k")) + ".order"} {
 		if err := os.WriteFile(filepath.Join(b.Path(), name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +218,8 @@ func TestMake_ModesAndSweeping(t *testing.T) {
 	if os.Geteuid() != 0 {
 		all |= fs.ModeSetgid
 	}
-	for mode, want := range map[fs.FileMode][2]fs.FileMode{0o666: {0o711, all}, 0o660: {0o710, all}, 0o600: {0o700, 0o700}} {
+	for mode, want := range map[fs.FileMode][2]fs.FileMode{0o666: {0o711, all}, 0o660: {0o710, all},
+		0o600: {0o700, 0o700}} {
 		if err := Make(dir, mode, -1, time.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +250,8 @@ func TestPut_TheLargestSequenceIsSaid(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.Path(), last.String()), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Put(dir, submitNote("k"), time.Now()); jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "remove it") {
+	if err := Put(dir, submitNote("k"), time.Now()); jjm.KindOf(err) != jjm.Busy ||
+		!strings.Contains(err.Error(), "remove it") {
 		t.Errorf("behind the last: %v", err)
 	}
 	put(t, dir, submitNote("other"), 1)
@@ -252,7 +262,8 @@ func TestPut_ATakenNameKeepsNobodyOut(t *testing.T) {
 	needs.Root(t, "to give a folder to another account")
 	dir := box(t)
 	taken := filepath.Join(dir, inName, boxName(self))
-	if err := errors.Join(os.Mkdir(taken, 0o700), os.WriteFile(filepath.Join(taken, "x"), nil, 0o600), os.Chown(taken, 4711, 4711)); err != nil {
+	if err := errors.Join(os.Mkdir(taken, 0o700), os.WriteFile(filepath.Join(taken, "x"), nil, 0o600),
+		os.Chown(taken, 4711, 4711)); err != nil {
 		t.Fatal(err)
 	}
 	put(t, dir, submitNote("a"), 1)
@@ -266,7 +277,9 @@ func TestPut_ATakenNameKeepsNobodyOut(t *testing.T) {
 	}
 	defer in.Close()
 	var boxes []Found
-	if done, err := in.Survey(MaxEntries, func(f Found) { boxes = append(boxes, f) }, func(string, error) {}); !done || err != nil || len(boxes) != 1 {
+	if done, err := in.Survey(MaxEntries, func(f Found) {
+		boxes = append(boxes, f)
+	}, func(string, error) {}); !done || err != nil || len(boxes) != 1 {
 		t.Errorf("survey: %v, %v, %v", boxes, done, err)
 	}
 	if _, err := os.Lstat(taken); !errors.Is(err, fs.ErrNotExist) {
@@ -276,8 +289,10 @@ func TestPut_ATakenNameKeepsNobodyOut(t *testing.T) {
 
 // FuzzParse: what is accepted is an entry of its name.
 func FuzzParse(f *testing.F) {
-	f.Add("0000000000000000000001."+string(jjm.HandleOf(1, "k"))+".submit", 1, `{"verb":"submit","handle":"`+string(jjm.HandleOf(1, "k"))+`","submit":{"key":"k","text":"x","base_dir":"/"}}`)
-	f.Add("0000000000000000000001."+string(jjm.HandleOf(1, "k"))+".kill", 1, `{"verb":"kill","handle":"`+string(jjm.HandleOf(1, "k"))+`","rest":".3-7"}`)
+	f.Add("0000000000000000000001."+string(jjm.HandleOf(1, "k"))+".submit", 1,
+		`{"verb":"submit","handle":"`+string(jjm.HandleOf(1, "k"))+`","submit":{"key":"k","text":"x","base_dir":"/"}}`)
+	f.Add("0000000000000000000001."+string(jjm.HandleOf(1, "k"))+".kill", 1,
+		`{"verb":"kill","handle":"`+string(jjm.HandleOf(1, "k"))+`","rest":".3-7"}`)
 	f.Fuzz(func(t *testing.T, file string, uid int, text string) {
 		name, ok := ParseName(file)
 		if !ok {
@@ -290,7 +305,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n.Verb != name.Verb || n.Handle != name.Handle || n.Verb == VerbSubmit && jjm.HandleOf(uid, n.Submit.Key) != name.Handle {
+		if n.Verb != name.Verb || n.Handle != name.Handle || n.Verb == VerbSubmit &&
+			jjm.HandleOf(uid, n.Submit.Key) != name.Handle {
 			t.Fatalf("%q: accepted %q", file, text)
 		}
 	})
@@ -304,7 +320,8 @@ func TestParse_ReadsEntriesOfOlderPrograms(t *testing.T) {
 	}
 	h := jjm.HandleOf(1003, "request-4711")
 	want := []Note{
-		{Verb: "submit", Handle: h, Submit: &wire.Submit{Name: "job.toml", Key: "request-4711", Anew: true, BaseDir: "/home/alice",
+		{Verb: "submit", Handle: h, Submit: &wire.Submit{Name: "job.toml", Key: "request-4711", Anew: true,
+			BaseDir:     "/home/alice",
 			Text:        "type = \"script\"\ncommand = [\"./run.sh\"]\n",
 			Origin:      &jjm.Origin{Gatekeeper: "gram5 ce.example.org", Job: "x/1", Subject: "/DC=org/CN=Alice", Memo: "m"},
 			Credentials: []jjm.Credential{{Kind: "token", Secret: "a.b.c"}}}},

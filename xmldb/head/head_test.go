@@ -66,7 +66,8 @@ func TestRead_TellsTroubleApart(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Read(tc.dir(t), 17)
-			if jjm.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.text) || !strings.Contains(err.Error(), "grid job 17") {
+			if jjm.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.text) ||
+				!strings.Contains(err.Error(), "grid job 17") {
 				t.Errorf("error %v, want kind %v and %q", err, tc.kind, tc.text)
 			}
 		})
@@ -115,7 +116,8 @@ func TestParse_RefusesWhatIsNoHead(t *testing.T) {
 		{"no GRAM state", `<gridjob id="1" status="done"/>`, "attribute gram of gridjob"},
 		{"unknown GRAM state", `<gridjob id="1" status="done" gram="9"/>`, "attribute gram of gridjob"},
 		{"number", `<gridjob id="one" status="done" gram="8"/>`, `attribute id of gridjob: "one" is not a number`},
-		{"absurd number", `<gridjob id="1" status="done" gram="8"><counts new="99999999999999999999"/></gridjob>`, "attribute new of counts"},
+		{"absurd number", `<gridjob id="1" status="done" gram="8"><counts new="99999999999999999999"/></gridjob>`,
+			"attribute new of counts"},
 		{"time", `<gridjob id="1" status="done" gram="8" written="yesterday"/>`, "attribute written of gridjob"},
 		{"document type", `<!DOCTYPE gridjob [<!ENTITY a "b">]>` + small, "document type"},
 		{"entity", `<gridjob id="1" status="done" gram="8"><message>&a;</message></gridjob>`, "entity"},
@@ -136,7 +138,8 @@ func TestParse_RefusesWhatIsNoHead(t *testing.T) {
 // that nothing may be concluded without.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(small))
-	f.Add([]byte(`<gridjob id="1" status="done" gram="8" written="2026-03-01T12:00:00Z"><message>a</message><step n="0"><why/></step><phases><progress phase="x" done="1"/></phases><output tar="/t"/></gridjob>`))
+	f.Add([]byte(
+		`<gridjob id="1" status="done" gram="8" written="2026-03-01T12:00:00Z"><message>a</message><step n="0"><why/></step><phases><progress phase="x" done="1"/></phases><output tar="/t"/></gridjob>`))
 	f.Add([]byte("<gridjob id='1'>\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := Parse(b)

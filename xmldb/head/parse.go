@@ -132,7 +132,8 @@ func (p *parser) usage(a map[string]string) {
 	if a["processors"] == "" {
 		return
 	}
-	p.head.Grid.Usage = &jjm.Usage{Signal: int(p.int(a, at, "signal")), Batch: a["batch"], Host: a["host"], WallMS: p.int(a, at, "wallMs"),
+	p.head.Grid.Usage = &jjm.Usage{Signal: int(p.int(a, at, "signal")), Batch: a["batch"], Host: a["host"],
+		WallMS: p.int(a, at, "wallMs"),
 		UserMS: p.int(a, at, "userMs"), SysMS: p.int(a, at, "sysMs"), MaxRSSKB: p.int(a, at, "maxRssKb"),
 		Processors: int(p.int(a, at, "processors")), Started: p.time(a, at, "started"), Ended: p.time(a, at, "ended")}
 }

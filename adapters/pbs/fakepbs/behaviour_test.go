@@ -42,7 +42,8 @@ func TestEnds_AreThoseOfTheTable(t *testing.T) {
 				b.sh("jjmuser", strings.ReplaceAll(tt.then, "ID", id))
 			}
 			text := b.until("qstat -x -f "+id, "job_state = F")
-			got := fmt.Sprintf("%s %s %s", attribute(text, "job_state"), attribute(text, "substate"), attribute(text, "Exit_status"))
+			got := fmt.Sprintf("%s %s %s", attribute(text, "job_state"), attribute(text, "substate"),
+				attribute(text, "Exit_status"))
 			if got != tt.want {
 				t.Errorf("it ended %q, recorded %q", got, tt.want)
 			}
@@ -116,12 +117,14 @@ func TestOutput_ThatCannotBeDeliveredHoldsTheJobAndIsNotTold(t *testing.T) {
 func TestTorque_HasItsOwnWords(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, map[string]string{"FAKEPBS_DIALECT": "torque"})
-	if out := b.sh("jjmuser", "qstat --version; qstat -x; qsub -J 0-1 p/j.sh"); !strings.HasPrefix(string(out.Stdout), "Version: 6") || out.Exit != 2 {
+	if out := b.sh("jjmuser", "qstat --version; qstat -x; qsub -J 0-1 p/j.sh"); !strings.HasPrefix(string(out.Stdout),
+		"Version: 6") || out.Exit != 2 {
 		t.Errorf("exit %d: %s", out.Exit, out.Stdout)
 	}
 	b.sh("jjmuser", "echo 'exit $PBS_ARRAYID' | qsub -N tag -t 0-1")
 	text := b.until("qstat -x -t", "<exit_status>1</exit_status>")
-	for _, want := range []string{"<Job_Id>1[0].pbshost</Job_Id><Job_Name>tag-0</Job_Name>", "<job_array_id>1</job_array_id>"} {
+	for _, want := range []string{"<Job_Id>1[0].pbshost</Job_Id><Job_Name>tag-0</Job_Name>",
+		"<job_array_id>1</job_array_id>"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}

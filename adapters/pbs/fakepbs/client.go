@@ -105,12 +105,14 @@ func refused(verb string, args []string) response {
 		}
 		return r
 	}
-	return response{Exit: 162, Stderr: fmt.Appendf(nil, "%s%s: cannot connect to server %s (errno=15010)\n", no, verb, server)}
+	return response{Exit: 162, Stderr: fmt.Appendf(nil, "%s%s: cannot connect to server %s (errno=15010)\n", no, verb,
+		server)}
 }
 
 func unauthorized(verb string) response {
-	return response{Exit: 255, Stderr: fmt.Appendf(nil, "pbs_iff: cannot connect to host\npbs_iff: cannot connect to host\n"+
-		"auth: error returned: -1\nauth: Unable to authenticate connection (%s:15001)\n%s: cannot connect to server %s (errno=-1)\n",
+	return response{Exit: 255, Stderr: fmt.Appendf(nil,
+		"pbs_iff: cannot connect to host\npbs_iff: cannot connect to host\n"+
+			"auth: error returned: -1\nauth: Unable to authenticate connection (%s:15001)\n%s: cannot connect to server %s (errno=-1)\n",
 		server, verb, server)}
 }
 
@@ -206,7 +208,8 @@ func launch(dir string) error {
 	if err != nil {
 		return err
 	}
-	p, err := jjmrun.Detach(jjmrun.Detached{Argv: []string{self, "serve", abs}, Dir: "/", Env: os.Environ(), Stdout: log, Stderr: log})
+	p, err := jjmrun.Detach(jjmrun.Detached{Argv: []string{self, "serve", abs}, Dir: "/", Env: os.Environ(), Stdout: log,
+		Stderr: log})
 	if err != nil {
 		return err
 	}

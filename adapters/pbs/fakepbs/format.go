@@ -10,7 +10,8 @@ import (
 
 // jsonHead is how JSON begins, up to the last member that is always there.
 func jsonHead(now time.Time) string {
-	return fmt.Sprintf("{\n    \"timestamp\":%d,\n    \"pbs_version\":%q,\n    \"pbs_server\":%q", now.Unix(), version, server)
+	return fmt.Sprintf("{\n    \"timestamp\":%d,\n    \"pbs_version\":%q,\n    \"pbs_server\":%q", now.Unix(), version,
+		server)
 }
 
 // jsonText writes records as qstat 23.06.06 does. Without records the member is

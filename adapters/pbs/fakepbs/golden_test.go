@@ -114,7 +114,8 @@ func (b *bed) sh(user, command string) jjmrun.Output {
 	for k, v := range b.env {
 		env = append(env, k+"="+v)
 	}
-	out, err := jjmrun.Run(b.t.Context(), jjmrun.Cmd{Argv: []string{"/bin/bash", "-c", command}, Dir: b.home, Env: env, Deadline: time.Minute})
+	out, err := jjmrun.Run(b.t.Context(),
+		jjmrun.Cmd{Argv: []string{"/bin/bash", "-c", command}, Dir: b.home, Env: env, Deadline: time.Minute})
 	if err != nil {
 		b.t.Fatalf("%s: %v", command, err)
 	}
@@ -192,7 +193,8 @@ func TestGolden(t *testing.T) {
 			qstat_unknown_json qstat_malformed`)},
 		{names: strings.Fields(`qsub_ok qsub_stdin qsub_routed qsub_unsat qsub_after_time qsub_array qsub_array_limit
 			qsub_crlf qsub_empty_stdin qsub_dup_account qsub_nodes_old qsub_inline_cmd`)},
-		{names: []string{"down_pbsnodes", "down_qdel", "down_qselect", "down_qstat", "down_qstat_B", "down_qstat_json", "down_qsub_again"}, fault: "refused"},
+		{names: []string{"down_pbsnodes", "down_qdel", "down_qselect", "down_qstat", "down_qstat_B", "down_qstat_json",
+			"down_qsub_again"}, fault: "refused"},
 		{names: []string{"iff_not_setuid"}, fault: "unauthorized"},
 		{names: []string{"qhold_ok"}},
 		{names: []string{"qstat_wide"}, setup: "qmgr -c 'set fake next=7030'"},
@@ -206,9 +208,12 @@ func TestGolden(t *testing.T) {
 		{names: []string{"jsonraw_js_badutf"}, setup: `export A=$'\xff\xfe'; ` + submit(`-N js_badutf -v A`)},
 		{names: []string{"jsonraw_js_nl"}, setup: submit(`-N js_nl -v $'A=line1\nline2'`)},
 		{names: []string{"jsonraw_js_quote"}, setup: submit(`-N js_quote -v 'A=he said "hi"'`)},
-		{names: []string{"jsonraw_js_num"}, setup: submit(`-N js_num -v A=007,B=1e5,C=12345678901234567890,D=+5,E=.5,F=0x10,G=1_0,H=-,I=1.0.0`)},
-		{names: []string{"qstat_finished_nox"}, setup: "echo | qsub -N stdinjob; until qstat -x 1 | grep -q ' F '; do sleep .1; done"},
-		{names: []string{"exit7_full", "exit7_json"}, setup: "qmgr -c 'set fake next=31'; qsub -o p/ -e p/ -N exit7 -v X=7 p/j.sh; until qstat -x 31 | grep -q ' F '; do sleep .1; done"},
+		{names: []string{"jsonraw_js_num"},
+			setup: submit(`-N js_num -v A=007,B=1e5,C=12345678901234567890,D=+5,E=.5,F=0x10,G=1_0,H=-,I=1.0.0`)},
+		{names: []string{"qstat_finished_nox"},
+			setup: "echo | qsub -N stdinjob; until qstat -x 1 | grep -q ' F '; do sleep .1; done"},
+		{names: []string{"exit7_full", "exit7_json"},
+			setup: "qmgr -c 'set fake next=31'; qsub -o p/ -e p/ -N exit7 -v X=7 p/j.sh; until qstat -x 31 | grep -q ' F '; do sleep .1; done"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.names[0], func(t *testing.T) {

@@ -410,7 +410,8 @@ func (c *complex) statServer(o statOptions) response {
 		return response{Stdout: fmt.Appendf(nil,
 			"Server             Max   Tot   Que   Run   Hld   Wat   Trn   Ext Status\n"+
 				"---------------- ----- ----- ----- ----- ----- ----- ----- ----- -----------\n"+
-				"%-16s %5d %5d %5d %5d %5d %5d %5d %5d %-10s\n", server, 0, total, n['Q'], n['R'], n['H'], n['W'], 0, n['E'], "Active")}
+				"%-16s %5d %5d %5d %5d %5d %5d %5d %5d %-10s\n", server, 0, total, n['Q'], n['R'], n['H'], n['W'], 0, n['E'],
+			"Active")}
 	}
 	r := record{id: server, attrs: []pair{
 		{"server_state", "Active"}, {"server_host", server}, {"scheduling", "True"},
@@ -420,7 +421,8 @@ func (c *complex) statServer(o statOptions) response {
 		r.attrs = append(r.attrs, pair{"max_queued", fmt.Sprintf("[u:PBS_GENERIC=%d]", c.maxQueued)})
 	}
 	if c.torque {
-		r.attrs = append(r.attrs, pair{"keep_completed", map[bool]string{true: "300", false: "0"}[c.history]}, pair{"max_job_array_size", strconv.Itoa(c.maxArray)}, pair{"pbs_version", "6.1.2"})
+		r.attrs = append(r.attrs, pair{"keep_completed", map[bool]string{true: "300", false: "0"}[c.history]},
+			pair{"max_job_array_size", strconv.Itoa(c.maxArray)}, pair{"pbs_version", "6.1.2"})
 	} else {
 		r.attrs = append(r.attrs, pair{"max_array_size", strconv.Itoa(c.maxArray)}, pair{"pbs_version", version},
 			pair{"job_history_enable", title(c.history)}, pair{"max_job_sequence_id", "9999999"})
@@ -441,7 +443,8 @@ func (c *complex) countStates(queue string) (map[byte]int, int) {
 }
 
 func countText(n map[byte]int) string {
-	return fmt.Sprintf("Transit:0 Queued:%d Held:%d Waiting:%d Running:%d Exiting:%d Begun:%d ", n['Q'], n['H'], n['W'], n['R'], n['E'], n['B'])
+	return fmt.Sprintf("Transit:0 Queued:%d Held:%d Waiting:%d Running:%d Exiting:%d Begun:%d ", n['Q'], n['H'], n['W'],
+		n['R'], n['E'], n['B'])
 }
 
 // statQueues is qstat -Q.
@@ -461,7 +464,8 @@ func (c *complex) statQueues(o statOptions) response {
 	for _, name := range c.queueNames {
 		x := c.queue[name]
 		n, total := c.countStates(name)
-		r := record{id: name, attrs: []pair{{"queue_type", x.kind}, {"total_jobs", strconv.Itoa(total)}, {"state_count", countText(n)}}}
+		r := record{id: name, attrs: []pair{{"queue_type", x.kind}, {"total_jobs", strconv.Itoa(total)},
+			{"state_count", countText(n)}}}
 		if x.acl != "" {
 			r.attrs = append(r.attrs, pair{"acl_user_enable", "True"}, pair{"acl_users", x.acl + "@*"})
 		}

@@ -117,7 +117,8 @@ func (c *complex) qsub(q request) response {
 		return no.response()
 	}
 	if c.fault("qsub-cut") {
-		return response{Exit: 1, Stderr: []byte("qsub: End of File\nqsub: SIGPIPE received, job submission interrupted.: Success\n")}
+		return response{Exit: 1, Stderr: []byte(
+			"qsub: End of File\nqsub: SIGPIPE received, job submission interrupted.: Success\n")}
 	}
 	c.create(j)
 	return response{Stdout: []byte(j.id() + "\n"), Die: c.fault("qsub-killed")}
@@ -407,8 +408,9 @@ func mangle(s string) string {
 
 // known resources and whether their value is a time, a size, or a number.
 var known = map[string]string{
-	"ncpus": "number", "ngpus": "number", "mpiprocs": "number", "nodes": "", "select": "", "place": "", "host": "", "arch": "",
-	"mem": "size", "vmem": "size", "pmem": "size", "file": "size", "scratch": "size", "walltime": "time", "cput": "time",
+	"ncpus": "number", "ngpus": "number", "mpiprocs": "number", "nodes": "", "select": "", "place": "", "host": "",
+	"arch": "",
+	"mem":  "size", "vmem": "size", "pmem": "size", "file": "size", "scratch": "size", "walltime": "time", "cput": "time",
 	"qos": "", "neednodes": "", "software": "",
 }
 

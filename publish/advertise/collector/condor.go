@@ -36,7 +36,8 @@ func (c condor) Send(ctx context.Context, ad string) error {
 }
 
 func (c condor) Held(ctx context.Context, site string) ([]advertise.Held, error) {
-	out, err := c.run(ctx, "", "condor_status", "-pool", c.pool, "-any", "-constraint", advertise.Constraint(site), "-json")
+	out, err := c.run(ctx, "", "condor_status", "-pool", c.pool, "-any", "-constraint", advertise.Constraint(site),
+		"-json")
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,8 @@ func (c condor) Held(ctx context.Context, site string) ([]advertise.Held, error)
 }
 
 func (c condor) Withdraw(ctx context.Context, site, instance string) error {
-	_, err := c.run(ctx, advertise.Withdrawal(site, instance), "condor_advertise", "-pool", c.pool, "-tcp", "INVALIDATE_ADS_GENERIC", "-")
+	_, err := c.run(ctx, advertise.Withdrawal(site, instance), "condor_advertise", "-pool", c.pool, "-tcp",
+		"INVALIDATE_ADS_GENERIC", "-")
 	return err
 }
 

@@ -23,9 +23,11 @@ func hostile(site, queue, contact string) advertise.Facts {
 	return advertise.Facts{
 		Site: site, Instance: "jtest", Version: "1 \"dirty\"", Quality: "testing", At: jjm.At(time.Now()), Lifetime: 900,
 		Clusters: []advertise.Cluster{
-			{Name: "a", Kind: "slurm", Guarantee: queue, Health: advertise.Silent, Reason: contact, Queue: queue, Queues: []string{queue, contact, site}},
-			{Name: "b", Kind: "condor", Health: advertise.Answering, Slots: advertise.Known(0), Queued: advertise.Known(3), Running: advertise.Known(4),
-				Limits: advertise.Limits{MaxMemoryMB: 1 << 40}},
+			{Name: "a", Kind: "slurm", Guarantee: queue, Health: advertise.Silent, Reason: contact, Queue: queue,
+				Queues: []string{queue, contact, site}},
+			{Name: "b", Kind: "condor", Health: advertise.Answering, Slots: advertise.Known(0), Queued: advertise.Known(3),
+				Running: advertise.Known(4),
+				Limits:  advertise.Limits{MaxMemoryMB: 1 << 40}},
 		},
 		Types:       []advertise.JobType{{Name: "montecarlo"}},
 		Gatekeepers: []advertise.Gatekeeper{{Kind: "arc", Contact: contact}},
@@ -35,7 +37,8 @@ func hostile(site, queue, contact string) advertise.Facts {
 func text() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringMatching(`["\\nx\n\t\r '{}\[\];=,$()#]{0,12}`), rapid.String(),
-		rapid.SampledFrom([]string{`ends with \`, `\"`, "a\nName = \"other\"", "\x00", "\xff\xfe", "ü€😀", "undefined", "\u2028", "-pool", strings.Repeat("long ", 200)}),
+		rapid.SampledFrom([]string{`ends with \`, `\"`, "a\nName = \"other\"", "\x00", "\xff\xfe", "ü€😀", "undefined",
+			"\u2028", "-pool", strings.Repeat("long ", 200)}),
 		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 }
 
@@ -149,7 +152,8 @@ func TestCondor_SaysWhatACommandSaid(t *testing.T) {
 	}
 	program("condor_advertise", `echo "$*|$(cat)" >"$0.got"; echo 'failed to send
 classad' >&2; exit 1`)
-	if err := c.Send(t.Context(), "the ad"); jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "condor_advertise: exit 1: failed to send classad") {
+	if err := c.Send(t.Context(), "the ad"); jjm.KindOf(err) != jjm.Busy ||
+		!strings.Contains(err.Error(), "condor_advertise: exit 1: failed to send classad") {
 		t.Errorf("a failure: %v", err)
 	}
 	got, _ := os.ReadFile(filepath.Join(dir, "condor_advertise.got"))
@@ -157,7 +161,8 @@ classad' >&2; exit 1`)
 		t.Errorf("it was called with %q, want %q", got, want)
 	}
 	program("condor_advertise", "sleep 600")
-	if err := c.Withdraw(t.Context(), "x", "y"); jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "deadline") {
+	if err := c.Withdraw(t.Context(), "x", "y"); jjm.KindOf(err) != jjm.Busy ||
+		!strings.Contains(err.Error(), "deadline") {
 		t.Errorf("a command that hangs: %v", err)
 	}
 	program("condor_status", "echo welcome to this machine")

@@ -47,7 +47,8 @@ type Gatekeeper struct {
 // site for so long.
 func Defaults() Config {
 	return Config{
-		Collectors: []string{}, Interval: jjm.Duration(2 * time.Minute), Lifetime: jjm.Duration(15 * time.Minute), Timeout: jjm.Duration(30 * time.Second),
+		Collectors: []string{}, Interval: jjm.Duration(2 * time.Minute), Lifetime: jjm.Duration(15 * time.Minute),
+		Timeout:      jjm.Duration(30 * time.Second),
 		WithdrawTime: jjm.Duration(5 * time.Second), Quality: "production",
 	}
 }
@@ -83,7 +84,8 @@ func (c Config) Check() jjm.Problems {
 	}
 	for i, name := range c.Collectors {
 		if !address(name) || slices.Index(c.Collectors, name) != i {
-			bad(fmt.Sprintf("collectors[%d]", i), "%.80q: want a host or host:port, once, such as \"broker.example.org:9618\"", name)
+			bad(fmt.Sprintf("collectors[%d]", i), "%.80q: want a host or host:port, once, such as \"broker.example.org:9618\"",
+				name)
 		}
 	}
 	for i, g := range c.Gatekeeper {

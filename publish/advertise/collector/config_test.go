@@ -35,7 +35,8 @@ func TestConfig_NamesEveryMistake(t *testing.T) {
 		}
 	}
 	c := Defaults()
-	c.Site, c.Collectors, c.Gatekeeper = "a \"hostile\"\n site", []string{"b.example.org:9618", "[::1]:9618"}, []Gatekeeper{{Kind: "gram5", Contact: "x"}}
+	c.Site, c.Collectors, c.Gatekeeper = "a \"hostile\"\n site", []string{"b.example.org:9618", "[::1]:9618"},
+		[]Gatekeeper{{Kind: "gram5", Contact: "x"}}
 	if ps := c.Check(); len(ps) > 0 {
 		t.Error(ps)
 	}

@@ -22,14 +22,16 @@ func judge(ad advertise.Ad, instance string, held []advertise.Held) error {
 	if len(held) > 0 {
 		return twin(held)
 	}
-	return jjm.Errorf(jjm.Busy, "the ad was sent, and the collector does not show it: does it let this host and account advertise "+
-		"(ALLOW_ADVERTISE_*, ALLOW_DAEMON in its configuration)?")
+	return jjm.Errorf(
+		jjm.Busy, "the ad was sent, and the collector does not show it: does it let this host and account advertise "+
+			"(ALLOW_ADVERTISE_*, ALLOW_DAEMON in its configuration)?")
 }
 
 // twin is the error that another jjm publishes under the same name.
 func twin(held []advertise.Held) error {
-	return jjm.Errorf(jjm.Conflict, "another jjm (Instance %.40q) publishes an ad of the same name: each takes the other's place; "+
-		"give one of the sites another advertise.site", advertise.Safe(held[0].Instance()))
+	return jjm.Errorf(jjm.Conflict,
+		"another jjm (Instance %.40q) publishes an ad of the same name: each takes the other's place; "+
+			"give one of the sites another advertise.site", advertise.Safe(held[0].Instance()))
 }
 
 // ours finds an instance's ad.

@@ -31,7 +31,8 @@ type keeper struct {
 }
 
 func newKeeper(p *Publisher, state wire.AdCollector) *keeper {
-	return &keeper{p: p, collector: p.deps.Open(state.Collector), leftover: state.State == wire.AdWithdrawing, kick: make(chan struct{}, 1), state: state}
+	return &keeper{p: p, collector: p.deps.Open(state.Collector), leftover: state.State == wire.AdWithdrawing,
+		kick: make(chan struct{}, 1), state: state}
 }
 
 // keep sends and sends again until ctx ends, and withdraws.
@@ -46,7 +47,8 @@ func (k *keeper) keep(ctx context.Context) {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.p.config.WithdrawTime.D())
 	defer cancel()
 	if err := k.withdraw(end); err != nil {
-		k.p.deps.Log.Warn("the site's ad was not withdrawn and ends by itself", "collector", k.view().Collector, "expires", k.view().Expires, "error", err)
+		k.p.deps.Log.Warn("the site's ad was not withdrawn and ends by itself", "collector", k.view().Collector, "expires",
+			k.view().Expires, "error", err)
 	}
 }
 

@@ -20,7 +20,8 @@ func remember(path string, a wire.Advertised) error {
 	if err != nil {
 		return jjm.Errorf(jjm.Internal, "write %s: %w", path, err)
 	}
-	err = renameio.WriteFile(path, append(text, '\n'), 0o644, renameio.IgnoreUmask(), renameio.WithTempDir(filepath.Dir(path)))
+	err = renameio.WriteFile(path, append(text, '\n'), 0o644, renameio.IgnoreUmask(),
+		renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {
 		return jjm.Errorf(jjm.Busy, "remember where the site's ad lies: %w", err)
 	}
@@ -38,7 +39,8 @@ func recall(path string) (a wire.Advertised, err error) {
 		err = json.Unmarshal(text, &a)
 	}
 	if err != nil {
-		return wire.Advertised{}, jjm.Errorf(jjm.Invalid, "recall where the site's ad lies: %s: %w: remove the file; what it told of ends by itself", path, err)
+		return wire.Advertised{}, jjm.Errorf(jjm.Invalid,
+			"recall where the site's ad lies: %s: %w: remove the file; what it told of ends by itself", path, err)
 	}
 	return a, nil
 }

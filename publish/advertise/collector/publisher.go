@@ -49,7 +49,8 @@ func New(config Config, deps Deps) *Publisher {
 		deps.Log.Warn("an ad that an earlier daemon left is not withdrawn", "error", err)
 	}
 	for _, address := range config.Collectors {
-		p.keepers = append(p.keepers, newKeeper(p, wire.AdCollector{Collector: address, Site: facts.Site, Instance: facts.Instance, State: wire.AdUnsent}))
+		p.keepers = append(p.keepers, newKeeper(p,
+			wire.AdCollector{Collector: address, Site: facts.Site, Instance: facts.Instance, State: wire.AdUnsent}))
 	}
 	for _, c := range left(before, facts.Site, config.Collectors, jjm.At(deps.Now())) {
 		p.keepers = append(p.keepers, newKeeper(p, c))

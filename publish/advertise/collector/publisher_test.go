@@ -40,7 +40,8 @@ func run(t *testing.T, dir string, s *site, pools map[string]*fake, names ...str
 	config := Defaults()
 	config.Collectors = names
 	p := New(config, Deps{
-		Facts: s.facts, File: filepath.Join(dir, wire.AdvertisedFile), Now: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Facts: s.facts, File: filepath.Join(dir, wire.AdvertisedFile), Now: time.Now,
+		Log:  slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Open: func(name string) Collector { return pools[name] },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -76,7 +77,8 @@ func TestPublisher_WhatIsLostIsToldAndSentAgain(t *testing.T) {
 		defer p.stop()
 		pool.set(func(p *poolState) { clear(p.ads) })
 		time.Sleep(2*time.Minute + time.Second)
-		if v := p.Status().Collectors[0]; pool.look().ads["X"] == "" || v.Lost != 1 || v.LostAt == 0 || v.State != wire.AdPublished {
+		if v := p.Status().Collectors[0]; pool.look().ads["X"] == "" || v.Lost != 1 || v.LostAt == 0 ||
+			v.State != wire.AdPublished {
 			t.Errorf("%q, %+v", pool.look().ads, v)
 		}
 	})
@@ -125,7 +127,8 @@ func TestPublisher_TroubleIsToldAndRetried(t *testing.T) {
 				}
 				pool.set(func(p *poolState) { *p = poolState{} })
 				time.Sleep(3 * time.Minute)
-				if v := p.Status().Collectors[0]; v.State != wire.AdPublished || v.Error != "" || v.Since != 0 || len(p.Trouble()) != 0 {
+				if v := p.Status().Collectors[0]; v.State != wire.AdPublished || v.Error != "" || v.Since != 0 ||
+					len(p.Trouble()) != 0 {
 					t.Errorf("it is well again, and %+v", v)
 				}
 			})
@@ -142,7 +145,8 @@ func TestPublisher_AnotherOfTheSameNameIsTold(t *testing.T) {
 		twin.Instance = "jother"
 		pool.set(func(p *poolState) { p.ads["X"] = twin.Ad().Text() })
 		time.Sleep(2*time.Minute + time.Second)
-		if v := p.Status().Collectors[0]; v.State != wire.AdFailing || !strings.Contains(v.Error, `"jother"`) || !strings.Contains(pool.look().ads["X"], "jme") {
+		if v := p.Status().Collectors[0]; v.State != wire.AdFailing || !strings.Contains(v.Error, `"jother"`) ||
+			!strings.Contains(pool.look().ads["X"], "jme") {
 			t.Errorf("%+v", v)
 		}
 	})
@@ -193,7 +197,8 @@ func TestPublisher_TakesAwayWhatAKilledOneLeft(t *testing.T) {
 		if a.look().ads["old"] != "" || a.look().ads["new"] == "" {
 			t.Errorf("a holds %q", a.look().ads)
 		}
-		if got := p.Trouble(); len(got) != 1 || !strings.Contains(got[0], "b since") || !strings.Contains(got[0], "not withdrawn") {
+		if got := p.Trouble(); len(got) != 1 || !strings.Contains(got[0], "b since") ||
+			!strings.Contains(got[0], "not withdrawn") {
 			t.Errorf("trouble %q", got)
 		}
 		p.stop()
@@ -216,7 +221,8 @@ func TestPublisher_GivesUpOnWhatHasEndedByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		file := filepath.Join(dir, wire.AdvertisedFile)
-		left := wire.AdCollector{Collector: "gone", Site: "X", Instance: "jme", There: true, Expires: jjm.At(time.Now().Add(3 * time.Minute))}
+		left := wire.AdCollector{Collector: "gone", Site: "X", Instance: "jme", There: true,
+			Expires: jjm.At(time.Now().Add(3 * time.Minute))}
 		if err := remember(file, wire.Advertised{Collectors: []wire.AdCollector{left}}); err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,9 @@ func TestText_EscapesWhatXMLCannotCarry(t *testing.T) {
 
 func TestEscape_ReadsBackAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "s")
+		s := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string {
+			return string(b)
+		})).Draw(t, "s")
 		want := strings.Map(func(r rune) rune {
 			if r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
 				return utf8.RuneError
