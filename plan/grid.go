@@ -78,7 +78,7 @@ type GridAction struct {
 //	all local jobs over, kill                  aborting    Collect; Finish as aborted, even if some completed
 //	failure, a local job is not over           as below    KillLocals if none was ever submitted;
 //	                                                       else Nothing: what reached the batch system goes on
-//	failure                                    prepared    Collect; Finish as broken, or by its local jobs if any were sent
+//	failure                                    prepared    Collect, Finish as broken, or by its local jobs if any went
 //	paused, something left to do               paused      Nothing
 //	not prepared                               registered  Prepare
 //	not closed, idle                           pending or running                   Nothing
