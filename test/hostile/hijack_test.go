@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"jjm/adapters/testbed"
 	"jjm/internal/needs"
 	"jjm/test/site"
@@ -31,11 +33,17 @@ func forgeListings(folder string) {
 	her, other, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	runtime.LockOSThread() // who traces is a thread
 	forged := 0
+	tried := map[int]bool{}
 	others(func(pid int) {
+		if tried[pid] {
+			tried[pid] = syscall.Kill(pid, 0) == nil // its number may be another's
+			return
+		}
 		argv := strings.Split(strings.TrimSuffix(readProc(pid, "cmdline"), "\x00"), "\x00")
 		if !lists(pid, argv) || syscall.PtraceAttach(pid) != nil {
 			return
 		}
+		tried[pid] = true
 		if takeOver(pid, untrue(argv, readProc(pid, "environ"), her, other)) == nil {
 			forged++
 			count(folder, "forged", forged)
@@ -94,7 +102,7 @@ func takeOver(pid int, text string) error {
 		return errors.Join(err, errors.New("it does not stop"))
 	}
 	defer func() { _ = syscall.PtraceDetach(pid) }()
-	out, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", pid), os.O_WRONLY, 0)
+	out, err := outputOf(pid)
 	if err != nil {
 		return err
 	}
@@ -112,6 +120,21 @@ func takeOver(pid int, text string) error {
 	}
 	_, err = out.WriteString(text)
 	return err
+}
+
+// outputOf takes the standard output of a process that may be traced: it is a pipe that
+// another account made, which can be had, and not opened (pidfd_getfd(2)).
+func outputOf(pid int) (*os.File, error) {
+	p, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(p)
+	fd, err := unix.PidfdGetfd(p, 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "output"), nil
 }
 
 // Mallory's listings speak of bob's jobs: as hers, and as failed. His are done all the
