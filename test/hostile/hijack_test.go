@@ -82,14 +82,14 @@ func untrue(argv []string, environ, her, other string) string {
 	return strings.Join(lines, "")
 }
 
-// worse makes a failure of a job in a listing. Columns of squeue have a width.
+// worse makes a failure of a job in a listing.
 func worse(line string) string {
 	if fields := strings.Split(line, "\t"); len(fields) > 11 && fields[0] == "jjm-job" {
 		fields[3], fields[10], fields[11] = "4", "false", "9" // completed, with an exit code
 		return strings.Join(fields, "\t")
 	}
 	for _, state := range []string{"RUNNING", "PENDING", "COMPLETED"} {
-		line = strings.ReplaceAll(line, state, fmt.Sprintf("%-*s", len(state), "FAILED"))
+		line = strings.ReplaceAll(line, state, "FAILED")
 	}
 	return line
 }
@@ -159,13 +159,14 @@ func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
 			s.Must(os.WriteFile(filepath.Join(s.Home(s.mallory), namesFile), []byte(s.mallory.Name+" "+s.bob.Name), 0o644))
 			var bobs, runs []string
 			var stop func()
-			forged := 0
+			forged, lasts := 0, ""
 			s.withstands(attack{
 				name: kind + ": her listings say that his jobs have failed",
 				begin: func() {
 					for range 2 {
 						s.Submit(s.mallory, site.Script("sleep 600"))
 					}
+					lasts = s.Submit(s.bob, site.Script("sleep 600")) // so that there is something to forge
 					bobs, runs = f.jobs(s.bob, full(10, 4))
 					stop = s.attacker("attack-forge-listings")
 				},
@@ -177,6 +178,10 @@ func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
 				end: func() { stop() },
 			})
 			f.once("bob's", bobs, runs)
+			if out, err := s.JJM(s.bob, "kill", lasts); err != nil {
+				t.Errorf("bob's grid job that lasts: kill: %q, %v", out, err)
+			}
+			s.Final(lasts, "aborted")
 			if log, err := os.ReadFile(s.Dir + "/log"); err != nil || !strings.Contains(string(log), droppedLine) {
 				t.Errorf("the log does not say that something was dropped (%v)", err)
 			}
