@@ -167,4 +167,3 @@ func blindSpool(sc scenario) scenario {
 	}
 	return sc
 }
-
