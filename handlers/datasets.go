@@ -131,12 +131,13 @@ func Inline(spec *jjm.Spec) (w split.Work, all bool) {
 	all = true
 	for i := range spec.Datasets {
 		d := &spec.Datasets[i]
-		all = all && d.Files != nil && !d.Open
+		files, named := d.Named()
+		all = all && named && !d.Open
 		if !d.Secondary {
-			w.Files = d.Files
+			w.Files = files
 			continue
 		}
-		w.Secondary = append(w.Secondary, split.Stream{Files: d.Files,
+		w.Secondary = append(w.Secondary, split.Stream{Files: files,
 			Dataset: jjm.Dataset{Name: d.Name, Attributes: d.Attributes, Closed: !d.Open}})
 	}
 	w.Closed, w.Queue = true, queueOf(spec)
