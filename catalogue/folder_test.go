@@ -55,8 +55,8 @@ func TestListed_OffersWhatIsReadyInOrder(t *testing.T) {
 }
 
 func TestExpand_WildcardsInTheirPlaces(t *testing.T) {
-	folders := map[string][]Entry{"/d": {{Name: "b"}, {Name: "a"}, {Name: ".c"}}, "/e": {{Name: "a"}}}
-	list := func(folder string) ([]Entry, error) {
+	folders := map[string][]catalogue.Entry{"/d": {{Name: "b"}, {Name: "a"}, {Name: ".c"}}, "/e": {{Name: "a"}}}
+	list := func(folder string) ([]catalogue.Entry, error) {
 		if entries, ok := folders[folder]; ok {
 			return entries, nil
 		}
@@ -78,7 +78,7 @@ func TestExpand_WildcardsInTheirPlaces(t *testing.T) {
 		{[]jjm.Listed{wild("d/*")}, 9, "want an absolute path"},
 		{[]jjm.Listed{wild("/d/")}, 9, "has no wildcard"},
 	} {
-		files, err := Expand(c.entries, c.most, list)
+		files, err := catalogue.Expand(c.entries, c.most, list)
 		var names []string
 		for _, f := range files {
 			names = append(names, f.LFN)
