@@ -83,7 +83,8 @@ func TestExpand_WildcardsInTheirPlaces(t *testing.T) {
 		for _, f := range files {
 			names = append(names, f.LFN)
 		}
-		if got := strings.Join(names, " "); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+		if got := strings.Join(names, " "); err == nil && got != c.want || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %s, %v: want %s", c.entries, got, err, c.want)
 		}
 	}

@@ -140,9 +140,7 @@ func TestFamily_ADuplicateIsFailedAtTheEnd(t *testing.T) {
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		first := w.submit(alice, halves("output_dataset = \"reco\"\n", 1))
 		second := w.submit(alice, fileJob("", "name = \"reco\"\n"+together))
-		_, err := w.engine.Dataset(context.Background(), alice,
-			wire.Dataset{Do: wire.DatasetAdd, Name: "reco", Files: []jjm.File{{LFN: "duplicate"}}})
-		w.must(err)
+		w.submit(alice, fileJob("", "name = \"reco\"\nopen = true\nfiles = [{lfn = \"duplicate\"}]\n"))
 		w.final(time.Hour, first, second)
 		if in := w.input(second); in.Finished != 2 || in.Failed != 1 || w.lookup(second).Status != "finished" {
 			t.Errorf("%+v %+v", in, w.lookup(second))

@@ -384,7 +384,18 @@ func TestProbe_TheDaemonWorksBeforeTheFirstAnswerAndLearnsFromEach(t *testing.T)
 		w.adapter.onSubmit.set(func(b adapters.Bulk) { sizes <- b.N })
 		return []engine.Cluster{{Kind: "sim", Adapter: p}}
 	}
+	says := func(w *world) string { return strings.Join(w.engine.Clusters(t.Context())[0].Trouble, "\n") }
 	inWorld(t, options{clusters: clusters}, func(t *testing.T, w *world) {
+		w.pass(time.Second)
+		if got := says(w); !strings.Contains(got, "sim has not told its limits since ") ||
+			!strings.Contains(got, "no answer") {
+			t.Errorf("after the first probe the trouble is %q", got)
+		}
+		defer func() {
+			if got := says(w); got != "" {
+				t.Errorf("after an answer the trouble is %q", got)
+			}
+		}()
 		first := w.submit(alice, mc(4))
 		w.final(10*time.Minute, first)
 		if n := len(sizes); n != 2 {

@@ -16,7 +16,9 @@ import (
 // more is submitted, also by the next daemon, until it is resumed.
 func TestOrders_AGridJobIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
-	o := options{sim: adaptertest.SimConfig{Slots: 2, Life: time.Minute}, config: func(c *engine.Config) { c.MaxPending = 1 }}
+	o := options{sim: adaptertest.SimConfig{Slots: 2, Life: time.Minute}, config: func(c *engine.Config) {
+		c.MaxPending = 1
+	}}
 	inWorld(t, o, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(6))
 		w.running(id, 2)
@@ -34,7 +36,8 @@ func TestOrders_AGridJobIsPausedAndResumed(t *testing.T) {
 		w.pass(time.Hour)
 		l := w.lookup(id)
 		if l.Status != "paused" || l.GRAM != jjm.GRAMSuspended || l.Counts.Completed < 2 || l.Counts.Completed == 6 ||
-			strings.Count(l.Message, "job "+id.String()+" is paused by alice") != 1 || !strings.Contains(l.Message, "wrong cards?") {
+			strings.Count(l.Message, "job "+id.String()+" is paused by alice") != 1 ||
+			!strings.Contains(l.Message, "wrong cards?") {
 			t.Errorf("while paused: %+v", l)
 		}
 		if n := w.sim.Calls().Submits; n > sent+2 { // one may have been on its way, and the one beside

@@ -61,10 +61,12 @@ func TestSecondary_AClosedOneThatFallsShortIsRefused(t *testing.T) {
 		w.pileup(0, 3)
 		short := w.submit(alice, withPileup(4, ""))
 		w.until(10*time.Minute, "one completed", func() bool { return w.lookup(short).Counts.Completed == 1 })
-		incomplete := w.submit(alice, strings.Replace(withPileup(4, ""), "params = {", "params = {allow_incomplete = true, ", 1))
+		incomplete := w.submit(alice, strings.Replace(withPileup(4, ""), "params = {", "params = {allow_incomplete = true, ",
+			1))
 		w.closeDataset(alice, "pileup")
 		w.final(time.Hour, short, incomplete)
-		if l := w.lookup(short); l.Status != "finished" || !strings.Contains(l.Message, "dataset pileup has 1 of the 2 files") {
+		if l := w.lookup(short); l.Status != "finished" ||
+			!strings.Contains(l.Message, "dataset pileup has 1 of the 2 files") {
 			t.Errorf("%+v", l)
 		}
 		w.verify(incomplete, done(2))

@@ -89,7 +89,8 @@ func TestWildcards_GoldenRows(t *testing.T) {
 			}
 			rows++
 			id := w.submit(alice, fileJob("", "name = \"raw\"\n"+files)+fmt.Sprintf(
-				"[split]\nby = \"GangaDatasetSplitter\"\nparams = {files_per_subjob = %d, maxFiles = %d}\n", r.PerSubjob, r.MaxFiles))
+				"[split]\nby = \"GangaDatasetSplitter\"\nparams = {files_per_subjob = %d, maxFiles = %d}\n", r.PerSubjob,
+				r.MaxFiles))
 			await(t, w, "done", func() bool { return w.lookup(id).Status == "done" })
 			wrong = cmp.Diff(r.Expect.Subjobs, w.subjobs(id))
 		})
@@ -148,7 +149,8 @@ func TestWildcards_Mistakes(t *testing.T) {
 		}
 		_, err := w.engine.Submit(t.Context(), bob, wire.Submit{Name: "j.toml", BaseDir: w.dir,
 			Text: job("{wildcard = " + text(folder+"/*.root") + "}")})
-		if err == nil || !strings.Contains(err.Error(), "datasets[0].files: wildcards:") || !strings.Contains(err.Error(), "run_as") {
+		if err == nil || !strings.Contains(err.Error(), "datasets[0].files: wildcards:") ||
+			!strings.Contains(err.Error(), "run_as") {
 			t.Errorf("as another account: %v", err)
 		}
 		for pattern, want := range map[string]string{

@@ -101,7 +101,8 @@ func checkAttributes(d *jjm.DatasetInput) error {
 	case d.Attributes == "":
 		return nil
 	case !d.Secondary:
-		return errors.New("they say how a secondary dataset goes along with the others: leave them out, or say secondary = true")
+		return errors.New(
+			"they say how a secondary dataset goes along with the others: leave them out, or say secondary = true")
 	case d.Name == jedi.Sequence:
 		return fmt.Errorf("%s gives one number to each local job: it has no attributes", jedi.Sequence)
 	}

@@ -56,8 +56,9 @@ func jediMethod() *method {
 			k.chunk.Master.Records = nil
 		}
 		if l := k.lacking(); l != nil {
-			return nil, m.invalid("dataset %s has %d of the %d %s that local jobs need of it: add some, say repeat or ru in its "+
-				"attributes, or set allow_incomplete", l.Dataset, l.Have, l.Need, l.Unit)
+			return nil, m.invalid(
+				"dataset %s has %d of the %d %s that local jobs need of it: add some, say repeat or ru in its "+
+					"attributes, or set allow_incomplete", l.Dataset, l.Have, l.Need, l.Unit)
 		}
 		return k, nil
 	}

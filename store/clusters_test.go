@@ -132,7 +132,8 @@ func TestOrders_AreKeptReplacedAndDropped(t *testing.T) {
 		Until: 9}
 	user := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderUser, Name: "O'Brien; --", Reason: "y\n", By: "alice", Since: 7}
 	queue := jjm.Order{Verb: jjm.OrderDrain, Kind: jjm.OrderQueue, Name: "slurm/long", Reason: "x", By: "root", Since: 8}
-	job := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderJob, Name: "17", By: "alice", Since: 9} // who pauses it need not say why
+	// who pauses it need not say why
+	job := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderJob, Name: "17", By: "alice", Since: 9}
 	update(t, s, func(tx *Tx) error {
 		for _, o := range []jjm.Order{user, drain, pause, job, queue} {
 			if err := tx.PutOrder(o); err != nil {

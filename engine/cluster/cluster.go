@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"jjm"
@@ -29,6 +30,9 @@ type Cluster struct {
 	// cannot be.
 	ready  chan struct{}
 	probed sync.Once
+	// unprobed says since when the last probes came to nothing, and why; nil = one came to
+	// something, or there was none.
+	unprobed atomic.Pointer[string]
 
 	workers
 

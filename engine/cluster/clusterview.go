@@ -25,6 +25,9 @@ func (c *Cluster) view(mem state.Memory) wire.Cluster {
 		Storages: c.config.Storages, Limits: c.limits(caps),
 		Trouble: append(c.health.outage(), c.health.doubts(mem, 0)...)}
 	c.health.tellHealth(&w)
+	if text := c.unprobed.Load(); text != nil {
+		w.Trouble = append(w.Trouble, *text)
+	}
 	took := c.watcher.pace()
 	w.Listing, w.Interval = jjm.Duration(took), jjm.Duration(polling.Every(took))
 	if i, ok := c.adapter.(ideal); ok {

@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"jjm"
 	"jjm/adapters"
 	"jjm/engine/fair"
 )
@@ -36,14 +38,23 @@ func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 	defer c.probed.Do(func() { close(c.ready) })
 	if err := p.Probe(cmd); err != nil {
 		if ctx.Err() == nil {
-			c.b.Complain(slog.LevelWarn, "probe/"+c.name, "batch system does not tell its limits", "cluster", c.name, "error",
-				err)
+			c.notProbed(err)
 		}
 		return false
 	}
 	c.b.Over("probe/" + c.name)
+	c.unprobed.Store(nil)
 	c.submitter.wakeSubmit()
 	return true
+}
+
+// notProbed lets administrators see at once that a probe came to nothing.
+func (c *Cluster) notProbed(err error) {
+	c.b.Complain(slog.LevelWarn, "probe/"+c.name, "batch system does not tell its limits", "cluster", c.name, "error", err)
+	if c.unprobed.Load() == nil {
+		text := fmt.Sprintf("%s has not told its limits since %s: %v", c.name, jjm.At(c.b.Now()), err)
+		c.unprobed.Store(&text)
+	}
 }
 
 // awaitProbe waits for the first probe to come to something, if only to an

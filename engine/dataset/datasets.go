@@ -46,7 +46,7 @@ func (ds *Datasets) CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jj
 				bad(field+"container", "%v", err)
 			}
 		case fromOutside(d):
-			if err := ds.mayLook(owner); err != nil {
+			if err := ds.outside.mayLook(owner); err != nil {
 				bad(field+map[bool]string{true: "watch", false: "program"}[d.Watch != ""], "%v", err)
 			}
 		case d.From != "":
@@ -57,7 +57,7 @@ func (ds *Datasets) CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jj
 			if _, all := d.Named(); all {
 				break
 			}
-			if err := ds.mayLook(owner); err != nil {
+			if err := ds.outside.mayLook(owner); err != nil {
 				bad(field+"files", "wildcards: %v", err)
 			}
 		}
@@ -121,7 +121,7 @@ func (ds *Datasets) FillDatasets(ctx context.Context, job *jjm.GridJob, h handle
 	}
 	for i := range job.Spec.Datasets {
 		d := &job.Spec.Datasets[i]
-		found, err := ds.expand(ctx, job.Owner, d, ds.b.Conf().MaxFiles)
+		found, err := ds.outside.expand(ctx, job.Owner, d, ds.b.Conf().MaxFiles)
 		if err != nil {
 			return broken(fmt.Errorf("datasets[%d].%w", i, err))
 		}

@@ -183,7 +183,7 @@ func (ds *Datasets) dryDataset(ctx context.Context, owner jjm.Owner, d *jjm.Data
 	if err != nil {
 		return nil, set, err
 	}
-	found, err := ds.expand(ctx, owner, d, dryFiles)
+	found, err := ds.outside.expand(ctx, owner, d, dryFiles)
 	if err != nil {
 		return nil, set, fmt.Errorf("dataset %s: %w", d.Name, err)
 	}

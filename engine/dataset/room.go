@@ -19,7 +19,7 @@ import (
 type Datasets struct {
 	b       *base.Base
 	s       *state.State
-	areas   *areas.Areas
+	outside outside
 	types   *jobtype.Types
 	lineage *lineage.Lineage
 	sources *fair.Keyed[Source]
@@ -29,7 +29,7 @@ type Datasets struct {
 // for so long.
 func New(s *state.State, as *areas.Areas, types *jobtype.Types, ln *lineage.Lineage, width int,
 	patience time.Duration) *Datasets {
-	ds := &Datasets{b: s.B, s: s, areas: as, types: types, lineage: ln}
+	ds := &Datasets{b: s.B, s: s, outside: outside{s.B, as}, types: types, lineage: ln}
 	ds.sources = fair.NewKeyed(width, patience, func(src Source) int { return s.Accounts.Of(src.Grid) }, ds.LookAt)
 	return ds
 }

@@ -7,12 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"jjm"
@@ -20,7 +16,6 @@ import (
 	"jjm/engine/fair"
 	"jjm/engine/state"
 	"jjm/handlers"
-	"jjm/run"
 )
 
 // Source names a dataset of a grid job whose files come from outside again and
@@ -42,16 +37,6 @@ const (
 // fromOutside reports whether the files of a dataset are looked for again.
 func fromOutside(d *jjm.DatasetInput) bool {
 	return d.Watch != "" || len(d.Program) > 0 || d.Container != ""
-}
-
-// mayLook refuses sources that would be looked at with other rights than the
-// owner's.
-func (ds *Datasets) mayLook(owner jjm.Owner) error {
-	if ds.b.Deps.Users != nil || owner.UID == os.Geteuid() {
-		return nil
-	}
-	return jjm.Errorf(
-		jjm.Denied, "this daemon cannot act as %s: watched folders and programs need run_as = \"owner\"; list the files, or use jjm dataset add", owner.User)
 }
 
 // KickSources has the sources of a grid job looked at now.
@@ -129,15 +114,15 @@ func (ds *Datasets) sourceTrouble(s Source, err error) {
 // takeFrom looks at a source as the owner; waiting is how many files are there and
 // may still be written.
 func (ds *Datasets) takeFrom(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (waiting int, err error) {
-	if err := ds.mayLook(job.Owner); err != nil {
+	if err := ds.outside.mayLook(job.Owner); err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ds.areas.As(ctx, job.Owner), sourceDeadline)
+	ctx, cancel := context.WithTimeout(ds.outside.areas.As(ctx, job.Owner), sourceDeadline)
 	defer cancel()
 	if d.Watch != "" {
 		return ds.takeFolder(ctx, job, d)
 	}
-	out, err := ds.runSource(ctx, job.Owner, job.BaseDir, d.Program)
+	out, err := ds.outside.run(ctx, job.Owner, job.BaseDir, d.Program)
 	if err != nil {
 		return 0, err
 	}
@@ -155,7 +140,7 @@ func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 	if !filepath.IsAbs(folder) {
 		folder = filepath.Join(job.BaseDir, folder)
 	}
-	entries, err := ds.list(ctx, job.Owner, folder)
+	entries, err := ds.outside.list(ctx, job.Owner, folder)
 	if err != nil {
 		return 0, err
 	}
@@ -170,80 +155,6 @@ func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 		}
 	}
 	return waiting, nil
-}
-
-// list returns the regular files of a folder, as an owner sees them.
-func (ds *Datasets) list(ctx context.Context, owner jjm.Owner, folder string) ([]catalogue.Entry, error) {
-	// GNU find(1): size, time of change, name, each entry ended by NUL. -H: the
-	// folder itself may be a link.
-	out, err := ds.runSource(ctx, owner, "/",
-		[]string{"find", "-H", folder, "-mindepth", "1", "-maxdepth", "1", "-type", "f", "-printf", `%s %T@ %f\0`})
-	if err != nil {
-		return nil, err
-	}
-	return listing(out)
-}
-
-// expand returns the files of a dataset that a job file lists, with those found now, as
-// the owner, in the places of wildcards: at most so many. The errors are those of
-// [catalogue.Expand], and Busy where a folder cannot be read now.
-func (ds *Datasets) expand(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, most int) ([]jjm.File, error) {
-	named, all := d.Named()
-	if all || len(d.Files) == 0 {
-		return named, nil
-	}
-	if err := ds.mayLook(owner); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ds.areas.As(ctx, owner), sourceDeadline)
-	defer cancel()
-	return catalogue.Expand(d.Files, most, func(folder string) ([]catalogue.Entry, error) { return ds.list(ctx, owner, folder) })
-}
-
-// listing reads what find printed.
-func listing(out []byte) ([]catalogue.Entry, error) {
-	var entries []catalogue.Entry
-	for text := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		if text == "" {
-			continue
-		}
-		words := strings.SplitN(text, " ", 3)
-		if len(words) != 3 {
-			return nil, jjm.Errorf(jjm.Busy, "find printed %.80q: want size, time and name", text)
-		}
-		size, err1 := strconv.ParseInt(words[0], 10, 64)
-		changed, err2 := strconv.ParseFloat(words[1], 64)
-		if err := errors.Join(err1, err2); err != nil {
-			return nil, jjm.Errorf(jjm.Busy, "find printed %.80q: %w", text, err)
-		}
-		entries = append(entries, catalogue.Entry{Name: path.Base(words[2]), Size: size,
-			Modified: jjm.At(time.UnixMilli(int64(changed * 1000)))})
-	}
-	return entries, nil
-}
-
-// runSource runs a command of an owner in a folder and returns what it printed; a command
-// that fails is an error of kind Busy with its last words.
-func (ds *Datasets) runSource(ctx context.Context, owner jjm.Owner, dir string, argv []string) ([]byte, error) {
-	env := []string{"LC_ALL=C", "USER=" + owner.User, "LOGNAME=" + owner.User}
-	for _, name := range []string{"PATH", "HOME", "TZ"} {
-		if v, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+v)
-		}
-	}
-	out, err := run.Run(ctx, run.Cmd{Argv: argv, Dir: dir, Env: env, Deadline: sourceDeadline,
-		MaxOutput: sourceOutput})
-	switch {
-	case err != nil:
-		return nil, err
-	case out.Exit != 0:
-		words := strings.TrimSpace(string(out.Stderr))
-		return nil, jjm.Errorf(jjm.Busy, "%s: exit %d: %s", argv[0], out.Exit, words[max(0, len(words)-500):])
-	case out.Truncated:
-		return nil, jjm.Errorf(jjm.Busy, "%s printed more than %d MiB: let it list what is new only", argv[0],
-			sourceOutput>>20)
-	}
-	return out.Stdout, nil
 }
 
 // addList adds the files of a list to a dataset. It is read twice, a line at a time,

@@ -80,7 +80,9 @@ func (si *Site) knownTarget(o *wire.Order) error {
 		return nil
 	}
 	v := si.s.View()
-	ordered := slices.ContainsFunc(v.Orders(), func(old jjm.Order) bool { return old.Kind == o.Kind && old.Name == o.Name })
+	ordered := slices.ContainsFunc(v.Orders(), func(old jjm.Order) bool {
+		return old.Kind == o.Kind && old.Name == o.Name
+	})
 	v.Close()
 	if slices.Contains(known, o.Name) || o.Verb == jjm.OrderResume && ordered {
 		return nil

@@ -83,7 +83,9 @@ func (m Memory) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
 // same of the same.
 func (a *Memo) SetOrders(end, begin []jjm.Order) {
 	for _, o := range append(slices.Clone(end), begin...) {
-		left := slices.DeleteFunc(slices.Clone(a.s.orders[targetOf(o)]), func(old jjm.Order) bool { return old.Verb == o.Verb })
+		left := slices.DeleteFunc(slices.Clone(a.s.orders[targetOf(o)]), func(old jjm.Order) bool {
+			return old.Verb == o.Verb
+		})
 		if a.s.orders[targetOf(o)] = left; len(left) == 0 {
 			delete(a.s.orders, targetOf(o))
 		}

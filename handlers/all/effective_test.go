@@ -27,7 +27,8 @@ func jediJob(rule, task, records, attributes, request string) string {
 	return "type = \"reprocess\"\n[request]\nwalltime = \"10h\"\nscratch_mb = 20000\n" + request +
 		"\n[[datasets]]\nname = \"raw\"\nfiles = [" + strings.Join(master, ", ") + "]\n" +
 		"[[datasets]]\nname = \"pileup\"\nsecondary = true\nattributes = \"" + attributes + "\"\nfiles = [" +
-		strings.Join(pileup, ", ") + "]\n[split]\nby = \"JEDI\"\n[split.params]\nallow_incomplete = true\nrecords = {" + records + "}\n" +
+		strings.Join(pileup, ", ") + "]\n[split]\nby = \"JEDI\"\n[split.params]\nallow_incomplete = true\nrecords = {" +
+		records + "}\n" +
 		"[split.params.task]\nrule = \"" + rule + "\"\n" + task + "\n[params]\ncommand = [\"reco\", \"{files}\"]\n"
 }
 
@@ -182,10 +183,12 @@ func TestJEDI_EveryKeyChangesLocalJobs(t *testing.T) {
 	differ(t, keys)
 	refused := []string{"records.first_event"}
 	limits := []string{"records.max_records"} // refuses more, which another test shows
-	for name, of := range map[string]reflect.Type{"task": reflect.TypeFor[jedi.Task](), "records": reflect.TypeFor[jedi.RecordRules]()} {
+	for name, of := range map[string]reflect.Type{"task": reflect.TypeFor[jedi.Task](),
+		"records": reflect.TypeFor[jedi.RecordRules]()} {
 		for f := range of.NumField() {
 			key, _, _ := strings.Cut(of.Field(f).Tag.Get("json"), ",")
-			if key = name + "." + key; strings.HasSuffix(key, ".-") || slices.Contains(refused, key) || slices.Contains(limits, key) {
+			if key = name + "." + key; strings.HasSuffix(key, ".-") || slices.Contains(refused, key) ||
+				slices.Contains(limits, key) {
 				continue
 			}
 			if _, tried := keys[key]; !tried {
@@ -214,7 +217,8 @@ func TestJEDI_WhatChangesNothingIsRefused(t *testing.T) {
 		{jediJob("", "cpu_time = 5", "", "", ""), "split.params.task.cpu_time: changes nothing without hs06"},
 		{jediJob("", "out_per_event = true", "", "", ""), "changes nothing without out_per_mb"},
 		{jediJob("", "work_size = -5", "", "", ""), "split.params.task.work_size: want a number from 0 on"},
-		{jediJob("", "", "first_event = 7", "", ""), "split.params.records.first_event: events are counted within their files"},
+		{jediJob("", "", "first_event = 7", "", ""),
+			"split.params.records.first_event: events are counted within their files"},
 		{jediJob("", "", "", "ratoi=2", ""), `datasets[1].attributes: unknown word "ratoi": did you mean "ratio"?`},
 		{jediJob("", "", "", "ratio=0", ""), "ratio=0: want a number above 0"},
 		{jediJob("", "", "", "repeat=1", ""), "repeat takes no number"},

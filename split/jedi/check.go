@@ -137,11 +137,13 @@ func (t *Task) Problems() jjm.Problems {
 	}{
 		{"core_power", t.HS06 && !(t.CorePower > 0), "hs06 counts in HS06 seconds: say how many HS06 a core has, such as 10"},
 		{"cpu_time", t.HS06 && !(t.CPUTime > 0), "hs06 needs the HS06 seconds of an event"},
-		{"efficiency", t.HS06 && !(t.Efficiency > 0 && t.Efficiency <= 100), "hs06 needs it: want above 0, up to 100 percent"},
+		{"efficiency", t.HS06 && !(t.Efficiency > 0 && t.Efficiency <= 100),
+			"hs06 needs it: want above 0, up to 100 percent"},
 		{"wall_time", t.HS06 && t.Walltime != 0, "with hs06 the wall time comes from cpu_time: give one of both"},
 		{"core_power", !t.HS06 && t.CorePower != 0, hs06}, {"cpu_time", !t.HS06 && t.CPUTime != 0, hs06},
 		{"efficiency", !t.HS06 && t.Efficiency != 0, hs06}, {"base_wall", !t.HS06 && t.BaseWall != 0, hs06},
-		{"out_per_event", t.OutPerEvent && t.OutPerMB == 0, "changes nothing without out_per_mb, which then is bytes for each event"},
+		{"out_per_event", t.OutPerEvent && t.OutPerMB == 0,
+			"changes nothing without out_per_mb, which then is bytes for each event"},
 	} {
 		if c.wrong {
 			bad(c.field, c.text)
