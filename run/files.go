@@ -19,6 +19,8 @@ type Files struct {
 	Env   []string
 	Std   [3]*os.File
 	Limit time.Duration // of the run; 0 means DefaultDeadline
+	// MaxMemory caps the private memory, in bytes, as that of a Cmd does.
+	MaxMemory int64
 }
 
 // RunFiles runs a command to its end as Run does, but for its streams. started
@@ -48,11 +50,18 @@ func RunFiles(ctx context.Context, f Files, started func()) (out Output, err err
 	if err := cmd.Start(); err != nil {
 		return Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", f.Argv[0], err)
 	}
+	bound := boundMemory(cmd.Process.Pid, f.MaxMemory)
+	if bound != nil {
+		cancel()
+	}
 	started()
 	_ = cmd.Wait()
 	out.Wall = time.Since(start)
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
 		out.Exit, out.Signal = Status(ws)
+	}
+	if bound != nil {
+		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped: %w", f.Argv[0], bound)
 	}
 	if stop.began.Load() {
 		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w", f.Argv[0], out.Wall.Round(time.Millisecond),

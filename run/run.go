@@ -20,12 +20,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"jjm"
 )
@@ -63,8 +66,15 @@ type Cmd struct {
 	// Deadline bounds the run; 0 means DefaultDeadline.
 	Deadline time.Duration
 	// MaxOutput caps, in bytes, what is kept of each stream; 0 means
-	// DefaultMaxOutput. The command may write more: it is read and dropped.
+	// DefaultMaxOutput. The command may write more: it is read and dropped, unless
+	// EndAtMax is set: then reading stops, and the command is ended.
 	MaxOutput int64
+	EndAtMax  bool
+	// MaxMemory caps, in bytes, the private memory of the command and, for each by
+	// itself, of what it starts (RLIMIT_DATA of setrlimit(2), set when it has begun);
+	// 0 means no cap of jjm's. Beyond it the command gets no more memory, and ends as
+	// it does then.
+	MaxMemory int64
 }
 
 // Output is what a command left.
@@ -72,7 +82,8 @@ type Output struct {
 	Stdout, Stderr []byte
 	// Exit is the exit code, 128+n after signal n; Signal is n, else 0.
 	Exit, Signal int
-	// Truncated is set when a stream was longer than MaxOutput.
+	// Truncated is set when a stream was longer than MaxOutput. Exit and Signal then
+	// say nothing of a command that was ended for it (EndAtMax).
 	Truncated bool
 	// Wall is how long it ran.
 	Wall time.Duration
@@ -87,7 +98,8 @@ type Output struct {
 // command, Busy when the command could not be started and so surely did
 // nothing, Ambiguous (wrapping context.DeadlineExceeded or context.Canceled)
 // when it was stopped, and Ambiguous when its pipes never closed; in the last
-// two cases the Output holds what there is.
+// two cases the Output holds what there is. A command that was ended at
+// MaxOutput is no error: its Output is Truncated.
 func Run(ctx context.Context, c Cmd) (Output, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
@@ -105,8 +117,13 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
+	var full atomic.Bool
 	var stdout, stderr capped
 	stdout.left, stderr.left = maxOutput(c), maxOutput(c)
+	if c.EndAtMax {
+		end := func() { full.Store(true); cancel() }
+		stdout.full, stderr.full = end, end
+	}
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	cmd.Dir = c.Dir
 	cmd.Env = append([]string{}, c.Env...) // not nil: nil would inherit
@@ -120,6 +137,10 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	if err := cmd.Start(); err != nil {
 		return Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
 	}
+	bound := boundMemory(cmd.Process.Pid, c.MaxMemory)
+	if bound != nil {
+		cancel()
+	}
 	err := cmd.Wait()
 	out := Output{
 		Stdout: stdout.buf.Bytes(), Stderr: stderr.buf.Bytes(),
@@ -128,6 +149,12 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	}
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
 		out.Exit, out.Signal = Status(ws)
+	}
+	if bound != nil {
+		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped: %w", c.Argv[0], bound)
+	}
+	if full.Load() {
+		return out, nil
 	}
 	if stop.began.Load() {
 		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w%s",
@@ -201,14 +228,29 @@ func hint(stderr []byte) string {
 	return " (" + line + ")"
 }
 
-// capped keeps the first bytes read from a stream and drops the rest. It is an
-// io.ReaderFrom, which os/exec prefers, to see whether the stream came to its
-// end.
+// boundMemory sets the cap of a process that has just started: it gets no more than
+// max bytes of private memory from now on, whatever it took in its first moment. One that has ended already, or that became
+// another account's by its own file's mode (setuid), is left alone.
+func boundMemory(pid int, max int64) error {
+	if max <= 0 {
+		return nil
+	}
+	err := unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(max), Max: uint64(max)}, nil)
+	if err == nil || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM) {
+		return nil
+	}
+	return fmt.Errorf("bound its memory to %d bytes (prlimit(2), RLIMIT_DATA): %w", max, err)
+}
+
+// capped keeps the first bytes read from a stream and drops the rest; with full set
+// it calls that instead, once, and reads no more. It is an io.ReaderFrom, which
+// os/exec prefers, to see whether the stream came to its end.
 type capped struct {
 	buf  bytes.Buffer
 	left int64
 	cut  bool
 	eof  bool
+	full func()
 }
 
 func (w *capped) Write(p []byte) (int, error) {
@@ -219,13 +261,17 @@ func (w *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ReadFrom reads r to its end.
+// ReadFrom reads r to its end, or to the cap.
 func (w *capped) ReadFrom(r io.Reader) (n int64, err error) {
 	chunk := make([]byte, 32<<10)
 	for {
 		got, err := r.Read(chunk)
 		n += int64(got)
 		_, _ = w.Write(chunk[:got])
+		if w.cut && w.full != nil {
+			w.full()
+			return n, nil // os/exec closes the pipe: who writes on gets SIGPIPE
+		}
 		if errors.Is(err, io.EOF) {
 			w.eof = true
 			return n, nil
