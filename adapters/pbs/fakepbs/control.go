@@ -154,10 +154,13 @@ func (c *complex) qhold(q request) response {
 		}
 		if q.Verb == "qrls" {
 			t.job.holds = strings.Trim(t.job.holds, letters)
+			c.attend(t.job)
+			t.job.comment = ""
 			t.job.each(func(k *task) { k.held, k.comment = false, "" })
 		} else {
 			t.job.holds = strings.Trim(t.job.holds, letters) + letters
 			text := "Job held by " + q.User + " on " + time.Now().Format(stamp)
+			t.job.comment = ""
 			t.job.each(func(k *task) { k.comment = text })
 		}
 		return 0
