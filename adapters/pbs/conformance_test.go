@@ -11,7 +11,7 @@ import (
 	"jjm/adapters/adaptertest"
 )
 
-var commandNames = []string{"qsub", "qstat", "qdel", "qhold", "qrls", "pbsnodes"}
+var commandNames = []string{"qsub", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes"}
 
 // TestConformance_OpenPBS is on the fake; with -real it is on the PBS of the PATH.
 func TestConformance_OpenPBS(t *testing.T) {

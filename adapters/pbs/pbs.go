@@ -84,6 +84,8 @@ type Adapter struct {
 	// noHistory is set where the server says that it keeps no history.
 	noHistory bool
 	limits    limits
+	appetite  appetite
+	pasts     map[string]*past // by account
 }
 
 var (
@@ -107,6 +109,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	return &Adapter{
 		name: name, config: c, env: env, zone: zone,
 		dialect: dialects[c.Dialect], limits: limits{array: safeBulk},
+		appetite: newAppetite(), pasts: map[string]*past{},
 	}, nil
 }
 
@@ -158,12 +161,15 @@ func (a *Adapter) Name() string { return a.name }
 // Capabilities says what this complex can do, as far as it was asked.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
-	l, off, d := a.limits, a.noHistory, a.dialect
+	l, off, d, why := a.limits, a.noHistory, a.dialect, a.appetite.why
 	a.mu.Unlock()
 	c := adapters.Capabilities{
 		MaxBulk: a.config.Bulk(l.array), MaxQueued: l.queued, TwoPhase: true, SharedFS: true, Accounting: !off,
 		Slots: l.slots, MaxCores: l.cores, MaxMemoryMB: l.memoryMB, Settle: settle,
 		Guarantee: guarantee(d, off),
+	}
+	if why != "" {
+		c.Guarantee += "; jobs are listed by id since a listing was too much: " + why
 	}
 	return c
 }

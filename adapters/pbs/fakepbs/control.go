@@ -205,8 +205,17 @@ func (c *complex) qselect(q request) response {
 	for _, o := range opts {
 		v := o.value
 		switch o.letter {
-		case "x", "H":
+		case "x":
 			all = !c.torque
+		case "H":
+			all = !c.torque
+			tests = append(tests, (*job).done)
+		case "t":
+			after, ok := modified(v, q.Env["TZ"])
+			if !ok {
+				return response{Exit: 2, Stderr: []byte("qselect: illegal -t value\n" + qselectUsage)}
+			}
+			tests = append(tests, func(j *job) bool { return !j.changed().Before(after) })
 		case "N":
 			if !jobName.MatchString(v) {
 				return response{Exit: 2, Stderr: []byte("qselect: illegal -N value\n" + qselectUsage)}
@@ -236,6 +245,27 @@ func (c *complex) qselect(q request) response {
 		}
 	}
 	return r
+}
+
+// modified reads the value of -t as far as it is known here: m.ge.CCYYMMDDhhmm.SS, in
+// the zone of the command (qselect.c, cvtdate.c).
+func modified(value, zone string) (time.Time, bool) {
+	text, ok := strings.CutPrefix(value, "m.ge.")
+	where, err := time.LoadLocation(zone)
+	if !ok || err != nil {
+		return time.Time{}, false
+	}
+	at, err := time.ParseInLocation("200601021504.05", text, where)
+	return at, err == nil
+}
+
+// changed is the mtime of a job as the server shows it: of a plain job that of its run.
+func (j *job) changed() time.Time {
+	at := j.mtime
+	if !j.array && j.tasks[0].mtime.After(at) {
+		at = j.tasks[0].mtime
+	}
+	return at.Truncate(time.Second)
 }
 
 // qmgr knows a few settings: set server ..., set queue NAME ....
