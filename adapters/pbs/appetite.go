@@ -16,8 +16,9 @@ import (
 // rest, which is twice as long each time. The zero value is not one; see newAppetite.
 type appetite struct {
 	byID bool
-	// chunk is the most ids in one command.
-	chunk int
+	// chunk is the most ids in one command, and grows again from larger on.
+	chunk  int
+	larger time.Time
 	// until is when the whole may be asked for again, rest how long that was.
 	until time.Time
 	rest  time.Duration
@@ -27,7 +28,10 @@ type appetite struct {
 
 const (
 	// mostIDs are asked for in some 600 ms (OpenPBS 23.06.06, measured).
-	mostIDs   = 100
+	mostIDs = 100
+	// fewIDs is the smallest chunk for a command that was not done in time: a server
+	// that does not answer takes as long over one id as over many.
+	fewIDs    = 10
 	firstRest = 10 * time.Minute
 	lastRest  = 24 * time.Hour
 )
@@ -50,15 +54,22 @@ func (a appetite) wholeWorked() appetite {
 	return a
 }
 
-// chunkFailed returns the appetite after a chunk of n ids was too much.
-func (a appetite) chunkFailed(n int) appetite {
-	a.chunk = max(1, min(a.chunk, n/2))
+// chunkFailed returns the appetite after a chunk of n ids was too much: late where it was
+// not done in time.
+func (a appetite) chunkFailed(now time.Time, n int, late bool) appetite {
+	least := 1
+	if late {
+		least = min(a.chunk, fewIDs)
+	}
+	a.chunk, a.larger = max(least, min(a.chunk, n/2)), now.Add(firstRest)
 	return a
 }
 
 // chunkWorked returns the appetite after a chunk.
-func (a appetite) chunkWorked() appetite {
-	a.chunk = min(2*a.chunk, mostIDs)
+func (a appetite) chunkWorked(now time.Time) appetite {
+	if !now.Before(a.larger) {
+		a.chunk = min(2*a.chunk, mostIDs)
+	}
 	return a
 }
 

@@ -97,26 +97,39 @@ func (a *Adapter) withEnds(ctx context.Context, owner jjm.Owner, live []job, sin
 		}
 		a.mu.Unlock()
 	}
-	raws, err := a.byID(ctx, ask, true)
+	asked, err := a.learnEnds(ctx, owner, ask)
 	if err != nil {
 		return nil, err
 	}
-	all, err := jobsOf(raws, openpbs)
-	if err != nil {
-		return nil, err
-	}
-	asked, err := ofOwner(all, owner)
-	if err != nil {
-		return nil, err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	p.learn(asked, true, openpbs, a.zone)
-	p.answered(ask, asked)
 	if first {
+		a.mu.Lock()
 		p.from = since
+		a.mu.Unlock()
 	}
 	return append(live, asked...), nil
+}
+
+// learnEnds asks for bulks by their ids and takes each answer over as it comes: what a
+// deadline leaves over is all that is asked for the next time.
+func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) (asked []job, err error) {
+	err = a.byID(ctx, ids, true, func(some []string, has []raw) error {
+		all, err := jobsOf(has, openpbs)
+		if err != nil {
+			return err
+		}
+		jobs, err := ofOwner(all, owner)
+		if err != nil {
+			return err
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		p := a.pastOf(owner)
+		p.learn(jobs, true, openpbs, a.zone)
+		p.answered(some, jobs)
+		asked = append(asked, jobs...)
+		return nil
+	})
+	return asked, err
 }
 
 // pastOf returns what is remembered of an owner. The lock is held.
@@ -318,11 +331,15 @@ func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jj
 
 // jobsByID returns what the server has of ids.
 func (a *Adapter) jobsByID(ctx context.Context, ids []string, members bool) ([]job, error) {
-	raws, err := a.byID(ctx, ids, members)
+	var all []raw
+	err := a.byID(ctx, ids, members, func(_ []string, has []raw) error {
+		all = append(all, has...)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	return jobsOf(raws, openpbs)
+	return jobsOf(all, openpbs)
 }
 
 // fewMembers are asked for one by one, more of one array with their array.

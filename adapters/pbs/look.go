@@ -24,15 +24,15 @@ func (a *Adapter) live(ctx context.Context, owner jjm.Owner, members bool) ([]jo
 	if err != nil {
 		return nil, d, err
 	}
-	var raws []raw
-	switch {
-	case d == torque:
-		raws, err = a.lookTorque(ctx, members)
-	case a.appetiteNow().whole(a.env.Now()):
-		raws, err = a.lookWhole(ctx, members)
-	default:
-		raws, err = a.lookByID(ctx, owner, members)
+	if d != torque && !a.appetiteNow().whole(a.env.Now()) {
+		jobs, err := a.lookByID(ctx, owner, members)
+		return jobs, d, err
 	}
+	look := a.lookWhole
+	if d == torque {
+		look = a.lookTorque
+	}
+	raws, err := look(ctx, members)
 	if err != nil {
 		return nil, d, err
 	}
@@ -113,7 +113,7 @@ func (a *Adapter) setAppetite(change func(appetite) appetite) appetite {
 
 // lookByID lists what the owner has that has not ended, and what is remembered as alive,
 // by id.
-func (a *Adapter) lookByID(ctx context.Context, owner jjm.Owner, members bool) ([]raw, error) {
+func (a *Adapter) lookByID(ctx context.Context, owner jjm.Owner, members bool) ([]job, error) {
 	ids, err := a.selectIDs(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -129,40 +129,45 @@ func (a *Adapter) lookByID(ctx context.Context, owner jjm.Owner, members bool) (
 		}
 	}
 	a.mu.Unlock()
-	return a.byID(ctx, ask, members)
+	return a.jobsByID(ctx, ask, members)
 }
 
-// byID asks for jobs by their ids, in the history too, and returns what the server has
-// of them. Chunks that are too much are made smaller.
-func (a *Adapter) byID(ctx context.Context, ids []string, members bool) ([]raw, error) {
-	var all []raw
+// byID asks for jobs by their ids, in the history too, and hands over what the server
+// has of each chunk of them. Chunks that are too much are made smaller.
+func (a *Adapter) byID(ctx context.Context, ids []string, members bool,
+	take func(ids []string, has []raw) error) error {
 	for len(ids) > 0 {
 		some := ids[:min(len(ids), a.appetiteNow().chunk)]
-		argv := qstatArgs(!a.historyOff(), members, some...)
+		history := !a.historyOff()
+		argv := qstatArgs(history, members, some...)
 		out, err := a.config.Run(ctx, nil, argv...)
 		if why := tooMuch(out, err); why != "" {
-			a.setAppetite(func(x appetite) appetite { return x.chunkFailed(len(some)) })
+			late := errors.Is(err, context.DeadlineExceeded)
+			a.setAppetite(func(x appetite) appetite { return x.chunkFailed(a.env.Now(), len(some), late) })
 			if len(some) > 1 && ctx.Err() == nil {
 				continue
 			}
-			return nil, jjm.Errorf(jjm.Busy, "%s of %d ids, %s first: %s; fewer are asked for next", argv[0], len(some),
+			return jjm.Errorf(jjm.Busy, "%s of %d ids, %s first: %s; fewer are asked for next", argv[0], len(some),
 				some[0], why)
 		}
 		if err != nil {
-			return nil, adapters.AsBusy(err)
+			return adapters.AsBusy(err)
 		}
-		raws, history, err := parseByID(out, argv)
+		raws, kept, err := parseByID(out, argv)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if !history && !a.historyOff() {
+		if history && !kept {
 			a.setHistory(false)
 			continue // without it
 		}
-		a.setAppetite(appetite.chunkWorked)
-		all, ids = append(all, raws...), ids[len(some):]
+		a.setAppetite(func(x appetite) appetite { return x.chunkWorked(a.env.Now()) })
+		if err := take(some, raws); err != nil {
+			return err
+		}
+		ids = ids[len(some):]
 	}
-	return all, nil
+	return nil
 }
 
 // unknownID is what qstat says of a job that the server does not have.
