@@ -73,14 +73,16 @@ func TestCLI_EndsWhatPrintsWithoutEnd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	out, err := adapters.CLI{Bin: dir}.Run(ctx, nil, "qstat", "-f")
-	if jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "qstat -f printed more than 256 MiB") || !out.Truncated {
+	if jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "qstat -f printed more than 256 MiB") ||
+		!out.Truncated {
 		t.Errorf("truncated %v, error %v", out.Truncated, err)
 	}
 	out, err = adapters.CLI{Bin: dir, MaxOutputMB: 1}.Run(ctx, nil, "qstat", "-f")
 	if jjm.KindOf(err) != jjm.Busy || len(out.Stdout) != 1<<20 {
 		t.Errorf("%d bytes, error %v", len(out.Stdout), err)
 	}
-	for name, c := range map[string]adapters.CLI{"max_output_mb": {MaxOutputMB: -1}, "max_memory_mb": {MaxMemoryMB: 1 << 40}} {
+	for name, c := range map[string]adapters.CLI{"max_output_mb": {MaxOutputMB: -1},
+		"max_memory_mb": {MaxMemoryMB: 1 << 40}} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)
 		}

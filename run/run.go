@@ -117,19 +117,10 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	var full atomic.Bool
 	var stdout, stderr capped
-	stdout.left, stderr.left = maxOutput(c), maxOutput(c)
-	if c.EndAtMax {
-		end := func() { full.Store(true); cancel() }
-		stdout.full, stderr.full = end, end
-	}
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
-	cmd.Dir = c.Dir
-	cmd.Env = append([]string{}, c.Env...) // not nil: nil would inherit
-	cmd.Stdin = bytes.NewReader(c.Stdin)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var e ending
+	e.prepare(cmd, c, &stdout, &stderr, cancel)
 	stop := stopGroup(cmd)
 	defer stop.end()
 
@@ -137,11 +128,10 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	if err := cmd.Start(); err != nil {
 		return Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
 	}
-	bound := boundMemory(cmd.Process.Pid, c.MaxMemory)
-	if bound != nil {
+	if e.bound = boundMemory(cmd.Process.Pid, c.MaxMemory); e.bound != nil {
 		cancel()
 	}
-	err := cmd.Wait()
+	e.waited = cmd.Wait()
 	out := Output{
 		Stdout: stdout.buf.Bytes(), Stderr: stderr.buf.Bytes(),
 		Truncated: stdout.cut || stderr.cut,
@@ -150,26 +140,54 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
 		out.Exit, out.Signal = Status(ws)
 	}
-	if bound != nil {
-		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped: %w", c.Argv[0], bound)
+	e.stopped, e.whole, e.cause = stop.began.Load(), stdout.eof && stderr.eof, ctx.Err()
+	return out, e.err(c.Argv[0], out)
+}
+
+// ending is how a command came to its end.
+type ending struct {
+	full    atomic.Bool // it was ended for what it wrote
+	bound   error       // it was ended because its memory could not be bounded
+	stopped bool        // it was ended, for whatever reason
+	cause   error       // of its context
+	whole   bool        // both its streams came to their end
+	waited  error       // what os/exec says
+}
+
+// prepare sets up a command whose streams are kept in stdout and stderr; cancel ends it.
+func (e *ending) prepare(cmd *exec.Cmd, c Cmd, stdout, stderr *capped, cancel func()) {
+	stdout.left, stderr.left = maxOutput(c), maxOutput(c)
+	if c.EndAtMax {
+		end := func() { e.full.Store(true); cancel() }
+		stdout.full, stderr.full = end, end
 	}
-	if full.Load() {
-		return out, nil
-	}
-	if stop.began.Load() {
-		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w%s",
-			c.Argv[0], out.Wall.Round(time.Millisecond), ctx.Err(), hint(out.Stderr))
-	}
-	if !stdout.eof || !stderr.eof {
+	cmd.Dir = c.Dir
+	cmd.Env = append([]string{}, c.Env...) // not nil: nil would inherit
+	cmd.Stdin = bytes.NewReader(c.Stdin)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+}
+
+// err returns the error that an ending is, as Run gives it; nil for a command that ended
+// by itself, or at its cap.
+func (e *ending) err(name string, out Output) error {
+	switch exit := (*exec.ExitError)(nil); {
+	case e.bound != nil:
+		return jjm.Errorf(jjm.Ambiguous, "run %s: stopped: %w", name, e.bound)
+	case e.full.Load():
+		return nil
+	case e.stopped:
+		return jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w%s",
+			name, out.Wall.Round(time.Millisecond), e.cause, hint(out.Stderr))
+	case !e.whole:
 		// os/exec tells this only of a command that exited with 0.
-		return out, jjm.Errorf(jjm.Ambiguous,
+		return jjm.Errorf(jjm.Ambiguous,
 			"run %s: ended with exit %d, but something it started kept its output open for %v more: %w",
-			c.Argv[0], out.Exit, openPipes, exec.ErrWaitDelay)
+			name, out.Exit, openPipes, exec.ErrWaitDelay)
+	case e.waited != nil && !errors.As(e.waited, &exit):
+		return jjm.Errorf(jjm.Ambiguous, "run %s: %w", name, e.waited)
 	}
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		return out, jjm.Errorf(jjm.Ambiguous, "run %s: %w", c.Argv[0], err)
-	}
-	return out, nil
+	return nil
 }
 
 func maxOutput(c Cmd) int64 {
@@ -229,8 +247,9 @@ func hint(stderr []byte) string {
 }
 
 // boundMemory sets the cap of a process that has just started: it gets no more than
-// max bytes of private memory from now on, whatever it took in its first moment. One that has ended already, or that became
-// another account's by its own file's mode (setuid), is left alone.
+// max bytes of private memory from now on, whatever it took in its first moment. One
+// that has ended already, or that became another account's by its own file's mode
+// (setuid), is left alone.
 func boundMemory(pid int, max int64) error {
 	if max <= 0 {
 		return nil

@@ -2,8 +2,9 @@
 //
 // A bulk is one job array, or one plain job where it has a single member, under
 // the name of its tag. It is submitted with a user hold and released by
-// Control, so that a submission that was lost never runs. One qstat lists
-// everything; the same command, and its stderr, answer whether a tag is there.
+// Control, so that a submission that was lost never runs. One qstat lists all that
+// lives, and answers whether a tag is there; how the others ended is asked for by id,
+// once, and remembered as long as listings want it: a history grows without bound.
 //
 // # Identity
 //
@@ -21,7 +22,8 @@
 // # What it leaves to others
 //
 // With job_history_enable unset (OpenPBS) or keep_completed 0 (Torque), jobs
-// vanish at their end, and only the wrapper's result tells how. A batch system
+// vanish at their end, and only the wrapper's result tells how. Torque's listing always
+// has what ended within keep_completed. A batch system
 // that runs a job twice under one id does so in spite of "-r n": the wrapper's
 // claim is the guard. OpenPBS cannot hold or release single members of an array.
 package pbs
