@@ -106,7 +106,7 @@ func TestArrays_MembersHaveNoHoldsAndLoseTheirRecord(t *testing.T) {
 
 func TestOutput_ThatCannotBeDeliveredHoldsTheJobAndIsNotTold(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, map[string]string{"FAKEPBS_STUCK": "500ms"})
+	b := newBed(t, map[string]string{"FAKEPBS_STUCK": "5s"})
 	b.sh("jjmuser", "echo echo out | qsub -o /nonexistent/dir/ -e p/")
 	b.until("qstat -f 1", "job_state = E")
 	text := b.until("qstat -x -f 1", "job_state = F")
