@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Order is an administrator's wish that work keeps away from a cluster, or that
-// the work of a type or a user waits. It is in force until it is resumed or its
-// time is over.
+// Order is a wish that work keeps away from a cluster or one of its queues, or that the
+// work of a type, of a user or of one grid job waits. It is in force until it is resumed or
+// its time is over. One about a grid job may be its owner's; all others are administrators'.
 type Order struct {
 	// Verb is OrderDrain (new grid jobs are refused, accepted ones go on) or
 	// OrderPause (new ones are accepted, nothing more is submitted).
 	Verb string `json:"verb"`
-	// Kind is what Name names: OrderCluster, OrderType or OrderUser.
+	// Kind is what Name names: one of OrderKinds.
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
-	// By is the administrator.
+	// By is who ordered it.
 	By    string `json:"by"`
 	Since Time   `json:"since"`
 	// Until is when it ends by itself; 0 means not.
@@ -33,9 +33,19 @@ const (
 // What an order may be about.
 const (
 	OrderCluster = "cluster"
+	OrderQueue   = "queue" // of a cluster: see QueueName
 	OrderType    = "type"
 	OrderUser    = "user"
+	OrderJob     = "job" // a grid job, by its id; it can be paused only
 )
+
+// OrderKinds returns what an order may be about.
+func OrderKinds() []string {
+	return []string{OrderCluster, OrderQueue, OrderType, OrderUser, OrderJob}
+}
+
+// QueueName names a queue of a cluster, as orders do: "slurm/long".
+func QueueName(cluster, queue string) string { return cluster + "/" + queue }
 
 // InForce reports whether the order still holds.
 func (o Order) InForce(now Time) bool { return o.Until == 0 || now < o.Until }
@@ -55,7 +65,10 @@ func (o Order) String() string {
 	if o.Until != 0 {
 		s += " until " + o.Until.String()
 	}
-	return s + ": " + o.Reason
+	if o.Reason != "" {
+		s += ": " + o.Reason
+	}
+	return s
 }
 
 // Ban keeps somebody out: new grid jobs are refused, those that run are killed.

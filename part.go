@@ -86,8 +86,8 @@ type DatasetInput struct {
 	// always open.
 	Open bool `json:"open,omitempty"`
 
-	// Files are the files themselves.
-	Files []File `json:"files,omitempty"`
+	// Files are the files themselves, and wildcards for some.
+	Files []Listed `json:"files,omitempty"`
 	// From is an input file of the job that lists them: JSON lines, or CSV with
 	// a header where the name ends in ".csv".
 	From string `json:"from,omitempty"`
@@ -99,6 +99,29 @@ type DatasetInput struct {
 	// Container is a container of the owner: the files of all of its datasets, looked
 	// at again until these are closed (decision R30).
 	Container string `json:"container,omitempty"`
+}
+
+// Listed is an entry of the files that a job file lists: a file, or a wildcard in whose
+// place come the files that match it when the grid job is prepared, by name.
+type Listed struct {
+	File
+	// Wildcard is an absolute path whose last element has wildcards, such as
+	// "/data/raw/*.root". Nothing else is said of such an entry.
+	Wildcard string `json:"wildcard,omitempty"`
+}
+
+// Named returns the files that the job file itself names, in order; all is false if some
+// are to be found by wildcards, or if it lists none at all.
+func (d *DatasetInput) Named() (files []File, all bool) {
+	all = d.Files != nil
+	for i := range d.Files {
+		if d.Files[i].Wildcard != "" {
+			all = false
+			continue
+		}
+		files = append(files, d.Files[i].File)
+	}
+	return files, all
 }
 
 // Splitting names a splitter and its settings, where a job file and not its

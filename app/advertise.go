@@ -97,6 +97,9 @@ func clusterFacts(w wire.Cluster, section map[string]any) advertise.Cluster {
 	c.Queue, c.Queues = queues(section)
 	c.Health, c.Reason = health(w)
 	for _, o := range w.Orders {
+		if o.Kind != jjm.OrderCluster {
+			continue // about one of its queues
+		}
 		c.Drained, c.Paused = c.Drained || o.Verb == jjm.OrderDrain, c.Paused || o.Verb == jjm.OrderPause
 		c.Reason = o.Reason
 	}

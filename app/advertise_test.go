@@ -31,7 +31,7 @@ func TestClusterFacts_ToldIsOnlyWhatIsKnown(t *testing.T) {
 		"breaker": {func(w *wire.Cluster) { w.Breaker = &wire.Breaker{State: "open", Cause: "down"} },
 			func(c *advertise.Cluster) { c.Health, c.Reason, c.LastSeen = advertise.Silent, "down", 9 }, unknown},
 		"ordered": {func(w *wire.Cluster) {
-			w.Orders = []jjm.Order{{Verb: jjm.OrderDrain, Reason: "a"}, {Verb: jjm.OrderPause, Reason: "b"}}
+			w.Orders = []jjm.Order{{Kind: jjm.OrderCluster, Verb: jjm.OrderDrain, Reason: "a"}, {Kind: jjm.OrderCluster, Verb: jjm.OrderPause, Reason: "b"}}
 		}, func(c *advertise.Cluster) { c.Drained, c.Paused, c.Reason = true, true, "b" }, known},
 		"limits": {func(w *wire.Cluster) {
 			w.Limits = wire.Limits{MaxCores: 1, MaxMemoryMB: 2, MaxWalltime: jjm.Duration(3e9), MaxQueued: 4, MaxPending: 5,

@@ -238,7 +238,8 @@ func (a *App) clusters() ([]engine.Cluster, error) {
 		if c, ok := adapter.(io.Closer); ok {
 			a.onClose("cluster "+name, c.Close)
 		}
-		out = append(out, engine.Cluster{Kind: kind, Adapter: adapter, Config: common})
+		first, all := queues(section)
+		out = append(out, engine.Cluster{Kind: kind, Adapter: adapter, Queue: first, Queues: all, Config: common})
 	}
 	return out, nil
 }

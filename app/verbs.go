@@ -25,7 +25,7 @@ func served(version string, e *engine.Engine, b brokers) []gate.Verb {
 		verbs.Log(find, e.Log),
 		verbs.JobTypes(e.JobTypes),
 		verbs.Clusters(e.Clusters, b.notes),
-		verbs.Order(e.Order),
+		verbs.Order(find, e.Order),
 		verbs.Reset(e.Reset),
 		verbs.Ban(e.Ban),
 		verbs.Renew(find, e.Renew),

@@ -1,6 +1,8 @@
 package catalogue
 
 import (
+	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -37,6 +39,75 @@ func SplitWatch(watch string) (folder, pattern string, err error) {
 			"%.60q is no pattern: * and ? stand for characters, [a-z] for one of a range, \\ takes the next as it is", pattern)
 	}
 	return path.Clean(folder), pattern, nil
+}
+
+// SplitWildcard returns the folder and the pattern of an entry for files that are to be
+// found once, such as "/data/raw/*.root".
+func SplitWildcard(text string) (folder, pattern string, err error) {
+	switch folder, pattern, err = SplitWatch(text); {
+	case err != nil:
+		return "", "", err
+	case !path.IsAbs(text):
+		return "", "", jjm.Errorf(jjm.Invalid, "%.60q: want an absolute path, such as /data/raw/*.root", text)
+	case path.Join(folder, pattern) != path.Clean(text):
+		return "", "", jjm.Errorf(jjm.Invalid, "%.60q: its last element has no wildcard: say lfn = for one file", text)
+	}
+	return folder, pattern, nil
+}
+
+// Expand returns the files of a job file's list, with those that its wildcards match in
+// their places, by name. A file that the list names stays where it is named, and counts
+// once. list returns the regular files of a folder; its errors come back as they are. A
+// wildcard that matches nothing, or names that no dataset can hold, and more than most
+// files are errors of kind Invalid. Each error names the entry, such as "files[3]".
+func Expand(entries []jjm.Listed, most int, list func(folder string) ([]Entry, error)) ([]jjm.File, error) {
+	seen := map[string]bool{}
+	for i := range entries {
+		seen[entries[i].LFN] = true
+	}
+	var files []jjm.File
+	for i, entry := range entries {
+		if entry.Wildcard == "" {
+			files = append(files, entry.File)
+			continue
+		}
+		found, err := matches(entry.Wildcard, list)
+		if err != nil {
+			return nil, fmt.Errorf("files[%d].wildcard: %w", i, err)
+		}
+		for _, f := range New(found, func(lfn string) bool { return seen[lfn] }) {
+			seen[f.LFN] = true
+			files = append(files, f)
+		}
+		if len(files) > most {
+			return nil, jjm.Errorf(jjm.Invalid, "files[%d].wildcard: with it there are %d files: at most %d are taken", i,
+				len(files), most)
+		}
+	}
+	return files, nil
+}
+
+// matches returns the files that a wildcard stands for, by name.
+func matches(wildcard string, list func(folder string) ([]Entry, error)) ([]jjm.File, error) {
+	folder, pattern, err := SplitWildcard(wildcard)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := list(folder)
+	if err != nil {
+		return nil, err
+	}
+	files, _, skipped := Listed(folder, pattern, entries, math.MaxInt64)
+	switch {
+	case skipped > 0:
+		return nil, jjm.Errorf(jjm.Invalid,
+			"%s matches %d files whose names no dataset can hold, such as those with control characters: rename them",
+			wildcard, skipped)
+	case len(files) == 0:
+		return nil, jjm.Errorf(jjm.Invalid, "%s matches none of the %d files of its folder: mend it or leave it out",
+			wildcard, len(entries))
+	}
+	return files, nil
 }
 
 // maxWatch is PATH_MAX of Linux (limits.h).

@@ -53,3 +53,38 @@ func TestListed_OffersWhatIsReadyInOrder(t *testing.T) {
 		t.Error(fresh)
 	}
 }
+
+func TestExpand_WildcardsInTheirPlaces(t *testing.T) {
+	folders := map[string][]catalogue.Entry{"/d": {{Name: "b"}, {Name: "a"}, {Name: ".c"}}, "/e": {{Name: "a"}}}
+	list := func(folder string) ([]catalogue.Entry, error) {
+		if entries, ok := folders[folder]; ok {
+			return entries, nil
+		}
+		return nil, jjm.Errorf(jjm.Busy, "%s: gone", folder)
+	}
+	named := func(lfn string) jjm.Listed { return jjm.Listed{File: jjm.File{LFN: lfn}} }
+	wild := func(text string) jjm.Listed { return jjm.Listed{Wildcard: text} }
+	for _, c := range []struct {
+		entries []jjm.Listed
+		most    int
+		want    string // the files, or a part of the error
+	}{
+		{[]jjm.Listed{named("x"), wild("/d/*"), named("y")}, 9, "x /d/a /d/b y"},
+		{[]jjm.Listed{wild("/d/*"), named("/d/a"), wild("/d/?")}, 9, "/d/b /d/a"},
+		{[]jjm.Listed{wild("/d/.*"), wild("/e/[a-z]")}, 9, "/d/.c /e/a"},
+		{[]jjm.Listed{named("x"), wild("/d/z*")}, 9, "files[1].wildcard: /d/z* matches none of the 3 files"},
+		{[]jjm.Listed{wild("/f/*")}, 9, "files[0].wildcard: /f: gone"},
+		{[]jjm.Listed{named("x"), wild("/d/*")}, 2, "files[1].wildcard: with it there are 3 files: at most 2"},
+		{[]jjm.Listed{wild("d/*")}, 9, "want an absolute path"},
+		{[]jjm.Listed{wild("/d/")}, 9, "has no wildcard"},
+	} {
+		files, err := catalogue.Expand(c.entries, c.most, list)
+		var names []string
+		for _, f := range files {
+			names = append(names, f.LFN)
+		}
+		if got := strings.Join(names, " "); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %s, %v: want %s", c.entries, got, err, c.want)
+		}
+	}
+}

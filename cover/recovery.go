@@ -233,7 +233,7 @@ func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (
 		if !r.files[i].whole {
 			f.Lumis = r.files[i].lumis
 		}
-		master.Files = append(master.Files, f)
+		master.Files = append(master.Files, jjm.Listed{File: f})
 	}
 	if r.unit == jjm.UnitRange {
 		spec.Split = r.splitting(spec.Split)

@@ -110,7 +110,7 @@ func TestRecovery_OfADataset(t *testing.T) {
 	a.Added, b.Added = 0, 0
 	a.Lumis = []jjm.LumiRange{{Run: 1, First: 2, Last: 3}, {Run: 1, First: 7, Last: 7}}
 	want := []jjm.DatasetInput{{Name: "pileup", Secondary: true, Attributes: "repeat"},
-		{Name: "raw#recovery-of-17-3", Files: []jjm.File{a, b}}}
+		{Name: "raw#recovery-of-17-3", Files: []jjm.Listed{{File: a}, {File: b}}}}
 	spec = recovered(t, got.Job)
 	if diff := cmp.Diff(want, spec.Datasets); diff != "" {
 		t.Error(diff)

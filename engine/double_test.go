@@ -183,13 +183,14 @@ func TestDoubledSubmission_TheHolderIsNeverCancelled(t *testing.T) {
 	}
 }
 
-// The double was cancelled, and the daemon stopped before it had stored that
+// The double was cancelled, and the daemon stopped before or after it had stored that
 // the attempt is the other one's: the end of the double is not the attempt's.
 func TestDoubledSubmission_TheEndOfTheDoubleDoesNotOutrankTheResult(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{Wait: 30 * time.Second, Life: 2 * time.Minute, Slots: 4}
-	for range 10 { // the cancel and the stop race
-		c := &crasher{point: "repoint.before-commit", nth: 1, downtime: 10 * time.Minute}
+	for i := range 10 { // the cancel and the stop race
+		point := []string{"repoint.before-commit", "repoint.after-commit"}[i%2]
+		c := &crasher{point: point, nth: 1, downtime: 10 * time.Minute}
 		inWorld(t, options{sim: sim, crash: c}, func(t *testing.T, w *world) {
 			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1,
 				actions: []action{{0, submitAs("a", mc(4))}}}

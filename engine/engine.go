@@ -153,7 +153,7 @@ func (e *Engine) connect() {
 	e.state.WakeGrid, e.state.WakeSubmit = e.jobs.Wake, e.clusters.Wake
 	e.state.Participants = e.transaction()
 	e.state.Shown = []func(*state.Change, *state.Memo){e.feeder.TellReaders}
-	e.state.Committed = []func(*state.Change){e.judge.WakeEndings, e.clusters.WakeReleases}
+	e.state.Committed = []func(*state.Change){e.judge.WakeEndings, e.clusters.WakeReleases, e.site.JobsOver}
 }
 
 // load fills the memory, and has all looked at that was under way.

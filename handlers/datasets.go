@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,6 +64,9 @@ func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, 
 			problems = append(problems, jjm.Problem{Field: fmt.Sprintf("datasets[%d].secondary", i),
 				Text: fmt.Sprintf("split by %s reads no secondary datasets: want by = %q", name, split.JEDI)})
 		}
+		if err := checkAttributes(&spec.Datasets[i]); err != nil {
+			problems = append(problems, jjm.Problem{Field: fmt.Sprintf("datasets[%d].attributes", i), Text: err.Error()})
+		}
 	}
 	if spec.Split == nil {
 		return name, p, problems
@@ -75,11 +79,33 @@ func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, 
 	if len(problems) == 0 {
 		problems = strict.DecodeMap(spec.Split.Params, "split.params", &p)
 	}
-	if p.Task.Dynamic() {
-		problems = append(problems, jjm.Problem{Field: "split.params.task.rule",
-			Text: "DY makes jobs that fill the least wall time of a queue, which jjm does not know: say with NE how many events a part has"})
+	for _, problem := range p.Task.Problems() {
+		problems = append(problems, jjm.Problem{Field: "split.params.task." + problem.Field, Text: problem.Text})
+	}
+	for i := range spec.Datasets {
+		if jedi.ParseAttributes("", spec.Datasets[i].Attributes).Events > 0 && !p.Records.Ranges() {
+			problems = append(problems, jjm.Problem{Field: fmt.Sprintf("datasets[%d].attributes", i),
+				Text: "er counts events of ranges, and files stay whole: say how they are cut with split.params.records"})
+		}
+	}
+	if p.Records.FirstEvent != nil {
+		problems = append(problems, jjm.Problem{Field: "split.params.records.first_event",
+			Text: "events are counted within their files, from 0 on: leave it out"})
 	}
 	return name, p, problems
+}
+
+// checkAttributes refuses attributes that would change nothing, and unknown ones.
+func checkAttributes(d *jjm.DatasetInput) error {
+	switch {
+	case d.Attributes == "":
+		return nil
+	case !d.Secondary:
+		return errors.New("they say how a secondary dataset goes along with the others: leave them out, or say secondary = true")
+	case d.Name == jedi.Sequence:
+		return fmt.Errorf("%s gives one number to each local job: it has no attributes", jedi.Sequence)
+	}
+	return jedi.CheckAttributes(d.Attributes)
 }
 
 // CutFiles decides how the files of a job's datasets are cut. Where all of them
@@ -131,12 +157,13 @@ func Inline(spec *jjm.Spec) (w split.Work, all bool) {
 	all = true
 	for i := range spec.Datasets {
 		d := &spec.Datasets[i]
-		all = all && d.Files != nil && !d.Open
+		files, named := d.Named()
+		all = all && named && !d.Open
 		if !d.Secondary {
-			w.Files = d.Files
+			w.Files = files
 			continue
 		}
-		w.Secondary = append(w.Secondary, split.Stream{Files: d.Files,
+		w.Secondary = append(w.Secondary, split.Stream{Files: files,
 			Dataset: jjm.Dataset{Name: d.Name, Attributes: d.Attributes, Closed: !d.Open}})
 	}
 	w.Closed, w.Queue = true, queueOf(spec)

@@ -85,7 +85,7 @@ func TestInline_JEDIJobsFitWhatIsAskedFor(t *testing.T) {
 	count := func(r jjm.Request) int64 {
 		d := jjm.DatasetInput{Name: "raw"}
 		for i := range 20 {
-			d.Files = append(d.Files, jjm.File{LFN: fmt.Sprint(i), Size: 100 << 20, Events: 100})
+			d.Files = append(d.Files, jjm.Listed{File: jjm.File{LFN: fmt.Sprint(i), Size: 100 << 20, Events: 100}})
 		}
 		s := &jjm.Spec{Request: r, Datasets: []jjm.DatasetInput{d},
 			Split: &jjm.Splitting{By: "JEDI", Params: map[string]any{"task": map[string]any{"wall_time": 1.0}}}}

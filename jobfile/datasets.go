@@ -3,6 +3,7 @@ package jobfile
 import (
 	"fmt"
 	"path"
+	"reflect"
 	"strings"
 
 	"jjm"
@@ -126,8 +127,8 @@ func (c *checker) program(field string, words []string) {
 	}
 }
 
-// inline checks files that stand in the job file itself.
-func (c *checker) inline(field string, files []jjm.File) {
+// inline checks files, and wildcards for some, that stand in the job file itself.
+func (c *checker) inline(field string, files []jjm.Listed) {
 	if len(files) > maxInline {
 		c.problem(field, "%d files are too many: at most %d in a job file (from = names a list of them)", len(files),
 			maxInline)
@@ -136,6 +137,10 @@ func (c *checker) inline(field string, files []jjm.File) {
 	first := map[string]int{}
 	for i := range files {
 		at := fmt.Sprintf("%s[%d]", field, i)
+		if files[i].Wildcard != "" {
+			c.wildcard(at, &files[i])
+			continue
+		}
 		for _, p := range files[i].Problems() {
 			c.problem(at+"."+p.Field, "%s", p.Text)
 		}
@@ -144,6 +149,16 @@ func (c *checker) inline(field string, files []jjm.File) {
 			continue
 		}
 		first[files[i].LFN] = i
+	}
+}
+
+// wildcard checks an entry for files that are to be found.
+func (c *checker) wildcard(field string, entry *jjm.Listed) {
+	if _, _, err := catalogue.SplitWildcard(entry.Wildcard); err != nil {
+		c.problem(field+".wildcard", "%v", err)
+	}
+	if !reflect.ValueOf(entry.File).IsZero() {
+		c.problem(field, "a wildcard stands alone: what is said of a file goes into an entry with its lfn")
 	}
 }
 

@@ -35,6 +35,8 @@ type GridFacts struct {
 	Unproven string
 	// Waits says why no cluster takes any of its local jobs now, "" if one does.
 	Waits string
+	// Paused says who paused it and why, "" if nobody did.
+	Paused string
 	// Idle says why no more local jobs can be made just now, although the cutting
 	// is not over: their input is still to come. "" if they can.
 	Idle string
@@ -79,7 +81,7 @@ type GridAction struct {
 //	failure, a local job is not over           as below    KillLocals if none was ever submitted;
 //	                                                       else Nothing: what reached the batch system goes on
 //	failure                                    prepared    Collect, Finish as broken, or by its local jobs if any went
-//	paused, something left to do               paused      Nothing
+//	somebody paused it, something left to do   paused      Nothing
 //	not prepared                               registered  Prepare
 //	not closed, idle                           pending or running                   Nothing
 //	not closed                                 defined, ready, pending or running   Generate
@@ -101,8 +103,8 @@ func Grid(f GridFacts) GridAction {
 		return gridFailing(f)
 	case f.Prepared && f.Closed && allOver(f):
 		return gridCollect(f, jjm.Prepared)
-	case f.Status == jjm.Paused:
-		return GridAction{Status: jjm.Paused}
+	case f.Paused != "":
+		return GridAction{Status: jjm.Paused, Reason: f.Paused}
 	case !f.Prepared:
 		return GridAction{Do: Prepare, Status: jjm.Registered}
 	case !f.Closed && f.Idle != "" && f.Made == 0:

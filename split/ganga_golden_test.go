@@ -49,7 +49,17 @@ func (r *gangaRow) work(t *testing.T) Work {
 		}
 	case []any:
 		for _, f := range files {
+			if name, ok := f.(string); ok {
+				w.Files = append(w.Files, jjm.File{LFN: name})
+				continue
+			}
 			f := f.(map[string]any)
+			if matched, ok := f["wildcard"].([]any); ok { // engine/wildcard_test finds them
+				for _, name := range matched {
+					w.Files = append(w.Files, jjm.File{LFN: name.(string)})
+				}
+				continue
+			}
 			file := jjm.File{LFN: f["lfn"].(string), Events: -1}
 			if n, ok := f["events"].(float64); ok {
 				file.Events = int64(n)

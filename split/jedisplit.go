@@ -111,7 +111,7 @@ func (k *jediCut) records(b *Begun) error {
 	records, err := jedi.Records(list, rules)
 	k.chunk.Master = &jedi.Dataset{Records: records}
 	k.ranged = slices.ContainsFunc(records, func(r jedi.Record) bool { return r.Start != jedi.Unknown })
-	k.ranged = k.ranged || rules.EventsPerJob > 0 || rules.EventsPerRange > 0 || rules.TargetEvents > 0
+	k.ranged = k.ranged || rules.Ranges()
 	return err
 }
 

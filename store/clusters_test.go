@@ -131,8 +131,10 @@ func TestOrders_AreKeptReplacedAndDropped(t *testing.T) {
 	pause := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderCluster, Name: "slurm", Reason: "x", By: "root", Since: 6,
 		Until: 9}
 	user := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderUser, Name: "O'Brien; --", Reason: "y\n", By: "alice", Since: 7}
+	queue := jjm.Order{Verb: jjm.OrderDrain, Kind: jjm.OrderQueue, Name: "slurm/long", Reason: "x", By: "root", Since: 8}
+	job := jjm.Order{Verb: jjm.OrderPause, Kind: jjm.OrderJob, Name: "17", By: "alice", Since: 9} // who pauses it need not say why
 	update(t, s, func(tx *Tx) error {
-		for _, o := range []jjm.Order{user, drain, pause} {
+		for _, o := range []jjm.Order{user, drain, pause, job, queue} {
 			if err := tx.PutOrder(o); err != nil {
 				return err
 			}
@@ -154,14 +156,14 @@ func TestOrders_AreKeptReplacedAndDropped(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
-	check(drain, pause, user)
+	check(drain, pause, job, queue, user)
 	update(t, s, func(tx *Tx) error {
 		if err := tx.DropOrder(drain); err != nil {
 			return err
 		}
 		return tx.DropOrder(drain)
 	})
-	check(pause, user)
+	check(pause, job, queue, user)
 	for _, bad := range []jjm.Order{{}, {Verb: "stop", Kind: "cluster", Name: "a", Reason: "b"},
 		{Verb: "drain", Kind: "cluster", Name: "a"}} {
 		err := s.Update(t.Context(), func(tx *Tx) error { return tx.PutOrder(bad) })

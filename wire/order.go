@@ -36,12 +36,12 @@ type OrderAnswer struct {
 	Orders []jjm.Order `json:"orders,omitempty"`
 }
 
-// Order is an administrator's order to drain, pause or resume a cluster, a job
-// type or a user.
+// Order is an order to drain, pause or resume a cluster, a queue of one, a job type or a
+// user, by administrators; or to pause or resume a grid job, by its owner too.
 type Order struct {
 	Verb   string `json:"verb"` // drain, pause, resume
-	Kind   string `json:"kind"` // cluster, type, user
-	Name   string `json:"name"`
+	Kind   string `json:"kind"` // cluster, queue, type, user, job
+	Name   string `json:"name"` // of a queue CLUSTER/QUEUE, of a job its id or handle
 	Reason string `json:"reason,omitempty"`
 	// For or Until, at most one, let the order end by itself.
 	For   jjm.Duration `json:"for,omitzero"`
@@ -53,18 +53,28 @@ func (o *Order) check() error {
 	switch {
 	case !slices.Contains([]string{jjm.OrderDrain, jjm.OrderPause, jjm.OrderResume}, o.Verb):
 		return jjm.Errorf(jjm.Invalid, "order.verb %.40q: want drain, pause or resume", o.Verb)
-	case !slices.Contains([]string{jjm.OrderCluster, jjm.OrderType, jjm.OrderUser}, o.Kind):
-		return jjm.Errorf(jjm.Invalid, "order.kind %.40q: want cluster, type or user", o.Kind)
+	case !slices.Contains(jjm.OrderKinds(), o.Kind):
+		return jjm.Errorf(jjm.Invalid, "order.kind %.40q: want cluster, queue, type, user or job", o.Kind)
+	case o.Kind == jjm.OrderJob && o.Verb == jjm.OrderDrain:
+		return jjm.Errorf(jjm.Invalid, "order: a grid job cannot be drained, as it takes no new ones: pause it")
+	case o.Kind == jjm.OrderQueue && !isQueueName(o.Name):
+		return jjm.Errorf(jjm.Invalid, "order.name %.80q: want the cluster and its queue, such as slurm/long", o.Name)
 	case o.Name == "" || len(o.Name) > maxWord || !oneLine(o.Name):
 		return jjm.Errorf(jjm.Invalid, "order.name %.40q: want the name of a %s", o.Name, o.Kind)
 	case len(o.Reason) > maxReason || !oneLine(o.Reason):
 		return jjm.Errorf(jjm.Invalid, "order.reason %.40q: want one line of at most %d bytes", o.Reason, maxReason)
 	case o.Verb == jjm.OrderResume && (o.For != 0 || o.Until != 0):
 		return jjm.Errorf(jjm.Invalid, "order: resume ends an order at once: no time belongs to it")
-	case o.Verb != jjm.OrderResume && strings.TrimSpace(o.Reason) == "":
+	case o.Verb != jjm.OrderResume && o.Kind != jjm.OrderJob && strings.TrimSpace(o.Reason) == "":
 		return jjm.Errorf(jjm.Invalid, "order.reason is missing: say why, for those whose jobs wait")
 	case o.For < 0 || o.Until < 0 || o.For != 0 && o.Until != 0:
 		return jjm.Errorf(jjm.Invalid, "order: want for how long, or until when, or neither")
 	}
 	return nil
+}
+
+// isQueueName reports whether a text names a queue of a cluster.
+func isQueueName(name string) bool {
+	cluster, queue, _ := strings.Cut(name, "/")
+	return cluster != "" && queue != ""
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,7 +181,7 @@ func (s *splitJob) filesOf(d *jjm.DatasetInput) (files []jjm.File, err error) {
 	name, path := d.From, s.path(d.From)
 	switch {
 	case d.Files != nil:
-		return d.Files, nil
+		return catalogue.Expand(d.Files, math.MaxInt, regular)
 	case !d.Secondary && s.Files != "":
 		name, path = s.Files, s.Files
 	case d.Watch != "":
@@ -206,9 +207,19 @@ func (s *splitJob) listing(watch string) ([]jjm.File, error) {
 	if folder, err = filepath.Abs(s.path(folder)); err != nil {
 		return nil, err
 	}
-	found, err := os.ReadDir(folder)
+	entries, err := regular(folder)
 	if err != nil {
 		return nil, jjm.Errorf(jjm.Invalid, "watch: %w", err)
+	}
+	files, _, _ := catalogue.Listed(folder, pattern, entries, math.MaxInt64)
+	return files, nil
+}
+
+// regular returns the regular files of a folder.
+func regular(folder string) ([]catalogue.Entry, error) {
+	found, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
 	}
 	var entries []catalogue.Entry
 	for _, e := range found {
@@ -216,8 +227,7 @@ func (s *splitJob) listing(watch string) ([]jjm.File, error) {
 			entries = append(entries, catalogue.Entry{Name: e.Name(), Size: info.Size(), Modified: jjm.At(info.ModTime())})
 		}
 	}
-	files, _, _ := catalogue.Listed(folder, pattern, entries, 1<<62)
-	return files, nil
+	return entries, nil
 }
 
 // preview prints parts as they are cut.

@@ -225,7 +225,7 @@ func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
 // (23.9); the state that it appends to the job's id says nothing new.
 func (p *process) blahpNoHold(verb string) int {
 	_, _ = p.out.WriteString(blahp.Controlled(0, 1,
-		fmt.Errorf("jjm cannot %s one job: pause its cluster, type or user instead", verb)))
+		fmt.Errorf("HTCondor cannot %s a job of jjm: use jjm pause and jjm resume on the site", verb)))
 	return 1
 }
 

@@ -132,10 +132,14 @@ func clusterState(cl wire.Cluster) string {
 		return "breaker " + cl.Breaker.State
 	case !cl.Healthy:
 		return "in trouble"
-	case len(cl.Orders) > 0: // a pause sorts behind a drain, and says more
-		return cl.Orders[len(cl.Orders)-1].Doing()
 	}
-	return "ok"
+	state := "ok"
+	for _, o := range cl.Orders { // a pause sorts behind a drain, and says more
+		if o.Kind == jjm.OrderCluster {
+			state = o.Doing()
+		}
+	}
+	return state
 }
 
 // clusterNotes are the lines below the table: what is wrong, since when, and
@@ -152,7 +156,11 @@ func clusterNotes(cl wire.Cluster) []string {
 		notes = append(notes, fmt.Sprintf("no accounting%s: %s; asked again %s", since(b.Since), b.Cause, clock(b.NextProbe)))
 	}
 	for _, o := range cl.Orders {
-		notes = append(notes, orderText(o))
+		note := orderText(o)
+		if o.Kind == jjm.OrderQueue {
+			note = "queue " + o.Name + " is " + note
+		}
+		notes = append(notes, note)
 	}
 	return append(notes, cl.Trouble...)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"jjm"
@@ -12,8 +13,8 @@ import (
 type order struct {
 	Reason string `placeholder:"TEXT" help:"Say why: people whose jobs wait are told."`
 	JSON   bool   `name:"json" help:"One JSON object per line."`
-	Kind   string `arg:"" optional:"" name:"KIND" help:"cluster, type or user."`
-	Name   string `arg:"" optional:"" name:"NAME" help:"Its name. Without: what is in force."`
+	Kind   string `arg:"" optional:"" name:"KIND" help:"cluster, queue, type, user or job."`
+	Name   string `arg:"" optional:"" name:"NAME" help:"Its name; of a queue CLUSTER/QUEUE, of a job its id. Without: what is in force."`
 
 	place
 }
@@ -39,18 +40,20 @@ type pause struct {
 // resume ends both.
 type resume struct{ order }
 
-const orderHelp = " Without a name: what is in force. To order is for administrators: root, with gate.mode 0600 the daemon's " +
-	"account, and those of the setting gate.admins."
+const orderHelp = " Without a name: what is in force. A grid job is paused and resumed by its owner too, and an id alone " +
+	"stands for job ID; all else is for administrators: root, with gate.mode 0600 the daemon's account, and those of " +
+	"the setting gate.admins."
 
 // Help is the rest of its help.
 func (*drain) Help() string {
-	return "New grid jobs of a type, of a user, or that can go to drained clusters only, are refused with the reason. " +
-		"Of several clusters the others are used." + orderHelp
+	return "New grid jobs of a type, of a user, or that can go to drained clusters or queues only, are refused with the " +
+		"reason. Of several clusters the others are used. A grid job cannot be drained." + orderHelp
 }
 
 // Help is the rest of its help.
 func (*pause) Help() string {
-	return "Grid jobs are accepted and wait; their status says who paused what, why and until when." + orderHelp
+	return "Grid jobs are accepted and wait; their status says who paused what, why and until when. A grid job that is " +
+		"paused is told as suspended: what was submitted goes on, nothing more is submitted until it is resumed." + orderHelp
 }
 
 // Help is the rest of its help.
@@ -68,6 +71,9 @@ func (r *resume) Run(c *cli) error { return r.put(c, jjm.OrderResume, term{}) }
 // put returns the order, or without a name tells what is in force.
 func (o *order) put(c *cli, verb string, until term) error {
 	var req wire.OrderRequest
+	if _, err := jjm.ParseRef(o.Kind); err == nil && o.Name == "" {
+		o.Kind, o.Name = jjm.OrderJob, o.Kind
+	}
 	switch {
 	case o.Kind == "" && o.Reason == "" && until == term{}:
 	case o.Name != "":
@@ -77,7 +83,7 @@ func (o *order) put(c *cli, verb string, until term) error {
 		}
 		req.Order = given
 	default:
-		return usage("want cluster, type or user, and a name; see jjm %s --help", verb)
+		return usage("want cluster, queue, type, user or job, and a name; see jjm %s --help", verb)
 	}
 	a, err := ask(c, o.place, wire.VerbOrder(), req)
 	if err != nil {
@@ -97,12 +103,10 @@ func (o *order) put(c *cli, verb string, until term) error {
 // given is the order as the daemon takes it.
 func (o *order) given(verb string, until term, now time.Time) (*wire.Order, error) {
 	w := &wire.Order{Verb: verb, Kind: o.Kind, Name: o.Name, Reason: o.Reason}
-	switch w.Kind {
-	case jjm.OrderCluster, jjm.OrderType, jjm.OrderUser:
-	default:
-		return nil, usage("%.40q: want cluster, type or user; see jjm %s --help", w.Kind, verb)
+	if !slices.Contains(jjm.OrderKinds(), w.Kind) {
+		return nil, usage("%.40q: want cluster, queue, type, user or job; see jjm %s --help", w.Kind, verb)
 	}
-	if verb != jjm.OrderResume && o.Reason == "" {
+	if verb != jjm.OrderResume && w.Kind != jjm.OrderJob && o.Reason == "" {
 		return nil, usage("--reason is missing: say why, for those whose jobs wait")
 	}
 	if until.For != "" && until.Until != "" {
@@ -159,7 +163,7 @@ func (o *order) print(c *cli, verb string, orders []jjm.Order) error {
 	for _, order := range orders {
 		did := order.Doing()
 		if verb == jjm.OrderResume {
-			did = "resumed, was " + did + " by " + order.By + ": " + order.Reason
+			did = "resumed, was " + orderText(order)
 		} else if order.Until != 0 {
 			did += " until " + clock(order.Until)
 		}
@@ -187,6 +191,9 @@ func orderText(o jjm.Order) string {
 	s := o.Doing() + " by " + o.By + " since " + clock(o.Since)
 	if o.Until != 0 {
 		s += " until " + clock(o.Until)
+	}
+	if o.Reason == "" {
+		return s
 	}
 	return s + ": " + o.Reason
 }

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"context"
+	"strings"
 
 	"jjm"
 	"jjm/wire"
@@ -30,7 +31,10 @@ func (an *Answers) Clusters(context.Context) []wire.Cluster {
 	out := make([]wire.Cluster, 0, len(an.s.Names))
 	for _, name := range an.s.Names {
 		w := an.rooms.Clusters.View(v.Memory, name)
-		w.Orders = v.InForce(now, func(o jjm.Order) bool { return o.Kind == jjm.OrderCluster && o.Name == name })
+		w.Orders = v.InForce(now, func(o jjm.Order) bool {
+			of, _, _ := strings.Cut(o.Name, "/")
+			return o.Kind == jjm.OrderCluster && o.Name == name || o.Kind == jjm.OrderQueue && of == name
+		})
 		for _, g := range v.Grids() {
 			if g.Job.Status.Final() {
 				continue

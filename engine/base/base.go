@@ -90,6 +90,10 @@ type Accounts struct {
 type Cluster struct {
 	Kind    string
 	Adapter adapters.Adapter
+	// Queue is that of jobs which name none, "" where the batch system decides; Queues
+	// are the names of all, as far as its section names them.
+	Queue  string
+	Queues []string
 	// Config are the settings of this cluster.
 	Config ClusterConfig
 }

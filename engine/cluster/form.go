@@ -85,7 +85,7 @@ func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 	var wants []plan.Want
 	for _, p := range all {
 		g := a.Grid(p.grid)
-		wants = append(wants, sb.c.cs.want(a.Memory, g, p.place, here, roomOf(g.Job.Owner)))
+		wants = append(wants, sb.c.cs.want(a.Memory, g, p.place, here, roomOf(g.Job.Owner), now))
 	}
 	demands := plan.Share(here, site, wants)
 	return sb.alike(a.Memory, demands, plan.Site(demands, site[here].Room))

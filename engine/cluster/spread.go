@@ -13,12 +13,13 @@ import (
 // serves reports whether local jobs of a grid job may be submitted here, as far as
 // their place lets them.
 func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
-	if c.s.Low() != "" || c.s.WorkUses.Over(g.Job.Owner.UID) != "" || g.Job.Kill || g.Job.Status == jjm.Paused ||
+	if c.s.Low() != "" || c.s.WorkUses.Over(g.Job.Owner.UID) != "" || g.Job.Kill ||
 		!slices.Contains(g.Job.Step.Clusters, c.name) {
 		return false
 	}
 	_, halted := mem.Halted(g, now)
-	return !halted
+	_, paused := mem.OrderedAt(jjm.OrderPause, c.name, g.Job.Spec.Request, now)
+	return !halted && !paused
 }
 
 // rank is how much reason there is to send work here.
@@ -175,14 +176,14 @@ func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candid
 
 // want is what a grid job with something ready of a place wants of the cluster at
 // position here.
-func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int, rooms []int) plan.Want {
+func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int, rooms []int, now jjm.Time) plan.Want {
 	have := g.On[cs.s.Names[here]]
 	w := plan.Want{
 		Demand: plan.Demand{Grid: g.Job.ID, Place: place, Ready: g.ReadyAt(place), InBatch: have.Of(place),
 			Others: state.Sum(have.Load()) - have.Of(place)},
 		Owner: fmt.Sprint(g.Job.Owner.UID, " ", g.Job.Owner.User),
 	}
-	for _, name := range mem.Candidates(g, place) {
+	for _, name := range cs.open(mem, g, place, now) {
 		at := cs.s.Positions[name]
 		w.Among, w.Rooms = append(w.Among, at), append(w.Rooms, rooms[at])
 		w.At = append(w.At, g.On[name].Of(place))
@@ -190,22 +191,20 @@ func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int,
 	return w
 }
 
-// halted reports whether somebody paused this cluster, or the type or the user of
-// a member of a bulk.
+// halted reports whether somebody paused this cluster, its queue, or the grid job, the
+// type or the user of a member of a bulk.
 func (c *Cluster) halted(b *jjm.Bulk) bool {
 	v := c.s.View()
 	defer v.Close()
 	now := jjm.At(c.b.Now())
-	if _, yes := v.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
-		return true
-	}
 	return slices.ContainsFunc(b.Members, func(m jjm.AttemptID) bool {
 		g := v.Grid(m.Grid)
 		if g == nil || v.Current(m) == nil {
 			return false
 		}
-		_, yes := v.Halted(g, now)
-		return yes
+		_, halted := v.Halted(g, now)
+		_, paused := v.OrderedAt(jjm.OrderPause, c.name, g.Job.Spec.Request, now)
+		return halted || paused
 	})
 }
 
@@ -215,7 +214,7 @@ func (c *Cluster) elsewhere(mem state.Memory, g *state.Grid, place int32, now jj
 	if _, halted := mem.Halted(g, now); halted {
 		return false
 	}
-	return slices.ContainsFunc(mem.Candidates(g, place), func(name string) bool {
+	return slices.ContainsFunc(c.cs.open(mem, g, place, now), func(name string) bool {
 		return name != c.name && c.cs.all[name].rank(mem, now) < plan.Troubled
 	})
 }

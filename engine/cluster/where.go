@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"jjm"
@@ -43,7 +44,7 @@ func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []
 func (cs *Clusters) nobodyTakes(mem state.Memory, g *state.Grid, place int32, now jjm.Time) string {
 	var why []string
 	for _, name := range mem.Candidates(g, place) {
-		if o, paused := mem.Ordered(jjm.OrderPause, jjm.OrderCluster, name, now); paused {
+		if o, paused := mem.OrderedAt(jjm.OrderPause, name, g.Job.Spec.Request, now); paused {
 			why = append(why, o.String())
 		} else if !cs.all[name].health.healthy() {
 			why = append(why, fmt.Sprintf("cluster %s does not answer", name))
@@ -65,4 +66,22 @@ func (cs *Clusters) WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) stri
 		return ""
 	}
 	return strings.Join(why, "; ")
+}
+
+// open returns the clusters that local jobs of g of a place may go to now: those whose
+// queue for them nobody paused, and of these, as long as there is one, those whose queue
+// nobody drained.
+func (cs *Clusters) open(mem state.Memory, g *state.Grid, place int32, now jjm.Time) []string {
+	names := slices.DeleteFunc(mem.Candidates(g, place), func(name string) bool {
+		_, paused := mem.OrderedAt(jjm.OrderPause, name, g.Job.Spec.Request, now)
+		return paused
+	})
+	fit := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, drained := mem.OrderedAt(jjm.OrderDrain, name, g.Job.Spec.Request, now)
+		return drained
+	})
+	if len(fit) > 0 {
+		return fit
+	}
+	return names
 }

@@ -53,6 +53,13 @@ func (ds *Datasets) CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jj
 			if err := listed(d, site); err != nil {
 				bad(field+"from", "%v", err)
 			}
+		default:
+			if _, all := d.Named(); all {
+				break
+			}
+			if err := ds.mayLook(owner); err != nil {
+				bad(field+"files", "wildcards: %v", err)
+			}
 		}
 	}
 	if len(ps) > 0 {
@@ -85,8 +92,13 @@ func (ds *Datasets) CheckMerge(spec *jjm.Spec, clusters []string) jjm.Problems {
 func tooMany(spec *jjm.Spec, cut handlers.Cutting, site handlers.Site) jjm.Problems {
 	work := split.Work{Closed: true, Queue: cut.Work.Queue}
 	for i := range spec.Datasets {
-		if d := &spec.Datasets[i]; !d.Secondary {
-			work.Files = d.Files
+		d := &spec.Datasets[i]
+		if d.Secondary {
+			continue
+		}
+		var all bool
+		if work.Files, all = d.Named(); !all {
+			return nil
 		}
 	}
 	if len(work.Files) == 0 {
@@ -109,7 +121,11 @@ func (ds *Datasets) FillDatasets(ctx context.Context, job *jjm.GridJob, h handle
 	}
 	for i := range job.Spec.Datasets {
 		d := &job.Spec.Datasets[i]
-		for files := range slices.Chunk(d.Files, ds.b.Chunk()) {
+		found, err := ds.expand(ctx, job.Owner, d, ds.b.Conf().MaxFiles)
+		if err != nil {
+			return broken(fmt.Errorf("datasets[%d].%w", i, err))
+		}
+		for files := range slices.Chunk(found, ds.b.Chunk()) {
 			if _, err := ds.addFiles(ctx, job.Owner.UID, d.Name, files); err != nil {
 				return broken(err)
 			}
@@ -117,7 +133,7 @@ func (ds *Datasets) FillDatasets(ctx context.Context, job *jjm.GridJob, h handle
 		if d.From == "" {
 			continue
 		}
-		err := ds.addList(ctx, job.Owner.UID, d.Name, d.From, func() (io.ReadCloser, error) { return site.Open(d.From) })
+		err = ds.addList(ctx, job.Owner.UID, d.Name, d.From, func() (io.ReadCloser, error) { return site.Open(d.From) })
 		if err != nil {
 			return broken(fmt.Errorf("datasets[%d].from: %w", i, err))
 		}

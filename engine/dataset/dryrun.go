@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"jjm"
@@ -179,11 +180,20 @@ func (ds *Datasets) dryDataset(ctx context.Context, owner jjm.Owner, d *jjm.Data
 		f.Added = now
 		return g.add(f)
 	}
-	for i := 0; i < len(d.Files) && err == nil; i++ {
-		err = fresh(d.Files[i])
+	if err != nil {
+		return nil, set, err
 	}
-	if err != nil || d.From == "" {
-		return g.files, set, err
+	found, err := ds.expand(ctx, owner, d, dryFiles)
+	if err != nil {
+		return nil, set, fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
+	for _, f := range found {
+		if err := fresh(f); err != nil {
+			return nil, set, err
+		}
+	}
+	if d.From == "" {
+		return g.files, set, nil
 	}
 	r, err := site.Open(d.From)
 	if err != nil {

@@ -137,7 +137,7 @@ func (ds *Datasets) takeFrom(ctx context.Context, job *jjm.GridJob, d *jjm.Datas
 	if d.Watch != "" {
 		return ds.takeFolder(ctx, job, d)
 	}
-	out, err := ds.runSource(ctx, job, d.Program)
+	out, err := ds.runSource(ctx, job.Owner, job.BaseDir, d.Program)
 	if err != nil {
 		return 0, err
 	}
@@ -155,14 +155,7 @@ func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 	if !filepath.IsAbs(folder) {
 		folder = filepath.Join(job.BaseDir, folder)
 	}
-	// GNU find(1): size, time of change, name, each entry ended by NUL. -H: the
-	// folder itself may be a link.
-	out, err := ds.runSource(ctx, job,
-		[]string{"find", "-H", folder, "-mindepth", "1", "-maxdepth", "1", "-type", "f", "-printf", `%s %T@ %f\0`})
-	if err != nil {
-		return 0, err
-	}
-	entries, err := listing(out)
+	entries, err := ds.list(ctx, job.Owner, folder)
 	if err != nil {
 		return 0, err
 	}
@@ -177,6 +170,34 @@ func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.Dat
 		}
 	}
 	return waiting, nil
+}
+
+// list returns the regular files of a folder, as an owner sees them.
+func (ds *Datasets) list(ctx context.Context, owner jjm.Owner, folder string) ([]catalogue.Entry, error) {
+	// GNU find(1): size, time of change, name, each entry ended by NUL. -H: the
+	// folder itself may be a link.
+	out, err := ds.runSource(ctx, owner, "/",
+		[]string{"find", "-H", folder, "-mindepth", "1", "-maxdepth", "1", "-type", "f", "-printf", `%s %T@ %f\0`})
+	if err != nil {
+		return nil, err
+	}
+	return listing(out)
+}
+
+// expand returns the files of a dataset that a job file lists, with those found now, as
+// the owner, in the places of wildcards: at most so many. The errors are those of
+// [catalogue.Expand], and Busy where a folder cannot be read now.
+func (ds *Datasets) expand(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, most int) ([]jjm.File, error) {
+	named, all := d.Named()
+	if all || len(d.Files) == 0 {
+		return named, nil
+	}
+	if err := ds.mayLook(owner); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ds.areas.As(ctx, owner), sourceDeadline)
+	defer cancel()
+	return catalogue.Expand(d.Files, most, func(folder string) ([]catalogue.Entry, error) { return ds.list(ctx, owner, folder) })
 }
 
 // listing reads what find printed.
@@ -201,16 +222,16 @@ func listing(out []byte) ([]catalogue.Entry, error) {
 	return entries, nil
 }
 
-// runSource runs a command of an owner in the folder of his job file and gives
-// what it printed; a command that fails is an error with its last words.
-func (ds *Datasets) runSource(ctx context.Context, job *jjm.GridJob, argv []string) ([]byte, error) {
-	env := []string{"LC_ALL=C", "USER=" + job.Owner.User, "LOGNAME=" + job.Owner.User}
+// runSource runs a command of an owner in a folder and returns what it printed; a command
+// that fails is an error of kind Busy with its last words.
+func (ds *Datasets) runSource(ctx context.Context, owner jjm.Owner, dir string, argv []string) ([]byte, error) {
+	env := []string{"LC_ALL=C", "USER=" + owner.User, "LOGNAME=" + owner.User}
 	for _, name := range []string{"PATH", "HOME", "TZ"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}
 	}
-	out, err := run.Run(ctx, run.Cmd{Argv: argv, Dir: job.BaseDir, Env: env, Deadline: sourceDeadline,
+	out, err := run.Run(ctx, run.Cmd{Argv: argv, Dir: dir, Env: env, Deadline: sourceDeadline,
 		MaxOutput: sourceOutput})
 	switch {
 	case err != nil:

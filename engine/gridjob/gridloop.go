@@ -47,12 +47,17 @@ func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 	if g == nil {
 		return plan.GridFacts{}, false
 	}
+	now, paused := jjm.At(js.b.Now()), ""
+	if o, yes := v.Paused(id, now); yes {
+		paused = o.String()
+	}
 	return plan.GridFacts{
+		Paused: paused,
 		Status: g.Job.Status, Kill: g.Job.Kill, KillAsked: g.Closed() && g.Asked == g.Live(),
 		Prepared: g.Job.Step.Prepared, Closed: g.Closed(),
 		Made: g.Job.Step.Made - g.GivenBack, Expected: g.Job.Step.Expected, Idle: g.Idle(),
 		Counts: g.Counts, EverSubmitted: g.Submitted, EverRan: g.Ran,
-		Merging: g.Merging, TarReady: g.Job.Tar != "", Waits: js.rooms.Clusters.WaitsFor(v.Memory, g, jjm.At(js.b.Now())),
+		Merging: g.Merging, TarReady: g.Job.Tar != "", Waits: js.rooms.Clusters.WaitsFor(v.Memory, g, now),
 		Failure: g.Failure(),
 	}, true
 }
@@ -80,7 +85,7 @@ func (js *Jobs) carryOut(ctx context.Context, id jjm.GridID, act plan.GridAction
 func (js *Jobs) setStatus(ctx context.Context, id jjm.GridID, to jjm.GridStatus, reason string) error {
 	v := js.s.View()
 	job := &v.Grid(id).Job
-	same := job.Status == to && (to != jjm.Pending || job.Reason == reason)
+	same := job.Status == to && (to != jjm.Pending && to != jjm.Paused || job.Reason == reason)
 	v.Close()
 	if same || to.Final() {
 		return nil

@@ -174,7 +174,8 @@ const SomeFiles = 100
 // firstFiles returns the first files that a job file brings along.
 func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 	if d.From == "" {
-		return d.Files[:min(SomeFiles, len(d.Files))]
+		named, _ := d.Named()
+		return named[:min(SomeFiles, len(named))]
 	}
 	r, err := site.Open(d.From)
 	if err != nil {

@@ -14,20 +14,15 @@ import (
 	"jjm/wire"
 )
 
-// Order stores what an administrator orders and gives what it changed; nil
-// lists the orders in force.
+// Order stores what somebody orders and returns what it changed; nil lists the orders in
+// force that the caller may see. Grid jobs are paused and resumed by their owners and by
+// administrators, all else is ordered by administrators. The errors are Denied; Gone for
+// no grid job; Invalid for what this site does not have or what is over.
 func (si *Site) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([]jjm.Order, error) {
 	if o == nil {
-		v := si.s.View()
-		defer v.Close()
-		return v.InForce(jjm.At(si.b.Now()), func(jjm.Order) bool { return true }), nil
+		return si.ordersFor(caller), nil
 	}
-	if !caller.Admin {
-		return nil, jjm.Errorf(jjm.Denied,
-			"%s %s %s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)",
-			o.Verb, o.Kind, o.Name, caller.User)
-	}
-	if err := si.knownTarget(o); err != nil {
+	if err := si.mayOrder(ctx, caller, o); err != nil {
 		return nil, err
 	}
 	now := jjm.At(si.b.Now())
@@ -54,27 +49,63 @@ func (si *Site) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([
 	return []jjm.Order{given}, nil
 }
 
-// knownTarget refuses clusters and types that this site does not have. Users
-// come and go.
+// mayOrder refuses who may not give an order, and what it cannot be about.
+func (si *Site) mayOrder(ctx context.Context, caller wire.Caller, o *wire.Order) error {
+	switch {
+	case o.Kind == jjm.OrderJob:
+		return si.mayOrderJob(ctx, caller, o)
+	case !caller.Admin:
+		return jjm.Errorf(jjm.Denied,
+			"%s %s %s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)",
+			o.Verb, o.Kind, o.Name, caller.User)
+	}
+	return si.knownTarget(o)
+}
+
+// knownTarget refuses clusters, queues and types that this site does not have. Users come
+// and go; of the queues those are known that the cluster's section names, if it names any.
 func (si *Site) knownTarget(o *wire.Order) error {
 	var known []string
 	switch o.Kind {
 	case jjm.OrderCluster:
 		known = si.s.Names
+	case jjm.OrderQueue:
+		var any bool
+		if known, any = si.queues(o.Name); any {
+			return nil
+		}
 	case jjm.OrderType:
 		known = si.b.Deps.Types.Types()
 	default:
 		return nil
 	}
-	stale := func(old jjm.Order) bool { return old.Kind == o.Kind && old.Name == o.Name }
 	v := si.s.View()
-	ordered := slices.ContainsFunc(v.Orders(), stale)
+	ordered := slices.ContainsFunc(v.Orders(), func(old jjm.Order) bool { return old.Kind == o.Kind && old.Name == o.Name })
 	v.Close()
 	if slices.Contains(known, o.Name) || o.Verb == jjm.OrderResume && ordered {
 		return nil
 	}
-	return jjm.Errorf(jjm.Invalid, "%s %s: unknown %s %.40q: this site has %v", o.Verb, o.Kind, o.Kind, o.Name, known)
+	return jjm.Errorf(jjm.Invalid, "%s %s: unknown %s %.80q: this site has %v", o.Verb, o.Kind, o.Kind, o.Name, known)
 }
+
+// queues returns the queues that the site knows; any means that the cluster of the queue
+// named has some that its section does not name.
+func (si *Site) queues(named string) (known []string, any bool) {
+	of, _, _ := strings.Cut(named, "/")
+	for i, cluster := range si.s.Names {
+		c := si.b.Deps.Clusters[i]
+		if cluster == of && len(c.Queues) == 0 && c.Kind != localKind {
+			return nil, true
+		}
+		for _, queue := range c.Queues {
+			known = append(known, jjm.QueueName(cluster, queue))
+		}
+	}
+	return known, false
+}
+
+// localKind is the embedded batch system, which has no queues.
+const localKind = "local"
 
 // resume ends what is ordered about a target. That nothing is, is a success.
 func (si *Site) resume(ctx context.Context, by jjm.Order) ([]jjm.Order, error) {
@@ -156,8 +187,13 @@ func concerns(o jjm.Order, g *state.Grid) bool {
 	switch o.Kind {
 	case jjm.OrderCluster:
 		return slices.Contains(g.Job.Step.Clusters, o.Name)
+	case jjm.OrderQueue:
+		cluster, _, _ := strings.Cut(o.Name, "/")
+		return slices.Contains(g.Job.Step.Clusters, cluster)
 	case jjm.OrderType:
 		return o.Name == g.Job.Spec.Type
+	case jjm.OrderJob:
+		return o.Name == g.Job.ID.String()
 	}
 	return o.Name == g.Job.Owner.User
 }
@@ -178,14 +214,14 @@ func (si *Site) ordersLoop(ctx context.Context) {
 }
 
 // endOrders deletes what is not in force any more; it was not obeyed since its
-// time. The answer is when the next one ends.
+// time, or its grid job is over. The answer is when the next one ends.
 func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 	now := jjm.At(si.b.Now())
 	next := time.Hour
 	var over []jjm.Order
 	v := si.s.View()
 	for _, o := range v.Orders() {
-		if !o.InForce(now) {
+		if !o.InForce(now) || jobOver(v.Memory, o) {
 			over = append(over, o)
 		} else if o.Until != 0 {
 			next = min(next, max(o.Until.Sub(now), time.Millisecond))
@@ -201,7 +237,11 @@ func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 			if !slices.Contains(c.Live.Orders(), o) {
 				continue // given anew meanwhile
 			}
-			entry := orderEntry(o, "resumed", "its time is over")
+			why := "its time is over"
+			if o.InForce(c.Now) {
+				why = "the grid job is over"
+			}
+			entry := orderEntry(o, "resumed", why)
 			entry.From, entry.Time, entry.Actor = o.Doing(), c.Now, ""
 			c.Journal = append(c.Journal, entry)
 			ended = append(ended, o)

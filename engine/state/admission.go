@@ -1,9 +1,6 @@
 package state
 
 import (
-	"slices"
-	"strings"
-
 	"jjm"
 	"jjm/plan"
 	"jjm/sandbox"
@@ -55,40 +52,8 @@ func (m Memory) Admitted(w jjm.Whom) error {
 	return nil
 }
 
-// InForce returns the orders that hold now.
-func (m Memory) InForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
-	var out []jjm.Order
-	for _, o := range m.s.orders {
-		if o.InForce(now) && which(o) {
-			out = append(out, o)
-		}
-	}
-	slices.SortFunc(out, func(a, b jjm.Order) int {
-		return strings.Compare(a.Kind+" "+a.Name+" "+a.Verb, b.Kind+" "+b.Name+" "+b.Verb)
-	})
-	return out
-}
-
-// Ordered returns an order in force about a target.
-func (m Memory) Ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool) {
-	for _, o := range m.s.orders {
-		if o.Verb == verb && o.Kind == kind && o.Name == name && o.InForce(now) {
-			return o, true
-		}
-	}
-	return jjm.Order{}, false
-}
-
-// Halted returns the order that keeps the local jobs of a type or a user waiting.
-func (m Memory) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
-	if o, yes := m.Ordered(jjm.OrderPause, jjm.OrderType, g.Job.Spec.Type, now); yes {
-		return o, true
-	}
-	return m.Ordered(jjm.OrderPause, jjm.OrderUser, g.Job.Owner.User, now)
-}
-
 // Admits refuses a new grid job that may go nowhere: its type, its user or all
-// its clusters are drained.
+// its clusters, or its queues there, are drained.
 func (m Memory) Admits(spec *jjm.Spec, user string, clusters []string, now jjm.Time) error {
 	refuse := func(o jjm.Order) error {
 		return jjm.Errorf(jjm.Denied, "no new grid jobs are taken: %s", o)
@@ -101,7 +66,7 @@ func (m Memory) Admits(spec *jjm.Spec, user string, clusters []string, now jjm.T
 	}
 	var first jjm.Order
 	for _, name := range clusters {
-		o, yes := m.Ordered(jjm.OrderDrain, jjm.OrderCluster, name, now)
+		o, yes := m.OrderedAt(jjm.OrderDrain, name, spec.Request, now)
 		if !yes {
 			return nil
 		}

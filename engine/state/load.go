@@ -47,8 +47,12 @@ func (s *State) Load(ctx context.Context) error {
 	for _, b := range live.Bulks {
 		s.adopt(b)
 	}
-	if s.orders, err = s.B.Store.Orders(ctx); err != nil {
+	orders, err := s.B.Store.Orders(ctx)
+	if err != nil {
 		return fmt.Errorf("load orders: %w", err)
+	}
+	for _, o := range orders {
+		s.orders[targetOf(o)] = append(s.orders[targetOf(o)], o)
 	}
 	for _, g := range s.grids {
 		s.unswept[g.Job.Owner.UID] = append(s.unswept[g.Job.Owner.UID], g.Job.Owner)

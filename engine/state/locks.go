@@ -64,9 +64,6 @@ func (m Memory) Harvested() map[int]bool {
 // Bans are those in force.
 func (m Memory) Bans() []jjm.Ban { return m.s.bans }
 
-// Orders are those that were given and not ended.
-func (m Memory) Orders() []jjm.Order { return m.s.orders }
-
 // View is a lookup under way.
 type View struct{ Memory }
 

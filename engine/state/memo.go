@@ -122,16 +122,6 @@ func (a *Memo) GiveBack(members []jjm.AttemptID) {
 	}
 }
 
-// SetOrders ends and begins orders.
-func (a *Memo) SetOrders(end, begin []jjm.Order) {
-	for _, o := range append(slices.Clone(end), begin...) {
-		a.s.orders = slices.DeleteFunc(a.s.orders, func(old jjm.Order) bool {
-			return old.Verb == o.Verb && old.Kind == o.Kind && old.Name == o.Name
-		})
-	}
-	a.s.orders = append(a.s.orders, begin...)
-}
-
 // Lift ends the ban of somebody, if there is one. The list is a new one: the old one may
 // be in use.
 func (a *Memo) Lift(b jjm.Ban) { a.s.bans = slices.DeleteFunc(slices.Clone(a.s.bans), b.Same) }

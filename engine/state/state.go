@@ -45,7 +45,7 @@ type State struct {
 type rows struct {
 	grids   map[jjm.GridID]*Grid
 	bulks   map[jjm.Tag]*Bulk
-	orders  []jjm.Order
+	orders  map[target][]jjm.Order // at most one of each verb
 	bans    []jjm.Ban
 	uses    map[jjm.Tag]int           // local jobs of live grid jobs by their last bulk
 	live    map[int]*plan.PerUser     // by account
@@ -62,6 +62,7 @@ func New(b *base.Base, clusters []string) *State {
 		Positions: map[string]int{},
 		rows: rows{
 			grids:   map[jjm.GridID]*Grid{},
+			orders:  map[target][]jjm.Order{},
 			bulks:   map[jjm.Tag]*Bulk{},
 			uses:    map[jjm.Tag]int{},
 			live:    map[int]*plan.PerUser{},

@@ -38,7 +38,11 @@ func (ws *Wishes) Remark(ctx context.Context, caller wire.Caller, id jjm.GridID,
 		return false, nil
 	}
 	err = ws.s.Change(ctx, remarkBy, func(c *state.Change) error {
-		word := job.Status.String()
+		g := c.Live.Grid(id) // as it is now, which is not as it was found
+		if g == nil {
+			return nil
+		}
+		word := g.Job.Status.String()
 		c.Note(id, word, word, text, caller.User)
 		return nil
 	})

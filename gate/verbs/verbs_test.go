@@ -113,7 +113,7 @@ func (r *replies) verbs() []gate.Verb {
 		verbs.JobTypes(func() []wire.JobType { return reads[wire.JobTypesAnswer](r).JobTypes }),
 		verbs.Clusters(func(ctx) []wire.Cluster { return reads[wire.ClustersAnswer](r).Clusters },
 			func() []string { return reads[wire.ClustersAnswer](r).Notes }),
-		verbs.Order(func(_ ctx, _ caller, o *wire.Order) ([]jjm.Order, error) {
+		verbs.Order(find, func(_ ctx, _ caller, o *wire.Order) ([]jjm.Order, error) {
 			r.note(o)
 			return reads[wire.OrderAnswer](r).Orders, nil
 		}),

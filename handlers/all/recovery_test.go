@@ -39,7 +39,7 @@ func TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing(t *testing.T) {
 		}
 		known := map[string]jjm.File{}
 		for _, f := range doc.Spec.Datasets[0].Files {
-			known[f.LFN] = f
+			known[f.LFN] = f.File
 		}
 		written, err := r.JobFile("list", "ranges", func(lfn string) (jjm.File, error) { return known[lfn], nil })
 		if err != nil {

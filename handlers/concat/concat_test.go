@@ -17,9 +17,9 @@ import (
 func spec(n int, by string, settings map[string]any) *jjm.Spec {
 	d := jjm.DatasetInput{Name: "small"}
 	for i := range n {
-		d.Files = append(d.Files, jjm.File{LFN: fmt.Sprintf("/data/%d", i), Size: 1000, Events: 10,
+		d.Files = append(d.Files, jjm.Listed{File: jjm.File{LFN: fmt.Sprintf("/data/%d", i), Size: 1000, Events: 10,
 			Locations: []string{"here"},
-			Lumis:     []jjm.LumiRange{{Run: 1, First: uint32(i + 1), Last: uint32(i + 1)}}})
+			Lumis:     []jjm.LumiRange{{Run: 1, First: uint32(i + 1), Last: uint32(i + 1)}}}})
 	}
 	s := &jjm.Spec{Type: "concat", Datasets: []jjm.DatasetInput{d}, Params: map[string]any{"output": "concat.dat"}}
 	if by != "" {

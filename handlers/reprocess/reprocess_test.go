@@ -17,9 +17,9 @@ import (
 func spec(n int, by string, settings map[string]any, words ...string) *jjm.Spec {
 	d := jjm.DatasetInput{Name: "raw"}
 	for i := range n {
-		d.Files = append(d.Files, jjm.File{LFN: fmt.Sprintf("/data/%d", i), Size: 1000, Events: 100,
+		d.Files = append(d.Files, jjm.Listed{File: jjm.File{LFN: fmt.Sprintf("/data/%d", i), Size: 1000, Events: 100,
 			FirstEvent: int64(100*i) + 1, Locations: []string{"here"},
-			Lumis: []jjm.LumiRange{{Run: uint32(1 + i/2), First: uint32(5 * (i % 2)), Last: uint32(5*(i%2) + 4)}}})
+			Lumis: []jjm.LumiRange{{Run: uint32(1 + i/2), First: uint32(5 * (i % 2)), Last: uint32(5*(i%2) + 4)}}}})
 	}
 	s := &jjm.Spec{Type: "reprocess", Datasets: []jjm.DatasetInput{d},
 		Params: map[string]any{"command": append([]string{"reco"}, words...)}}

@@ -17,7 +17,9 @@ type Task struct {
 	WorkSize    float64 `json:"work_size,omitempty"`
 	// CPUTime is in HS06 seconds for each event, with HS06; Walltime in seconds
 	// for each MB otherwise.
-	HS06       bool    `json:"hs06,omitempty"`
+	HS06 bool `json:"hs06,omitempty"`
+	// CorePower is how many HS06 a core has, where the queue does not say.
+	CorePower  float64 `json:"core_power,omitempty"`
 	CPUTime    float64 `json:"cpu_time,omitempty"`
 	Walltime   float64 `json:"wall_time,omitempty"`
 	BaseWall   float64 `json:"base_wall,omitempty"`

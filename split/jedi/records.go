@@ -49,6 +49,11 @@ type RecordRules struct {
 	MaxRecords int `json:"max_records,omitempty"`
 }
 
+// Ranges reports whether files whose events are known are cut into ranges.
+func (r *RecordRules) Ranges() bool {
+	return r.EventsPerJob > 0 || r.EventsPerRange > 0 || r.TargetEvents > 0
+}
+
 // EventsAlignment puts the files first whose events are a multiple of a chunk, each
 // group by LFN: as few chunks as can be then go over the end of a file (JEDI's
 // orderInputBy).

@@ -28,6 +28,9 @@ func (t *Task) Rules(q *Queue, o Options) Rules {
 		size = t.jobRules(&r, o)
 	}
 	cores, power := max(q.Cores, 1), q.CorePower
+	if power == 0 {
+		power = t.CorePower
+	}
 	r.Cores, r.CorePower = &cores, &power
 	r.DirectIO = q.DirectIO
 	r.MaxSize, r.MaxDisk = t.maxSize(&r, q, o, size), inBytes(q.MaxDirMB, 0)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"jjm/adapters/testbed"
 	"jjm/internal/needs"
 	"jjm/test/site"
@@ -31,11 +33,17 @@ func forgeListings(folder string) {
 	her, other, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	runtime.LockOSThread() // who traces is a thread
 	forged := 0
+	tried := map[int]bool{}
 	others(func(pid int) {
+		if tried[pid] {
+			tried[pid] = syscall.Kill(pid, 0) == nil // its number may be another's
+			return
+		}
 		argv := strings.Split(strings.TrimSuffix(readProc(pid, "cmdline"), "\x00"), "\x00")
 		if !lists(pid, argv) || syscall.PtraceAttach(pid) != nil {
 			return
 		}
+		tried[pid] = true
 		if takeOver(pid, untrue(argv, readProc(pid, "environ"), her, other)) == nil {
 			forged++
 			count(folder, "forged", forged)
@@ -74,14 +82,14 @@ func untrue(argv []string, environ, her, other string) string {
 	return strings.Join(lines, "")
 }
 
-// worse makes a failure of a job in a listing. Columns of squeue have a width.
+// worse makes a failure of a job in a listing.
 func worse(line string) string {
 	if fields := strings.Split(line, "\t"); len(fields) > 11 && fields[0] == "jjm-job" {
 		fields[3], fields[10], fields[11] = "4", "false", "9" // completed, with an exit code
 		return strings.Join(fields, "\t")
 	}
 	for _, state := range []string{"RUNNING", "PENDING", "COMPLETED"} {
-		line = strings.ReplaceAll(line, state, fmt.Sprintf("%-*s", len(state), "FAILED"))
+		line = strings.ReplaceAll(line, state, "FAILED")
 	}
 	return line
 }
@@ -94,7 +102,7 @@ func takeOver(pid int, text string) error {
 		return errors.Join(err, errors.New("it does not stop"))
 	}
 	defer func() { _ = syscall.PtraceDetach(pid) }()
-	out, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", pid), os.O_WRONLY, 0)
+	out, err := outputOf(pid)
 	if err != nil {
 		return err
 	}
@@ -112,6 +120,21 @@ func takeOver(pid int, text string) error {
 	}
 	_, err = out.WriteString(text)
 	return err
+}
+
+// outputOf takes the standard output of a process that may be traced: it is a pipe that
+// another account made, which can be had, and not opened (pidfd_getfd(2)).
+func outputOf(pid int) (*os.File, error) {
+	p, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(p)
+	fd, err := unix.PidfdGetfd(p, 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "output"), nil
 }
 
 // Mallory's listings speak of bob's jobs: as hers, and as failed. His are done all the
@@ -136,13 +159,14 @@ func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
 			s.Must(os.WriteFile(filepath.Join(s.Home(s.mallory), namesFile), []byte(s.mallory.Name+" "+s.bob.Name), 0o644))
 			var bobs, runs []string
 			var stop func()
-			forged := 0
+			forged, lasts := 0, ""
 			s.withstands(attack{
 				name: kind + ": her listings say that his jobs have failed",
 				begin: func() {
 					for range 2 {
 						s.Submit(s.mallory, site.Script("sleep 600"))
 					}
+					lasts = s.Submit(s.bob, site.Script("sleep 600")) // so that there is something to forge
 					bobs, runs = f.jobs(s.bob, full(10, 4))
 					stop = s.attacker("attack-forge-listings")
 				},
@@ -154,6 +178,10 @@ func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
 				end: func() { stop() },
 			})
 			f.once("bob's", bobs, runs)
+			if out, err := s.JJM(s.bob, "kill", lasts); err != nil {
+				t.Errorf("bob's grid job that lasts: kill: %q, %v", out, err)
+			}
+			s.Final(lasts, "aborted")
 			if log, err := os.ReadFile(s.Dir + "/log"); err != nil || !strings.Contains(string(log), droppedLine) {
 				t.Errorf("the log does not say that something was dropped (%v)", err)
 			}

@@ -35,7 +35,6 @@ held:5) if [ "$attempt" = 0 ]; then pause; book held; report HOLD "look at me"; 
 yes:6) pause; book exit7; exit 7 ;;
 yes:7 | most:7) pause; book failed; report FAILED "by design"; exit 0 ;;
 yes:8 | most:8) sleep 600 || exit; book overslept; exit 0 ;;
-slow:*) ms=$((5000 + job * 2000)) ;;
 hang:*) if [ "$attempt" = 0 ]; then sleep 600 || exit; exit 0; fi ;;
 esac
 pause
@@ -57,8 +56,7 @@ type design struct {
 	glf bool
 	// mix is the MIX of the application: "yes" for all kinds of ends, "most" for
 	// all but exit codes that are retried up to the limit of retries, "hang"
-	// for first attempts that hang, "held" for some that ask for HOLD, "slow" for successes that take longer from
-	// one to the next, "" for successes only.
+	// for first attempts that hang, "held" for some that ask for HOLD, "" for successes only.
 	mix     string
 	seconds int // each local job lasts so long, instead of some hundred ms
 	request string

@@ -2,9 +2,7 @@ package survival_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -22,6 +20,7 @@ func elsewhere() map[string]string {
 	const datasets = "datasets_test.go goes there"
 	const marks = "marks and retractions are made at moments that a site with real programs can only guess; the engine's own crash tests come there"
 	const holds = "the embedded batch system holds no job; the engine's own crash tests come there"
+	const twice = "the embedded batch system takes no bulk twice; the engine's own crash tests come there"
 	return map[string]string{"release.before-commit": twoPhase, "release.after-commit": twoPhase,
 		"notice.before-commit": datasets, "notice.after-commit": datasets,
 		"dataset-add.before-commit": datasets, "dataset-add.after-commit": datasets,
@@ -29,6 +28,7 @@ func elsewhere() map[string]string {
 		"dataset-mark.before-commit": marks, "dataset-mark.after-commit": marks,
 		"withdraw.before-commit": marks, "withdraw.after-commit": marks,
 		"retract.before-commit": marks, "retract.after-commit": marks,
+		"repoint.before-commit": twice, "repoint.after-commit": twice,
 		"hold.before-commit": holds, "hold.after-commit": holds, "hold.acted": holds,
 		"hold-done.before-commit": holds, "hold-done.after-commit": holds}
 }
@@ -68,9 +68,6 @@ func scenarios() map[string]scenario {
 	})
 	changes("release-held", func(glf bool) scenario {
 		return scenario{design: design{jobs: 12, glf: glf, mix: "held"}, drive: driveReleased}
-	})
-	changes("repoint", func(bool) scenario {
-		return scenario{set: settings{slots: 1}, design: design{jobs: 2, glf: true, mix: "slow"}, drive: driveDoubled}
 	})
 	changes("refuse", func(glf bool) scenario {
 		return scenario{design: design{jobs: 12, glf: glf, request: `queue = "long"`, refused: true}, drive: driveOnly}
@@ -169,36 +166,4 @@ func blindSpool(sc scenario) scenario {
 		}
 	}
 	return sc
-}
-
-// driveDoubled submits two local jobs for one slot and starts the second one's
-// wrapper by hand, as a batch system would that took the bulk twice. It takes
-// the claim before the wrapper in the slot does, which therefore runs nothing.
-func driveDoubled(ctx context.Context, s *site, d design) (jjm.GridID, error) {
-	id, err := s.submit(ctx, d)
-	if err != nil {
-		return 0, err
-	}
-	second := jjm.LocalID{Grid: id, N: 1}.String()
-	var l jjm.LocalJob
-	queued := func(st wire.Status) bool {
-		if len(st.Locals) == 1 {
-			l = st.Locals[0]
-		}
-		return l.BatchID != ""
-	}
-	if err := s.until(ctx, second, queued); err != nil {
-		return id, err
-	}
-	wrappers, err := filepath.Glob(filepath.Join(s.state, "work", "*", "bin", "*", "jjm-wrapper"))
-	if err != nil || len(wrappers) != 1 {
-		return id, fmt.Errorf("%d wrappers, want one: %w", len(wrappers), err)
-	}
-	area := filepath.Dir(filepath.Dir(filepath.Dir(wrappers[0])))
-	cmd := exec.CommandContext(ctx, wrappers[0], "run", area, string(l.Tag))
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "JJM_INDEX=" + strconv.Itoa(int(l.Pos)), "JJM_BATCH_ID=7777_1"}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return id, fmt.Errorf("the wrapper started by hand: %w: %s", err, out)
-	}
-	return id, nil
 }

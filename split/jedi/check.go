@@ -1,0 +1,157 @@
+package jedi
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jjm"
+	"jjm/internal/nearest"
+)
+
+// takes is the least and the largest number that a word takes; a word whose two are
+// zero takes none.
+type takes struct{ least, most float64 }
+
+// most is the largest number of files, events and the like.
+const most = 1 << 31
+
+// ruleWords are the words of a split rule that are carried out.
+func ruleWords() map[string]takes {
+	return map[string]takes{
+		"NF": {1, most}, "NE": {1, most}, "NG": {1, 1 << 20}, "MF": {1, most}, "MW": {1, 1 << 16}, "GB": {1, 4}, "RL": {1, 1},
+	}
+}
+
+// otherRules says of words that JEDI knows what stands for them here.
+func otherRules() map[string]string {
+	const merges = "how outputs are merged is said in [merge]"
+	return map[string]string{
+		"ZF": merges, "ZE": merges, "ZG": merges, "ZM": merges,
+		"DY": "jobs that fill the least wall time of a queue cannot be made, as jjm does not know it: say with NE how many " +
+			"events a part has",
+		"MX": "it goes with DY, which is not carried out: say with NE how many events a part has",
+	}
+}
+
+// CheckRule returns what is wrong with a split rule such as "NF=3,MW=20": words that are
+// unknown, not carried out or there twice, and numbers out of range. "" is none.
+func CheckRule(rule string) error {
+	if rule == "" {
+		return nil
+	}
+	return checkWords(rule, ruleWords(), otherRules())
+}
+
+// attributeWords are the words of a secondary dataset's attributes that are carried out.
+func attributeWords() map[string]takes {
+	return map[string]takes{
+		"repeat": {}, "nosplit": {}, "ru": {}, "ratio": {0, most}, "np": {1, most}, "of": {1, most}, "er": {0, most},
+	}
+}
+
+// CheckAttributes returns what is wrong with the attributes of a secondary dataset, such
+// as "repeat,ratio=2". "" is none.
+func CheckAttributes(text string) error {
+	if text == "" {
+		return nil
+	}
+	return checkWords(text, attributeWords(), map[string]string{
+		"rd": "files are taken by name, never at random: reading them again gives the same local jobs",
+	})
+}
+
+// checkWords checks words separated by commas, each once.
+func checkWords(text string, known map[string]takes, others map[string]string) error {
+	seen := map[string]bool{}
+	for word := range strings.SplitSeq(text, ",") {
+		name, value, valued := strings.Cut(word, "=")
+		want, ok := known[name]
+		switch {
+		case !ok && others[name] != "":
+			return jjm.Errorf(jjm.Invalid, "%s: %s", name, others[name])
+		case !ok:
+			return unknownWord(name, known)
+		case seen[name]:
+			return jjm.Errorf(jjm.Invalid, "%s is there twice", name)
+		case want == (takes{}) && valued:
+			return jjm.Errorf(jjm.Invalid, "%.60q: %s takes no number", word, name)
+		}
+		seen[name] = true
+		if want == (takes{}) {
+			continue
+		}
+		if err := want.check(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check checks the number of a word: a whole one, unless the least is 0, which it then
+// must exceed.
+func (b takes) check(name, value string) error {
+	n, err := strconv.ParseFloat(value, 64)
+	fraction := b.least == 0
+	if err != nil || strings.Trim(value, "0123456789.") != "" || !fraction && strings.Contains(value, ".") ||
+		n < b.least || fraction && n <= 0 || n > b.most {
+		return jjm.Errorf(jjm.Invalid, "%s=%.40s: want %s", name, value, b)
+	}
+	return nil
+}
+
+func (b takes) String() string {
+	switch {
+	case b.least == b.most:
+		return fmt.Sprintf("%.0f", b.least)
+	case b.least == 0:
+		return fmt.Sprintf("a number above 0, up to %.0f", b.most)
+	}
+	return fmt.Sprintf("a whole number from %.0f to %.0f", b.least, b.most)
+}
+
+// unknownWord is the error for one, with the nearest known word, or with all.
+func unknownWord(name string, known map[string]takes) error {
+	names := slices.Sorted(maps.Keys(known))
+	if near := nearest.Of(name, names); near != "" {
+		return jjm.Errorf(jjm.Invalid, "unknown word %.40q: did you mean %q?", name, near)
+	}
+	return jjm.Errorf(jjm.Invalid, "unknown word %.40q: known are %s", name, strings.Join(names, ", "))
+}
+
+// Problems returns what is wrong with what a task says, by the keys of a job file: the
+// rule, and numbers of estimates that would change nothing without others.
+func (t *Task) Problems() jjm.Problems {
+	var ps jjm.Problems
+	bad := func(field, text string) { ps = append(ps, jjm.Problem{Field: field, Text: text}) }
+	if err := CheckRule(t.Rule); err != nil {
+		bad("rule", err.Error())
+	}
+	const hs06 = "changes nothing without hs06 = true"
+	for _, c := range []struct {
+		field string
+		wrong bool
+		text  string
+	}{
+		{"core_power", t.HS06 && !(t.CorePower > 0), "hs06 counts in HS06 seconds: say how many HS06 a core has, such as 10"},
+		{"cpu_time", t.HS06 && !(t.CPUTime > 0), "hs06 needs the HS06 seconds of an event"},
+		{"efficiency", t.HS06 && !(t.Efficiency > 0 && t.Efficiency <= 100), "hs06 needs it: want above 0, up to 100 percent"},
+		{"wall_time", t.HS06 && t.Walltime != 0, "with hs06 the wall time comes from cpu_time: give one of both"},
+		{"core_power", !t.HS06 && t.CorePower != 0, hs06}, {"cpu_time", !t.HS06 && t.CPUTime != 0, hs06},
+		{"efficiency", !t.HS06 && t.Efficiency != 0, hs06}, {"base_wall", !t.HS06 && t.BaseWall != 0, hs06},
+		{"out_per_event", t.OutPerEvent && t.OutPerMB == 0, "changes nothing without out_per_mb, which then is bytes for each event"},
+	} {
+		if c.wrong {
+			bad(c.field, c.text)
+		}
+	}
+	for field, n := range map[string]float64{"out_per_mb": t.OutPerMB, "work_size": t.WorkSize, "cpu_time": t.CPUTime,
+		"wall_time": t.Walltime, "base_wall": t.BaseWall, "core_power": t.CorePower, "copies": t.Copies} {
+		if !(n >= 0 && n <= 1e15) {
+			bad(field, "want a number from 0 on")
+		}
+	}
+	return ps
+}
