@@ -30,11 +30,7 @@ func RunFiles(ctx context.Context, f Files, started func()) (out Output, err err
 	if len(f.Argv) == 0 || f.Argv[0] == "" {
 		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
 	}
-	limit := f.Limit
-	if limit <= 0 {
-		limit = DefaultDeadline
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, limitOf(f.Limit))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, f.Argv[0], f.Argv[1:]...)
 	cmd.Dir, cmd.Env = f.Dir, append([]string{}, f.Env...)
@@ -57,9 +53,7 @@ func RunFiles(ctx context.Context, f Files, started func()) (out Output, err err
 	started()
 	_ = cmd.Wait()
 	out.Wall = time.Since(start)
-	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
-		out.Exit, out.Signal = Status(ws)
-	}
+	out.Exit, out.Signal = statusOf(cmd)
 	if bound != nil {
 		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped: %w", f.Argv[0], bound)
 	}

@@ -107,14 +107,10 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	if r := runnerOf(ctx); r != nil {
 		return r.Run(ctx, c)
 	}
-	limit := c.Deadline
-	if limit <= 0 {
-		limit = DefaultDeadline
-	}
 	if err := ctx.Err(); err != nil {
 		return Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, limitOf(c.Deadline))
 	defer cancel()
 
 	var stdout, stderr capped
@@ -137,11 +133,25 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 		Truncated: stdout.cut || stderr.cut,
 		Wall:      time.Since(start),
 	}
-	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
-		out.Exit, out.Signal = Status(ws)
-	}
+	out.Exit, out.Signal = statusOf(cmd)
 	e.stopped, e.whole, e.cause = stop.began.Load(), stdout.eof && stderr.eof, ctx.Err()
 	return out, e.err(c.Argv[0], out)
+}
+
+// limitOf is how long a command may run that has a deadline, or 0 for none of its own.
+func limitOf(deadline time.Duration) time.Duration {
+	if deadline > 0 {
+		return deadline
+	}
+	return DefaultDeadline
+}
+
+// statusOf returns the exit code and the signal of a command that was waited for.
+func statusOf(cmd *exec.Cmd) (exit, signal int) {
+	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
+		return Status(ws)
+	}
+	return 0, 0
 }
 
 // ending is how a command came to its end.

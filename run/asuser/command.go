@@ -2,6 +2,7 @@ package asuser
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -37,10 +38,6 @@ func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	if err != nil {
 		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnersError{Err: err})
 	}
-	limit := c.Deadline
-	if limit <= 0 {
-		limit = run.DefaultDeadline
-	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s, err := openStreams(c)
@@ -53,12 +50,12 @@ func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnersError{Err: err})
 	}
 	defer l.close(id, call)
-	start := time.Now()
-	req := request{ID: id, Op: "run", Argv: c.Argv, Dir: c.Dir, Env: l.who.mine(c.Env, c.Home), Limit: limit,
-		Memory: c.MaxMemory}
-	if req.Dir == "" {
-		req.Dir = "/"
+	start, limit := time.Now(), c.Deadline
+	if limit <= 0 {
+		limit = run.DefaultDeadline
 	}
+	req := request{ID: id, Op: "run", Argv: c.Argv, Dir: cmp.Or(c.Dir, "/"), Env: l.who.mine(c.Env, c.Home), Limit: limit,
+		Memory: c.MaxMemory}
 	if err := l.write(req, s.theirs[:]...); err != nil {
 		// The helper was killed for it: it may have begun.
 		return run.Output{}, jjm.Errorf(jjm.Ambiguous, "run %s: %w", c.Argv[0], &run.RunnersError{Err: err})

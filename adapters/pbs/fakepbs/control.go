@@ -203,32 +203,15 @@ func (c *complex) qselect(q request) response {
 	var tests []func(*job) bool
 	all := false
 	for _, o := range opts {
-		v := o.value
-		switch o.letter {
-		case "x":
+		if o.letter == "x" || o.letter == "H" {
 			all = !c.torque
-		case "H":
-			all = !c.torque
-			tests = append(tests, (*job).done)
-		case "t":
-			after, ok := modified(v, q.Env["TZ"])
-			if !ok {
-				return response{Exit: 2, Stderr: []byte("qselect: illegal -t value\n" + qselectUsage)}
-			}
-			tests = append(tests, func(j *job) bool { return !j.changed().Before(after) })
-		case "N":
-			if !jobName.MatchString(v) {
-				return response{Exit: 2, Stderr: []byte("qselect: illegal -N value\n" + qselectUsage)}
-			}
-			tests = append(tests, func(j *job) bool { return j.name == v })
-		case "u":
-			tests = append(tests, func(j *job) bool { return j.owner == v })
-		case "A":
-			tests = append(tests, func(j *job) bool { return j.account == v })
-		case "P":
-			tests = append(tests, func(j *job) bool { return j.project == v })
-		case "s":
-			tests = append(tests, func(j *job) bool { return strings.IndexByte(v, j.letter(c.torque)) >= 0 })
+		}
+		test, ok := c.selection(o, q.Env["TZ"])
+		if !ok {
+			return response{Exit: 2, Stderr: []byte("qselect: illegal -" + o.letter + " value\n" + qselectUsage)}
+		}
+		if test != nil {
+			tests = append(tests, test)
 		}
 	}
 	if all && !c.history {
@@ -245,6 +228,30 @@ func (c *complex) qselect(q request) response {
 		}
 	}
 	return r
+}
+
+// selection returns which jobs an option of qselect means, nil for all; ok is false if its
+// value is illegal.
+func (c *complex) selection(o option, zone string) (test func(*job) bool, ok bool) {
+	v := o.value
+	switch o.letter {
+	case "H":
+		return (*job).done, true
+	case "t":
+		after, ok := modified(v, zone)
+		return func(j *job) bool { return !j.changed().Before(after) }, ok
+	case "N":
+		return func(j *job) bool { return j.name == v }, jobName.MatchString(v)
+	case "u":
+		return func(j *job) bool { return j.owner == v }, true
+	case "A":
+		return func(j *job) bool { return j.account == v }, true
+	case "P":
+		return func(j *job) bool { return j.project == v }, true
+	case "s":
+		return func(j *job) bool { return strings.IndexByte(v, j.letter(c.torque)) >= 0 }, true
+	}
+	return nil, true
 }
 
 // modified reads the value of -t as far as it is known here: m.ge.CCYYMMDDhhmm.SS, in
