@@ -87,15 +87,13 @@ func (a *Adapter) withEnds(ctx context.Context, owner jjm.Owner, live []job, sin
 	p.learn(live, true, openpbs, a.zone)
 	a.mu.Unlock()
 	if (first || len(ask) == 0) && !a.historyOff() {
-		ended, err := a.endedSince(ctx, owner, since)
+		unknown, err := a.compareEnds(ctx, owner, since)
 		if err != nil {
 			return nil, err
 		}
-		a.mu.Lock()
-		if unknown := p.compare(ended, since); first {
+		if first {
 			ask = append(ask, unknown...)
 		}
-		a.mu.Unlock()
 	}
 	asked, err := a.learnEnds(ctx, owner, ask)
 	if err != nil {
@@ -107,6 +105,21 @@ func (a *Adapter) withEnds(ctx context.Context, owner jjm.Owner, live []job, sin
 		a.mu.Unlock()
 	}
 	return append(live, asked...), nil
+}
+
+// compareEnds compares what is remembered with what the server says ended since, and
+// returns the ids that were not known.
+func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.Time) ([]string, error) {
+	ended, ok, err := a.endedSince(ctx, owner, since)
+	if err != nil || !ok {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.noHistory {
+		return nil, nil
+	}
+	return a.pastOf(owner).compare(ended, since), nil
 }
 
 // learnEnds asks for bulks by their ids and takes each answer over as it comes: what a

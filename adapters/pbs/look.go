@@ -210,6 +210,10 @@ func (a *Adapter) selectIDs(ctx context.Context, owner jjm.Owner, args ...string
 	if err != nil {
 		return nil, adapters.AsBusy(err)
 	}
+	if refusesQuestion(out) {
+		return nil, jjm.Errorf(jjm.Busy, "%s: exit %d: %w: %s", strings.Join(argv, " "), out.Exit, errQuestion,
+			complaint(out.Stderr))
+	}
 	if saysNoHistory(out.Stderr) {
 		a.setHistory(false)
 		return nil, nil
@@ -235,11 +239,36 @@ func parseIDs(text []byte, argv []string) (ids []jobID, err error) {
 // skew is by how much the clocks of the server and of jjm may differ.
 const skew = 5 * time.Minute
 
+// errQuestion is that a server, or its client, does not take a question.
+var errQuestion = errors.New("it does not take the question")
+
+// refusesQuestion reports whether a command was refused for what it asks: usage (2), or
+// PBSE_NOATTR, PBSE_ATTRRO, PBSE_IVALREQ, PBSE_PERM of the server.
+func refusesQuestion(out run.Output) bool {
+	return slices.Contains([]int{2, 154, 155, 156, 159}, out.Exit) && out.Signal == 0
+}
+
 // endedSince returns the ids of an owner's jobs that ended at a time or later, and
 // maybe a little before; the server changes a job at its end for the last time (mtime).
-func (a *Adapter) endedSince(ctx context.Context, owner jjm.Owner, since time.Time) ([]jobID, error) {
-	when := since.Add(-skew).In(a.zone).Format("200601021504.05")
-	return a.selectIDs(ctx, owner, "-x", "-s", "F", "-tm.ge."+when)
+// ok is false where no such question is taken: then ends of jobs that were never seen
+// alive are told by Account only.
+func (a *Adapter) endedSince(ctx context.Context, owner jjm.Owner, since time.Time) (ids []jobID, ok bool, err error) {
+	a.mu.Lock()
+	no := a.noWindow
+	a.mu.Unlock()
+	if no {
+		return nil, false, nil
+	}
+	when := later(since, time.Unix(0, 0).Add(2*skew)).Add(-skew).In(a.zone).Format("200601021504.05")
+	ids, err = a.selectIDs(ctx, owner, "-x", "-s", "F", "-tm.ge."+when)
+	if errors.Is(err, errQuestion) {
+		a.env.Warn("PBS does not tell which jobs ended since a time", "cluster", a.name, "error", err)
+		a.mu.Lock()
+		a.noWindow = true
+		a.mu.Unlock()
+		return nil, false, nil
+	}
+	return ids, err == nil, err
 }
 
 func (a *Adapter) historyOff() bool {

@@ -85,9 +85,11 @@ type Adapter struct {
 	dialect dialect
 	// noHistory is set where the server says that it keeps no history.
 	noHistory bool
-	limits    limits
-	appetite  appetite
-	pasts     map[string]*past // by account
+	// noWindow is set where it does not tell which jobs ended since a time.
+	noWindow bool
+	limits   limits
+	appetite appetite
+	pasts    map[string]*past // by account
 }
 
 var (

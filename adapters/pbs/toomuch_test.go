@@ -18,18 +18,14 @@ import (
 	"jjm/run"
 )
 
-// watched makes an adapter whose commands are noted, and whose qstat does first what
-// body says; body may end it.
+// watched makes an adapter whose commands are noted, and do first what body says; body
+// may end them.
 func (s *site) watched(body string, change ...func(*Config)) (a *Adapter, ran func() []string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	log := filepath.Join(dir, "log")
 	for _, name := range commandNames {
-		first := ""
-		if name == "qstat" {
-			first = body
-		}
-		text := fmt.Sprintf("#!/bin/sh\necho \"%s $*\" >>%s\n%s\nexec %s \"$@\"\n", name, adapters.Quote(log), first,
+		text := fmt.Sprintf("#!/bin/sh\necho \"%s $*\" >>%s\n%s\nexec %s \"$@\"\n", name, adapters.Quote(log), body,
 			adapters.Quote(filepath.Join(s.bin, name)))
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			s.t.Fatal(err)
@@ -210,6 +206,32 @@ func TestList_AfterARestartTellsWhatEndedSince(t *testing.T) {
 	got := s.list(b.Tag)
 	if len(got) != 2 || got[1].Exit != 3 {
 		t.Errorf("found before it was listed, and then listed as %+v", got)
+	}
+}
+
+// Where no time can be asked for, what was seen alive is told all the same, and the rest
+// by accounting.
+func TestList_AServerThatTakesNoTime(t *testing.T) {
+	s := newSite(t)
+	unseen := s.bulk(1, "exit 3")
+	id := s.submit(unseen).ID
+	s.good(adapters.Release, members(unseen, id)...)
+	s.until("over", unseen.Tag, all(1, jjm.BatchEndedFailed))
+	a, ran := s.watched(`case "$*" in *-tm.ge.*) echo "qselect: illegal -t value" >&2; exit 2;; esac`)
+	s.a = a
+	seen := s.bulk(2, "exit 4")
+	s.good(adapters.Release, members(seen, s.submit(seen).ID)...)
+	s.until("over", seen.Tag, all(2, jjm.BatchEndedFailed))
+	got, err := a.Account(t.Context(), s.owner, members(unseen, id))
+	if err != nil || len(got) != 1 || got[0].Exit != 3 {
+		t.Errorf("accounted %+v, error %v", got, err)
+	}
+	ran()
+	s.list(seen.Tag)
+	for _, line := range ran() {
+		if strings.HasPrefix(line, "qselect") {
+			t.Errorf("asked again: %s", line)
+		}
 	}
 }
 

@@ -263,7 +263,7 @@ func modified(value, zone string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	at, err := time.ParseInLocation("200601021504.05", text, where)
-	return at, err == nil
+	return at, err == nil && at.Unix() >= 0
 }
 
 // changed is the mtime of a job as the server shows it: of a plain job that of its run.
