@@ -396,6 +396,11 @@ func TestDatasets_OutputsEnterADataset(t *testing.T) {
 		text := fileJob("output_dataset = \"reco\"\n", "name = \"raw\"\n"+inline(4))
 		id := w.submit(alice, text)
 		second := w.submit(alice, fileJob("", "name = \"reco\"\n")) // begins while the first runs
+		_, err := w.engine.Dataset(t.Context(), alice,
+			wire.Dataset{Do: wire.DatasetAdd, Name: "reco", Files: []jjm.File{{LFN: "a stray one"}}})
+		if jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "grid job "+id.String()+" fills it") {
+			t.Errorf("a file that is no output: %v", err)
+		}
 		w.final(20*time.Minute, id, second)
 		w.verify(id, done(3))
 		var got []jjm.File

@@ -1,6 +1,7 @@
 package split
 
 import (
+	"fmt"
 	"slices"
 
 	"jjm"
@@ -42,6 +43,7 @@ func jediMethod() *method {
 			c.unit = jjm.UnitRange
 		}
 		k.streams(c.carry.Cursors)
+		k.needs = slices.ContainsFunc(k.chunk.Secondary, needed)
 		queue := w.Queue
 		if queue == nil {
 			queue = &jedi.Queue{}
@@ -52,6 +54,10 @@ func jediMethod() *method {
 		}
 		if k.waits(c.carry.Begun) {
 			k.chunk.Master.Records = nil
+		}
+		if l := k.lacking(); l != nil {
+			return nil, m.invalid("dataset %s has %d of the %d %s that local jobs need of it: add some, say repeat or ru in its "+
+				"attributes, or set allow_incomplete", l.Dataset, l.Have, l.Need, l.Unit)
 		}
 		return k, nil
 	}
@@ -68,6 +74,8 @@ type jediCut struct {
 	rules    jedi.Rules
 	sequence bool
 	waiting  int
+	needs    bool       // a secondary dataset must have enough
+	lacks    *jedi.Lack // why the next job is not made
 }
 
 func sortedFiles(w *Work) []int32 {
@@ -195,8 +203,81 @@ func events1(r *jedi.Record) int64 {
 	return r.End - r.Start + 1
 }
 
-func (k *jediCut) next(c *Cutting) (jjm.Part, bool) {
+// lacking cuts all that is there without making anything, once nothing more comes, and
+// returns what the local jobs together should have of the first dataset that falls short,
+// and what there is of it; nil is nothing.
+func (k *jediCut) lacking() *jedi.Lack {
+	if k.p.AllowIncomplete || !k.needs || !k.work.Closed ||
+		slices.ContainsFunc(k.work.Secondary, func(s Stream) bool { return !s.Dataset.Closed }) {
+		return nil
+	}
+	try := copied(&k.chunk)
+	var all *jedi.Lack
+	sums := make([]jedi.Lack, len(try.Secondary))
+	for {
+		job, ok := try.Next(&k.rules)
+		if !ok || len(job.Master) == 0 {
+			break
+		}
+		for n, records := range job.Secondary {
+			have := int64(len(records))
+			if try.Secondary[n].Events > 0 {
+				have = eventsOf(records)
+			}
+			sums[n].Have += have
+			if l := job.Lacks; l == nil || l.Dataset != try.Secondary[n].Name {
+				sums[n].Need += have
+				continue
+			}
+			sums[n].Need += job.Lacks.Need
+			if all == nil {
+				all = &sums[n]
+				all.Dataset, all.Unit = job.Lacks.Dataset, job.Lacks.Unit
+			}
+		}
+	}
+	return all
+}
+
+// eventsOf are the events of files, as far as they are known.
+func eventsOf(records []jedi.Record) (n int64) {
+	for i := range records {
+		n += max(records[i].Events, 0)
+	}
+	return n
+}
+
+// needed reports whether a dataset must have enough.
+func needed(d *jedi.Dataset) bool { return !d.Repeat && !d.Reusable && !d.NoSplit }
+
+// copied is a chunk of the same records, of which as many are used.
+func copied(c *jedi.Chunk) jedi.Chunk {
+	master := *c.Master
+	out := jedi.Chunk{Master: &master}
+	for _, d := range c.Secondary {
+		other := *d
+		out.Secondary = append(out.Secondary, &other)
+	}
+	return out
+}
+
+// take takes the next job from the chunk, unless it would lack secondary files: then
+// nothing is taken, and it is noted.
+func (k *jediCut) take() (jedi.Job, bool) {
+	if !k.needs || k.p.AllowIncomplete {
+		return k.chunk.Next(&k.rules)
+	}
+	before := copied(&k.chunk)
 	job, ok := k.chunk.Next(&k.rules)
+	if ok && job.Lacks != nil {
+		k.chunk, k.lacks = before, job.Lacks
+		return jedi.Job{}, false
+	}
+	return job, ok
+}
+
+func (k *jediCut) next(c *Cutting) (jjm.Part, bool) {
+	job, ok := k.take()
 	if !ok || len(job.Master) == 0 {
 		return jjm.Part{}, false
 	}
@@ -294,6 +375,12 @@ func (k *jediCut) begun() *Begun {
 }
 
 func (k *jediCut) left(l *Left) {
+	if k.lacks != nil {
+		l.Waiting = len(k.chunk.Master.Records) - k.chunk.Master.Used
+		l.Why = fmt.Sprintf("dataset %s has %d of the %d %s that the next local job needs of it, and is open",
+			k.lacks.Dataset, k.lacks.Have, k.lacks.Need, k.lacks.Unit)
+		return
+	}
 	if l.Waiting = k.waiting; k.waiting > 0 {
 		l.Why = "jobs wait until there is input for a number of them, or for the dataset to close"
 	}

@@ -104,6 +104,9 @@ type Params struct {
 	Task    jedi.Task        `json:"task,omitzero"`
 	Records jedi.RecordRules `json:"records,omitzero"`
 	Scouts  bool             `json:"scouts,omitempty"`
+	// AllowIncomplete lets jobs have fewer secondary files than they should once there
+	// are no more.
+	AllowIncomplete bool `json:"allow_incomplete,omitempty"`
 	// ChunksToWait is how many jobs an open dataset waits for.
 	ChunksToWait int64 `json:"chunks_to_wait,omitempty"`
 	// RandomSeed gives each part a seed, from 1 + RandomSeedOffset on.

@@ -39,7 +39,7 @@ func settings() map[string][]string {
 		SplitByFiles:           {"filesPerJob", "maxFiles"},
 		LHCbDataSplitter:       {"file_bunch_size", "event_bunch_size"},
 		Pieces:                 slices.Concat(sites, []string{"pieces", "performance", "include_parents"}),
-		JEDI:                   {"task", "records", "scouts", "chunks_to_wait", "random_seed", "random_seed_offset"},
+		JEDI:                   {"task", "records", "scouts", "allow_incomplete", "chunks_to_wait", "random_seed", "random_seed_offset"},
 	}
 }
 

@@ -92,6 +92,8 @@ type Status struct {
 	Accepted    jjm.Time     `json:"accepted"`
 	Ended       jjm.Time     `json:"ended,omitempty"`
 	Why         []string     `json:"why,omitempty"`
+	// Waits is why no more local jobs are made now, though more may come; "" otherwise.
+	Waits string `json:"waits,omitempty"`
 	// Inputs are the datasets that it reads.
 	Inputs []Input `json:"inputs,omitempty"`
 	// Steps are its steps, in order, if it has more than one.

@@ -165,6 +165,9 @@ func (c *cli) printGrid(st wire.Status) error {
 		rows = append(rows, [2]string{[]string{"cluster jobs", ""}[min(i, 1)],
 			j.ID + ": " + countsText(&wire.Lookup{Counts: j.Counts})})
 	}
+	if st.Waits != "" {
+		rows = append(rows, [2]string{"waits", st.Waits})
+	}
 	for i, why := range st.Why {
 		rows = append(rows, [2]string{[]string{"why", ""}[min(i, 1)], why})
 	}

@@ -178,6 +178,9 @@ func (an *Answers) statusOf(mem state.Memory, g *state.Grid) wire.Status {
 	if !g.Job.Status.Final() {
 		s.Phases = g.Phases()
 	}
+	if !g.Job.Status.Final() && !g.Job.Kill && !g.Closed() {
+		s.Waits = g.Idle()
+	}
 	return s
 }
 

@@ -26,6 +26,9 @@ func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Data
 		if err := ds.mayAdd(caller); err != nil {
 			return out, err
 		}
+		if err := ds.notFilled(uid, d.Name); err != nil {
+			return out, err
+		}
 		out.Added, err = ds.addFilesIn(ctx, uid, jjm.Dataset{Name: d.Name, Container: d.Container}, d.Files)
 	case wire.DatasetMark:
 		err = ds.mark(ctx, caller, uid, d, &out)
@@ -50,6 +53,20 @@ func (ds *Datasets) mayAdd(caller wire.Caller) error {
 	v := ds.s.View()
 	defer v.Close()
 	return v.Admitted(state.Whom(jjm.Owner{User: caller.User, UID: caller.UID}, nil, nil))
+}
+
+// notFilled refuses to mix files into a dataset that a grid job fills with its outputs:
+// what read it would take them for outputs of that grid job.
+func (ds *Datasets) notFilled(uid int, name string) error {
+	v := ds.s.View()
+	defer v.Close()
+	for id, g := range v.Grids() {
+		if g.Job.Owner.UID == uid && g.Job.Spec.OutputDataset == name && !g.Job.Status.Final() {
+			return jjm.Errorf(jjm.Conflict,
+				"dataset %s: grid job %s fills it with its outputs: take another dataset, or wait until it is over", name, id)
+		}
+	}
+	return nil
 }
 
 // showDatasets returns one dataset of an account, or all: to an administrator who

@@ -27,7 +27,7 @@ func jediJob(rule, task, records, attributes, request string) string {
 	return "type = \"reprocess\"\n[request]\nwalltime = \"10h\"\nscratch_mb = 20000\n" + request +
 		"\n[[datasets]]\nname = \"raw\"\nfiles = [" + strings.Join(master, ", ") + "]\n" +
 		"[[datasets]]\nname = \"pileup\"\nsecondary = true\nattributes = \"" + attributes + "\"\nfiles = [" +
-		strings.Join(pileup, ", ") + "]\n[split]\nby = \"JEDI\"\n[split.params]\nrecords = {" + records + "}\n" +
+		strings.Join(pileup, ", ") + "]\n[split]\nby = \"JEDI\"\n[split.params]\nallow_incomplete = true\nrecords = {" + records + "}\n" +
 		"[split.params.task]\nrule = \"" + rule + "\"\n" + task + "\n[params]\ncommand = [\"reco\", \"{files}\"]\n"
 }
 
@@ -225,6 +225,26 @@ func TestJEDI_WhatChangesNothingIsRefused(t *testing.T) {
 		_, _, problems := check("job.toml", c.text, handlers.Site{})
 		if !strings.Contains(fmt.Sprint(problems), c.want) {
 			t.Errorf("%v\nwant %s", problems, c.want)
+		}
+	}
+}
+
+// Secondary files that fall short are told with numbers, unless that is allowed.
+func TestJEDI_SecondaryFilesNeverFallShortInSilence(t *testing.T) {
+	for _, c := range []struct{ rule, records, attributes, want string }{
+		{"NF=2", "", "ratio=2", "dataset pileup has 12 of the 24 files that local jobs need of it"},
+		{"NF=2", "", "np=3", "dataset pileup has 12 of the 18 files"},
+		{"NE=110", "real_events = true, events_per_job = 110", "er=2", "events that local jobs need of it"},
+		{"NF=2", "", "", ""}, {"NF=2", "", "np=2", ""}, {"NF=2", "", "ratio=2,repeat", ""}, {"NF=2", "", "np=3,ru", ""},
+		{"NF=2", "", "nosplit", ""}, {"NF=2", "", "of=1", "dataset pileup has 11 of the 12 files"},
+	} {
+		text := jediJob(c.rule, "", c.records, c.attributes, "")
+		strict := strings.Replace(text, "allow_incomplete = true\n", "", 1)
+		for file, want := range map[string]string{text: "", strict: c.want} {
+			_, _, problems := check("job.toml", file, handlers.Site{})
+			if got := fmt.Sprint(problems); want == "" && problems != nil || !strings.Contains(got, want) {
+				t.Errorf("%s %s: %s, want %q", c.rule, c.attributes, got, want)
+			}
 		}
 	}
 }

@@ -25,6 +25,17 @@ type Job struct {
 	Short bool
 	// Seconds is the expected wall time.
 	Seconds float64
+	// Lacks is what the job should have of a secondary dataset and has not, nil for
+	// nothing: JEDI gives it fewer files without a word.
+	Lacks *Lack
+}
+
+// Lack is what a job should have of a secondary dataset, and what is there for it, in Unit:
+// "files", or "events" with the attribute er.
+type Lack struct {
+	Dataset    string
+	Need, Have int64
+	Unit       string
 }
 
 // Next takes the records of the next job; false when no record is left. A job

@@ -28,6 +28,7 @@ type fill struct {
 	newBound  bool
 	newBlock  bool
 	jump      bool
+	lacks     *Lack
 }
 
 func newFill(c *Chunk, r *Rules) *fill {
@@ -46,7 +47,7 @@ func newFill(c *Chunk, r *Rules) *fill {
 
 func (f *fill) job() Job {
 	j := Job{Master: f.Master.Records[f.start : f.start+int(f.count)], Secondary: f.got, Order: f.order,
-		Seconds: f.now.wall}
+		Seconds: f.now.wall, Lacks: f.lacks}
 	j.Short = f.bounds.events > 0 && float64(f.now.events) < f.bounds.events ||
 		f.bounds.perJob > 0 && f.now.files < f.bounds.perJob
 	return j

@@ -1,5 +1,7 @@
 package jedi
 
+import "math"
+
 // many takes all the secondary files that belong to what a job has.
 const many = 10000
 
@@ -69,6 +71,25 @@ func (f *fill) along(n int, d *Dataset, firstSecondary bool) {
 		f.secFiles[n]++
 		f.now.total++
 		f.events(&f.now, n, r, firstSecondary && !f.ranges)
+	}
+	f.lack(n, d, want-int64(len(batch)))
+}
+
+// lack notes what is missing of a dataset that does not begin anew: so many files, or with
+// er the events of those that are used up.
+func (f *fill) lack(n int, d *Dataset, missing int64) {
+	switch {
+	case d.Repeat || d.Reusable || f.lacks != nil || missing <= 0:
+		return
+	case d.PerJob == 0 && d.Events > 0 && f.now.events > 0:
+		need := int64(math.Ceil(d.Events * float64(f.now.events)))
+		if have := f.now.secEvents[n]; have < need {
+			f.lacks = &Lack{Dataset: d.Name, Need: need, Have: have, Unit: "events"}
+		}
+	case d.PerJob == 0 && f.split() && f.r.Boundary.InSplit != 3: // all that belongs to it is taken
+		return
+	default:
+		f.lacks = &Lack{Dataset: d.Name, Need: f.secFiles[n] + missing, Have: f.secFiles[n], Unit: "files"}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +37,15 @@ func (s *siege) bulks() []string {
 	return found
 }
 
+// flooded are those of them that are full: of many jobs there are several bulks, and the
+// first job of the first one goes on for ever.
+func (s *siege) flooded() []string {
+	return slices.DeleteFunc(s.bulks(), func(b string) bool {
+		_, err := os.Stat(filepath.Join(b, "flooded"))
+		return err != nil
+	})
+}
+
 // flood is an attack by the first of some jobs, which writes into the folders of
 // their bulk and goes on to write there.
 func (s *siege) flood(name string, runner site.Person, jobs int, script string, written func(bulk string) error) {
@@ -47,20 +57,13 @@ func (s *siege) flood(name string, runner site.Person, jobs int, script string, 
 `+braces.Replace(script)+`
 >flooded; while :; do >progress/again; >done/again; rm progress/again done/again; sleep 0.5; done`, `cluster = "own"`)+
 				fmt.Sprintf("count = %d\n", jobs))
-			s.Until("the flood is there", func() bool {
-				for _, b := range s.bulks() {
-					if _, err := os.Stat(filepath.Join(b, "flooded")); err == nil {
-						return true
-					}
-				}
-				return false
-			})
+			s.Until("the flood is there", func() bool { return len(s.flooded()) > 0 })
 		},
 		inForce: func() error {
 			if len(runner.Processes("sleep")) == 0 && len(runner.Processes("rm")) == 0 && len(runner.Processes("sh")) == 0 {
 				return errors.New("the job does not run")
 			}
-			for _, b := range s.bulks() {
+			for _, b := range s.flooded() {
 				if err := written(b); err != nil {
 					return err
 				}

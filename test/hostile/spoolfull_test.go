@@ -92,7 +92,7 @@ func TestSpool_AFullDiskStopsNobodyElse(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.Remove(disk) })
-			needs.Tmpfs(t, disk, "size=96m,mode=755")
+			needs.Tmpfs(t, disk, fmt.Sprintf("size=%dm,mode=755", full(1024, 96))) // a 16th of it is the reserve
 			work, tally := besides(t, 0o755), besides(t, 0o777)
 			s := besiege(t, site.Settings{RunAs: "owner", Gate: "mode = \"0666\"", Dir: disk,
 				Top: fmt.Sprintf("work = %q", work)})
