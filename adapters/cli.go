@@ -1,6 +1,7 @@
 package adapters
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,29 @@ type CLI struct {
 	// PATH, HOME, USER, LOGNAME and LC_ALL=C: what a command prints must not
 	// depend on who started the daemon. A HOME here holds for commands as owners too.
 	Env map[string]string `toml:"env"`
+	// MaxOutputMB and MaxMemoryMB bound what one command prints and what private memory
+	// it has, in MiB; 0 = 256 and 4096. A command that prints more is ended; one that
+	// wants more memory gets none.
+	MaxOutputMB int64 `toml:"max_output_mb"`
+	MaxMemoryMB int64 `toml:"max_memory_mb"`
 }
 
-// Check finds a folder of commands that is none.
+// The bounds of a command for a site that sets none. The output is that of 400 000 jobs
+// at 600 bytes, on the safe side; a client holds some ten times what it prints.
+const (
+	defaultOutputMB = 256
+	defaultMemoryMB = 4096
+	// mostMB is the largest bound that can be set: 1 TiB.
+	mostMB = 1 << 20
+)
+
+// Check finds a folder of commands that is none, and bounds that are none.
 func (c CLI) Check() error {
+	for name, mb := range map[string]int64{"max_output_mb": c.MaxOutputMB, "max_memory_mb": c.MaxMemoryMB} {
+		if mb < 0 || mb > mostMB {
+			return jjm.Errorf(jjm.Invalid, "%s: %d: want MiB, 1 to %d, or 0 for jjm's own bound", name, mb, mostMB)
+		}
+	}
 	if c.Bin == "" {
 		return nil
 	}
@@ -41,7 +61,8 @@ func (c CLI) Check() error {
 // code. The deadline is ctx's. The command first waits for its turn, where there
 // are turns (see WithTurns). Errors are those of run.Run: Busy if the command
 // surely did nothing, Ambiguous if it was stopped on its way. A command whose
-// output was cut is an error of kind Busy: half a listing is none.
+// output was cut is an error of kind Busy: half a listing is none. The Output says so
+// then (Truncated), for a command that changes something.
 func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output, error) {
 	if len(argv) == 0 {
 		return run.Output{}, jjm.Errorf(jjm.Internal, "no command to run")
@@ -53,13 +74,16 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 	if err := Turn(ctx); err != nil {
 		return run.Output{}, err
 	}
-	cmd := run.Cmd{Argv: argv, Env: c.environ(), Home: c.Env["HOME"], Stdin: stdin, MaxOutput: maxListing}
+	cmd := run.Cmd{Argv: argv, Env: c.environ(), Home: c.Env["HOME"], Stdin: stdin,
+		MaxOutput: cmp.Or(c.MaxOutputMB, defaultOutputMB) << 20, EndAtMax: true,
+		MaxMemory: cmp.Or(c.MaxMemoryMB, defaultMemoryMB) << 20}
 	if end, ok := ctx.Deadline(); ok {
 		cmd.Deadline = time.Until(end)
 	}
 	out, err := run.Run(ctx, cmd)
 	if err == nil && out.Truncated {
-		err = jjm.Errorf(jjm.Busy, "%s printed more than %d MiB", argv[0], maxListing>>20)
+		err = jjm.Errorf(jjm.Busy, "%s printed more than %d MiB (max_output_mb), and was ended",
+			strings.Join(argv[:min(len(argv), 8)], " "), cmd.MaxOutput>>20)
 	}
 	return out, err
 }
@@ -83,10 +107,6 @@ func Turn(ctx context.Context) error {
 	}
 	return nil
 }
-
-// maxListing is the most that is read of one command: 400 000 jobs at 600
-// bytes.
-const maxListing = 256 << 20
 
 func (c CLI) environ() []string {
 	env := []string{"LC_ALL=C"}

@@ -66,6 +66,29 @@ func TestCLI_AFrozenCommandEndsWithItsContext(t *testing.T) {
 	}
 }
 
+func TestCLI_EndsWhatPrintsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program(t, dir, "qstat", "exec yes 'a line of a listing that goes on for as long as somebody reads it'")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := adapters.CLI{Bin: dir}.Run(ctx, nil, "qstat", "-f")
+	if jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "qstat -f printed more than 256 MiB") ||
+		!out.Truncated {
+		t.Errorf("truncated %v, error %v", out.Truncated, err)
+	}
+	out, err = adapters.CLI{Bin: dir, MaxOutputMB: 1}.Run(ctx, nil, "qstat", "-f")
+	if jjm.KindOf(err) != jjm.Busy || len(out.Stdout) != 1<<20 {
+		t.Errorf("%d bytes, error %v", len(out.Stdout), err)
+	}
+	for name, c := range map[string]adapters.CLI{"max_output_mb": {MaxOutputMB: -1},
+		"max_memory_mb": {MaxMemoryMB: 1 << 40}} {
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
 func TestJobScript_KeepsEveryByteOfTheCommand(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's a $HOME `x` \"dir\"")
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -19,6 +19,8 @@ type Files struct {
 	Env   []string
 	Std   [3]*os.File
 	Limit time.Duration // of the run; 0 means DefaultDeadline
+	// MaxMemory caps the private memory, in bytes, as that of a Cmd does.
+	MaxMemory int64
 }
 
 // RunFiles runs a command to its end as Run does, but for its streams. started
@@ -28,11 +30,7 @@ func RunFiles(ctx context.Context, f Files, started func()) (out Output, err err
 	if len(f.Argv) == 0 || f.Argv[0] == "" {
 		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
 	}
-	limit := f.Limit
-	if limit <= 0 {
-		limit = DefaultDeadline
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, limitOf(f.Limit))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, f.Argv[0], f.Argv[1:]...)
 	cmd.Dir, cmd.Env = f.Dir, append([]string{}, f.Env...)
@@ -48,11 +46,16 @@ func RunFiles(ctx context.Context, f Files, started func()) (out Output, err err
 	if err := cmd.Start(); err != nil {
 		return Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", f.Argv[0], err)
 	}
+	bound := boundMemory(cmd.Process.Pid, f.MaxMemory)
+	if bound != nil {
+		cancel()
+	}
 	started()
 	_ = cmd.Wait()
 	out.Wall = time.Since(start)
-	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
-		out.Exit, out.Signal = Status(ws)
+	out.Exit, out.Signal = statusOf(cmd)
+	if bound != nil {
+		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped: %w", f.Argv[0], bound)
 	}
 	if stop.began.Load() {
 		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w", f.Argv[0], out.Wall.Round(time.Millisecond),

@@ -20,12 +20,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"jjm"
 )
@@ -63,8 +66,15 @@ type Cmd struct {
 	// Deadline bounds the run; 0 means DefaultDeadline.
 	Deadline time.Duration
 	// MaxOutput caps, in bytes, what is kept of each stream; 0 means
-	// DefaultMaxOutput. The command may write more: it is read and dropped.
+	// DefaultMaxOutput. The command may write more: it is read and dropped, unless
+	// EndAtMax is set: then reading stops, and the command is ended.
 	MaxOutput int64
+	EndAtMax  bool
+	// MaxMemory caps, in bytes, the private memory of the command and, for each by
+	// itself, of what it starts (RLIMIT_DATA of setrlimit(2), set when it has begun);
+	// 0 means no cap of jjm's. Beyond it the command gets no more memory, and ends as
+	// it does then.
+	MaxMemory int64
 }
 
 // Output is what a command left.
@@ -72,7 +82,8 @@ type Output struct {
 	Stdout, Stderr []byte
 	// Exit is the exit code, 128+n after signal n; Signal is n, else 0.
 	Exit, Signal int
-	// Truncated is set when a stream was longer than MaxOutput.
+	// Truncated is set when a stream was longer than MaxOutput. Exit and Signal then
+	// say nothing of a command that was ended for it (EndAtMax).
 	Truncated bool
 	// Wall is how long it ran.
 	Wall time.Duration
@@ -87,7 +98,8 @@ type Output struct {
 // command, Busy when the command could not be started and so surely did
 // nothing, Ambiguous (wrapping context.DeadlineExceeded or context.Canceled)
 // when it was stopped, and Ambiguous when its pipes never closed; in the last
-// two cases the Output holds what there is.
+// two cases the Output holds what there is. A command that was ended at
+// MaxOutput is no error: its Output is Truncated.
 func Run(ctx context.Context, c Cmd) (Output, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
@@ -95,24 +107,16 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	if r := runnerOf(ctx); r != nil {
 		return r.Run(ctx, c)
 	}
-	limit := c.Deadline
-	if limit <= 0 {
-		limit = DefaultDeadline
-	}
 	if err := ctx.Err(); err != nil {
 		return Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, limitOf(c.Deadline))
 	defer cancel()
 
 	var stdout, stderr capped
-	stdout.left, stderr.left = maxOutput(c), maxOutput(c)
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
-	cmd.Dir = c.Dir
-	cmd.Env = append([]string{}, c.Env...) // not nil: nil would inherit
-	cmd.Stdin = bytes.NewReader(c.Stdin)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var e ending
+	e.prepare(cmd, c, &stdout, &stderr, cancel)
 	stop := stopGroup(cmd)
 	defer stop.end()
 
@@ -120,29 +124,80 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	if err := cmd.Start(); err != nil {
 		return Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
 	}
-	err := cmd.Wait()
+	if e.bound = boundMemory(cmd.Process.Pid, c.MaxMemory); e.bound != nil {
+		cancel()
+	}
+	e.waited = cmd.Wait()
 	out := Output{
 		Stdout: stdout.buf.Bytes(), Stderr: stderr.buf.Bytes(),
 		Truncated: stdout.cut || stderr.cut,
 		Wall:      time.Since(start),
 	}
+	out.Exit, out.Signal = statusOf(cmd)
+	e.stopped, e.whole, e.cause = stop.began.Load(), stdout.eof && stderr.eof, ctx.Err()
+	return out, e.err(c.Argv[0], out)
+}
+
+// limitOf is how long a command may run that has a deadline, or 0 for none of its own.
+func limitOf(deadline time.Duration) time.Duration {
+	if deadline > 0 {
+		return deadline
+	}
+	return DefaultDeadline
+}
+
+// statusOf returns the exit code and the signal of a command that was waited for.
+func statusOf(cmd *exec.Cmd) (exit, signal int) {
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
-		out.Exit, out.Signal = Status(ws)
+		return Status(ws)
 	}
-	if stop.began.Load() {
-		return out, jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w%s",
-			c.Argv[0], out.Wall.Round(time.Millisecond), ctx.Err(), hint(out.Stderr))
+	return 0, 0
+}
+
+// ending is how a command came to its end.
+type ending struct {
+	full    atomic.Bool // it was ended for what it wrote
+	bound   error       // it was ended because its memory could not be bounded
+	stopped bool        // it was ended, for whatever reason
+	cause   error       // of its context
+	whole   bool        // both its streams came to their end
+	waited  error       // what os/exec says
+}
+
+// prepare sets up a command whose streams are kept in stdout and stderr; cancel ends it.
+func (e *ending) prepare(cmd *exec.Cmd, c Cmd, stdout, stderr *capped, cancel func()) {
+	stdout.left, stderr.left = maxOutput(c), maxOutput(c)
+	if c.EndAtMax {
+		end := func() { e.full.Store(true); cancel() }
+		stdout.full, stderr.full = end, end
 	}
-	if !stdout.eof || !stderr.eof {
+	cmd.Dir = c.Dir
+	cmd.Env = append([]string{}, c.Env...) // not nil: nil would inherit
+	cmd.Stdin = bytes.NewReader(c.Stdin)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+}
+
+// err returns the error that an ending is, as Run gives it; nil for a command that ended
+// by itself, or at its cap.
+func (e *ending) err(name string, out Output) error {
+	switch exit := (*exec.ExitError)(nil); {
+	case e.bound != nil:
+		return jjm.Errorf(jjm.Ambiguous, "run %s: stopped: %w", name, e.bound)
+	case e.full.Load():
+		return nil
+	case e.stopped:
+		return jjm.Errorf(jjm.Ambiguous, "run %s: stopped after %v: %w%s",
+			name, out.Wall.Round(time.Millisecond), e.cause, hint(out.Stderr))
+	case !e.whole:
 		// os/exec tells this only of a command that exited with 0.
-		return out, jjm.Errorf(jjm.Ambiguous,
+		return jjm.Errorf(jjm.Ambiguous,
 			"run %s: ended with exit %d, but something it started kept its output open for %v more: %w",
-			c.Argv[0], out.Exit, openPipes, exec.ErrWaitDelay)
+			name, out.Exit, openPipes, exec.ErrWaitDelay)
+	case e.waited != nil && !errors.As(e.waited, &exit):
+		return jjm.Errorf(jjm.Ambiguous, "run %s: %w", name, e.waited)
 	}
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		return out, jjm.Errorf(jjm.Ambiguous, "run %s: %w", c.Argv[0], err)
-	}
-	return out, nil
+	return nil
 }
 
 func maxOutput(c Cmd) int64 {
@@ -201,14 +256,30 @@ func hint(stderr []byte) string {
 	return " (" + line + ")"
 }
 
-// capped keeps the first bytes read from a stream and drops the rest. It is an
-// io.ReaderFrom, which os/exec prefers, to see whether the stream came to its
-// end.
+// boundMemory sets the cap of a process that has just started: it gets no more than
+// max bytes of private memory from now on, whatever it took in its first moment. One
+// that has ended already, or that became another account's by its own file's mode
+// (setuid), is left alone.
+func boundMemory(pid int, max int64) error {
+	if max <= 0 {
+		return nil
+	}
+	err := unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(max), Max: uint64(max)}, nil)
+	if err == nil || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM) {
+		return nil
+	}
+	return fmt.Errorf("bound its memory to %d bytes (prlimit(2), RLIMIT_DATA): %w", max, err)
+}
+
+// capped keeps the first bytes read from a stream and drops the rest; with full set
+// it calls that instead, once, and reads no more. It is an io.ReaderFrom, which
+// os/exec prefers, to see whether the stream came to its end.
 type capped struct {
 	buf  bytes.Buffer
 	left int64
 	cut  bool
 	eof  bool
+	full func()
 }
 
 func (w *capped) Write(p []byte) (int, error) {
@@ -219,13 +290,17 @@ func (w *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ReadFrom reads r to its end.
+// ReadFrom reads r to its end, or to the cap.
 func (w *capped) ReadFrom(r io.Reader) (n int64, err error) {
 	chunk := make([]byte, 32<<10)
 	for {
 		got, err := r.Read(chunk)
 		n += int64(got)
 		_, _ = w.Write(chunk[:got])
+		if w.cut && w.full != nil {
+			w.full()
+			return n, nil // os/exec closes the pipe: who writes on gets SIGPIPE
+		}
 		if errors.Is(err, io.EOF) {
 			w.eof = true
 			return n, nil

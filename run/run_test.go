@@ -163,3 +163,42 @@ func TestRun_IsNotHungByAGrandchildWithThePipe(t *testing.T) {
 		t.Errorf("stdout %q, exit %d", out.Stdout, out.Exit)
 	}
 }
+
+// Each prints for ever, and one will not be told to stop.
+func TestRun_EndsWhatPrintsWithoutEndAtItsCap(t *testing.T) {
+	for name, script := range map[string]string{
+		"on stdout":        "while :; do echo 0123456789; done",
+		"on stderr":        "while :; do echo 0123456789 >&2; done",
+		"and ignores TERM": "trap '' TERM PIPE; while :; do echo 0123456789; done 2>/dev/null",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := sh(script)
+			c.MaxOutput, c.EndAtMax, c.Deadline = 1000, true, time.Minute
+			out, err := run.Run(t.Context(), c)
+			if err != nil || !out.Truncated {
+				t.Errorf("error %v, truncated %v", err, out.Truncated)
+			}
+			if n := len(out.Stdout) + len(out.Stderr); n != 1000 {
+				t.Errorf("%d bytes kept, want 1000", n)
+			}
+		})
+	}
+}
+
+// hoard wants 256 MiB of memory, once it has a cap; without one it waits for ever.
+const hoard = `while [ "$(ulimit -d)" = unlimited ]; do :; done; exec dd bs=256M count=1 if=/dev/zero of=/dev/null`
+
+func TestRun_GivesNoMoreMemoryThanTheCap(t *testing.T) {
+	c := sh(hoard)
+	c.Env, c.MaxMemory, c.Deadline = append(c.Env, "LC_ALL=C"), 64<<20, time.Minute
+	out, err := run.Run(t.Context(), c)
+	if err != nil || out.Exit == 0 || !strings.Contains(string(out.Stderr), "memory") {
+		t.Errorf("exit %d, error %v, it said %q", out.Exit, err, out.Stderr)
+	}
+	small := sh("echo fits")
+	small.MaxMemory = 64 << 20
+	if out, err = run.Run(t.Context(), small); err != nil || string(out.Stdout) != "fits\n" {
+		t.Errorf("a small one: exit %d, error %v, it said %q", out.Exit, err, out.Stderr)
+	}
+}

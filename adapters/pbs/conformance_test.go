@@ -11,12 +11,13 @@ import (
 	"jjm/adapters/adaptertest"
 )
 
-var commandNames = []string{"qsub", "qstat", "qdel", "qhold", "qrls", "pbsnodes"}
+var commandNames = []string{"qsub", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes"}
 
 // TestConformance_OpenPBS is on the fake; with -real it is on the PBS of the PATH.
 func TestConformance_OpenPBS(t *testing.T) {
 	t.Parallel()
-	open := func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=openpbs") }
+	// A job that could run waits for the scheduler, long enough to be cancelled meanwhile.
+	open := func(t *testing.T) adaptertest.System { return onFake(t, "DIALECT=openpbs", "WAIT=200ms") }
 	if *realPBS {
 		open = onReal
 	}

@@ -39,14 +39,48 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 
 func (a *Adapter) planned(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref,
 	members bool) (*plan, error) {
-	all, d, err := a.look(ctx, members)
+	all, d, err := a.live(ctx, owner, members)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := mine(all, owner); err != nil {
+	if d != torque && op != adapters.Cancel { // of which it is a success that a job is over, or gone
+		past, err := a.jobsByID(ctx, a.unlisted(owner, all, refs), members)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, past...)
+	}
+	if _, err := ofOwner(all, owner); err != nil {
 		return nil, err
 	}
 	return decide(op, d, owner, views(all, members), refs), nil
+}
+
+// unlisted returns the ids of the bulks of references that are not in a listing. Both
+// forms are asked for where it is not known whether one is an array.
+func (a *Adapter) unlisted(owner jjm.Owner, listed []job, refs []adapters.Ref) (ids []string) {
+	seen := map[string]bool{}
+	for _, j := range listed {
+		seen[j.seq] = true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.pastOf(owner)
+	for _, ref := range refs {
+		id, ok := refID(ref)
+		if !ok || seen[id.seq] {
+			continue
+		}
+		seen[id.seq] = true
+		b := p.bulks[id.seq]
+		if b == nil || !b.array {
+			ids = append(ids, id.seq)
+		}
+		if b == nil || b.array {
+			ids = append(ids, jobID{seq: id.seq, array: true, whole: true}.String())
+		}
+	}
+	return ids
 }
 
 // view is one bulk as a listing shows it.

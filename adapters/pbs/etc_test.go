@@ -28,8 +28,8 @@ func TestEtc_ShowsEverySetting(t *testing.T) {
 	section := file.Cluster[0]
 	delete(section, "name")
 	delete(section, "kind")
-	if n := len(section); n != 15 {
-		t.Errorf("%d settings are shown, the configuration has 15", n)
+	if n := len(section); n != 17 {
+		t.Errorf("%d settings are shown, the configuration has 17", n)
 	}
 	_, err = New("pbs", adapters.Env{}, func(config any) error {
 		if problems := strict.DecodeMap(section, "cluster[0]", config); len(problems) > 0 {

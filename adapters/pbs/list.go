@@ -1,144 +1,18 @@
 package pbs
 
 import (
-	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	"jjm"
 	"jjm/adapters"
-	"jjm/run"
 )
 
-// look runs the one listing that there is: everything, since asking for ids
-// costs the server several times more than asking for all (OpenPBS 23.06.06:
-// 100 ids 612 ms, all of 1000 jobs 101 ms). members expands arrays.
-func (a *Adapter) look(ctx context.Context, members bool) ([]job, dialect, error) {
-	d, err := a.speak(ctx)
-	if err != nil {
-		return nil, d, err
-	}
-	var raws []raw
-	if d == torque {
-		raws, err = a.lookTorque(ctx, members)
-	} else {
-		raws, err = a.lookOpenPBS(ctx, members)
-	}
-	if err != nil {
-		return nil, d, err
-	}
-	jobs := make([]job, 0, len(raws))
-	for _, r := range raws {
-		j, ok := jobOf(r, d)
-		if !ok {
-			return nil, d, jjm.Errorf(jjm.Busy, "qstat: job id %.40q cannot be read", r.id)
-		}
-		jobs = append(jobs, j)
-	}
-	return jobs, d, nil
-}
-
-// lookOpenPBS lists with the history, and without if there is none: PBS says
-// so with exit 0.
-func (a *Adapter) lookOpenPBS(ctx context.Context, members bool) ([]raw, error) {
-	argv := []string{"qstat", "-x", "-f", "-F", "json"}
-	if members {
-		argv = append(argv, "-t")
-	}
-	a.mu.Lock()
-	off := a.noHistory
-	a.mu.Unlock()
-	if !off {
-		out, err := a.config.Run(ctx, nil, argv...)
-		if err != nil {
-			return nil, adapters.AsBusy(err)
-		}
-		if !saysNoHistory(out.Stderr) {
-			return parseListing(out, argv, parseJSON)
-		}
-		a.mu.Lock()
-		a.noHistory = true
-		a.mu.Unlock()
-	}
-	argv = append(argv[:1], argv[2:]...)
-	out, err := a.config.Run(ctx, nil, argv...)
-	if err != nil {
-		return nil, adapters.AsBusy(err)
-	}
-	return parseListing(out, argv, parseJSON)
-}
-
-func saysNoHistory(stderr []byte) bool {
-	return bytes.Contains(stderr, []byte("not configured to maintain job history"))
-}
-
-// lookTorque lists in XML. Torque prints nothing when there are no jobs, which
-// only counts if the server says so too; jobs may have come between the two.
-func (a *Adapter) lookTorque(ctx context.Context, members bool) ([]raw, error) {
-	argv := []string{"qstat", "-x"}
-	if members {
-		argv = append(argv, "-t")
-	}
-	for range 2 {
-		out, err := a.config.Run(ctx, nil, argv...)
-		if err != nil {
-			return nil, adapters.AsBusy(err)
-		}
-		raws, err := parseListing(out, argv, parseXML)
-		if err != nil || len(raws) > 0 {
-			return raws, err
-		}
-		if none, err := a.hasNone(ctx); err != nil || none {
-			return nil, err
-		}
-	}
-	return nil, jjm.Errorf(jjm.Busy, "qstat -x shows no jobs, but qstat -B says that there are some")
-}
-
-// hasNone asks a Torque server whether it has no jobs at all.
-func (a *Adapter) hasNone(ctx context.Context) (bool, error) {
-	server, err := a.objects(ctx, "qstat", "-B", "-f")
-	if err != nil {
-		return false, err
-	}
-	return server[len(server)-1].attrs["total_jobs"] == "0", nil
-}
-
-// clean wants a command to have ended well and without a complaint. OpenPBS
-// prints valid JSON without jobs when it cannot reach the server; only the exit
-// code and stderr tell.
-func clean(out run.Output, argv []string) error {
-	if out.Exit != 0 || len(bytes.TrimSpace(out.Stderr)) > 0 {
-		return jjm.Errorf(jjm.Busy, "%s: exit %d: %s", strings.Join(argv, " "), out.Exit, complaint(out.Stderr))
-	}
-	return nil
-}
-
-// parseListing reads the output of a command that lists.
-func parseListing(out run.Output, argv []string, parse func([]byte) ([]raw, error)) ([]raw, error) {
-	if err := clean(out, argv); err != nil {
-		return nil, err
-	}
-	raws, err := parse(out.Stdout)
-	if err != nil {
-		return nil, jjm.Errorf(jjm.Busy, "%s: %w", strings.Join(argv, " "), err)
-	}
-	return raws, nil
-}
-
-// complaint is the first of what a command complained of, on one line.
-func complaint(stderr []byte) string {
-	text := strings.Join(strings.Fields(string(stderr[:min(len(stderr), 600)])), " ")
-	if text == "" {
-		return "no message"
-	}
-	return text[:min(len(text), 300)]
-}
-
-// mine keeps the jobs that carry a tag and belong to an owner. A job that could
-// not be read, and may be among them, is an error.
-func mine(jobs []job, owner jjm.Owner) ([]job, error) {
+// ofOwner keeps the jobs of an owner. A job that could not be read, and may be one of
+// them, is an error.
+func ofOwner(jobs []job, owner jjm.Owner) ([]job, error) {
 	var out []job
 	for _, j := range jobs {
 		ours := owner.User == "" || j.owner == "" || accountOf(j.owner) == owner.User
@@ -146,78 +20,189 @@ func mine(jobs []job, owner jjm.Owner) ([]job, error) {
 		case !ours:
 		case j.damaged || j.name == "" || j.state == "":
 			return nil, jjm.Errorf(jjm.Busy, "qstat: the listing of job %s cannot be read", j.id)
-		case j.tag.Valid():
+		default:
 			out = append(out, j)
 		}
 	}
 	return out, nil
 }
 
-// reports returns the reports of tagged jobs, each once.
-func (a *Adapter) reports(ctx context.Context, owner jjm.Owner) ([]job, []jjm.Report, error) {
-	all, d, err := a.look(ctx, true)
-	if err != nil {
-		return nil, nil, err
-	}
-	jobs, err := mine(all, owner)
-	if err != nil {
-		return nil, nil, err
-	}
-	var kept []job
-	var out []jjm.Report
+// tagged keeps the jobs that carry a tag.
+func tagged(jobs []job) []job {
+	return slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return !j.tag.Valid() })
+}
+
+// tasks keeps the jobs that run themselves, and carry a tag. One that is listed twice is
+// an error.
+func tasks(jobs []job) ([]job, error) {
+	var out []job
 	seen := make(map[jobID]bool, len(jobs))
-	for _, j := range jobs {
+	for _, j := range tagged(jobs) {
 		if !j.isTask() {
 			continue
 		}
 		if seen[j.jobID] {
-			return nil, nil, jjm.Errorf(jjm.Busy, "qstat: job %s is listed twice", j.id)
+			return nil, jjm.Errorf(jjm.Busy, "qstat: job %s is listed twice", j.id)
 		}
 		seen[j.jobID] = true
-		kept, out = append(kept, j), append(out, j.report(d, a.zone))
+		out = append(out, j)
 	}
-	return kept, out, nil
+	return out, nil
 }
 
-// List returns every tagged job of the owner that is alive or ended after since.
+// List returns every tagged job of the owner that is alive or ended at since or later:
+// from a listing of what lives, and from what is remembered of ends, which are asked for
+// by id once.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	now := a.env.Now()
-	jobs, reports, err := a.reports(ctx, owner)
+	all, d, err := a.live(ctx, owner, true)
 	if err != nil {
 		return adapters.Listing{}, a.wrap("list", err)
 	}
-	l := adapters.Listing{At: now}
-	for i, r := range reports {
-		if !r.State.Ended() || r.Ended == 0 || !a.lastSeen(jobs[i], r).Before(since) {
-			l.Reports = append(l.Reports, r)
+	jobs, err := ofOwner(all, owner)
+	if err != nil {
+		return adapters.Listing{}, a.wrap("list", err)
+	}
+	if d != torque {
+		if jobs, err = a.withEnds(ctx, owner, jobs, since); err != nil {
+			return adapters.Listing{}, a.wrap("list", err)
 		}
 	}
-	return l, nil
+	reports, err := a.reports(owner, jobs, d, since)
+	if err != nil {
+		return adapters.Listing{}, a.wrap("list", err)
+	}
+	return adapters.Listing{At: now, Reports: reports}, nil
+}
+
+// withEnds looks for the ends of what does not live any more, and returns the jobs with
+// those that were asked for. In the first listing, and where since goes back, the
+// server tells what ended in that time; later that is asked where nothing else is, to
+// find what was forgotten and what came and went unseen.
+func (a *Adapter) withEnds(ctx context.Context, owner jjm.Owner, live []job, since time.Time) ([]job, error) {
+	a.mu.Lock()
+	p := a.pastOf(owner)
+	ask := p.unlisted(live, since)
+	first := p.from.IsZero() || since.Before(p.from)
+	p.learn(live, true, openpbs, a.zone)
+	a.mu.Unlock()
+	if (first || len(ask) == 0) && !a.historyOff() {
+		unknown, err := a.compareEnds(ctx, owner, since)
+		if err != nil {
+			return nil, err
+		}
+		if first {
+			ask = append(ask, unknown...)
+		}
+	}
+	asked, err := a.learnEnds(ctx, owner, ask)
+	if err != nil {
+		return nil, err
+	}
+	if first {
+		a.mu.Lock()
+		p.from = since
+		a.mu.Unlock()
+	}
+	return append(live, asked...), nil
+}
+
+// compareEnds compares what is remembered with what the server says ended since, and
+// returns the ids that were not known.
+func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.Time) ([]string, error) {
+	ended, ok, err := a.endedSince(ctx, owner, since)
+	if err != nil || !ok {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.noHistory {
+		return nil, nil
+	}
+	return a.pastOf(owner).compare(ended, since), nil
+}
+
+// learnEnds asks for bulks by their ids and takes each answer over as it comes: what a
+// deadline leaves over is all that is asked for the next time.
+func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) (asked []job, err error) {
+	err = a.byID(ctx, ids, true, func(some []string, has []raw) error {
+		all, err := jobsOf(has, openpbs)
+		if err != nil {
+			return err
+		}
+		jobs, err := ofOwner(all, owner)
+		if err != nil {
+			return err
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		p := a.pastOf(owner)
+		p.learn(jobs, true, openpbs, a.zone)
+		p.answered(some, jobs)
+		asked = append(asked, jobs...)
+		return nil
+	})
+	return asked, err
+}
+
+// pastOf returns what is remembered of an owner. The lock is held.
+func (a *Adapter) pastOf(owner jjm.Owner) *past {
+	p := a.pasts[owner.User]
+	if p == nil {
+		p = newPast()
+		a.pasts[owner.User] = p
+	}
+	return p
+}
+
+// reports returns the reports of jobs that are alive or ended at since or later.
+func (a *Adapter) reports(owner jjm.Owner, jobs []job, d dialect, since time.Time) (out []jjm.Report, err error) {
+	jobs, err = tasks(jobs)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.pastOf(owner)
+	if d != torque {
+		out = p.since(since)
+	}
+	for _, j := range jobs {
+		if d != torque && p.isOver(j.seq) || j.over() && !j.own && a.noHistory {
+			continue // told by the past; or gone, as a plain job is at its end
+		}
+		r := j.report(d, a.zone)
+		if !r.State.Ended() || r.Ended == 0 || !a.lastSeen(j, r).Before(since) {
+			out = append(out, r)
+		}
+	}
+	return out, nil
 }
 
 // lastSeen is when a job ended, or went into the history if that was later:
 // the exit status may have been missing before.
 func (a *Adapter) lastSeen(j job, r jjm.Report) time.Time {
-	end := r.Ended.Time()
-	if t := stamp(j.history, a.zone); t.After(end) {
-		return t
-	}
-	return end
+	return later(r.Ended.Time(), stamp(j.history, a.zone))
 }
 
-// Find looks for tags in a listing, which is a whole one or an error; the
-// answer of qselect cannot be told from none.
+// Find looks for tags among what lives and what is remembered, and for those that are
+// in neither in the history.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
-	all, _, err := a.look(ctx, false)
+	all, d, err := a.live(ctx, owner, false)
 	if err != nil {
 		return nil, a.wrap("find", err)
 	}
-	jobs, err := mine(all, owner)
+	jobs, err := ofOwner(all, owner)
 	if err != nil {
 		return nil, a.wrap("find", err)
 	}
 	ids := map[jjm.Tag][]string{}
-	for _, j := range jobs {
+	if d != torque {
+		if ids, err = a.findPast(ctx, owner, jobs, tags); err != nil {
+			return nil, a.wrap("find", err)
+		}
+	}
+	for _, j := range tagged(jobs) {
 		ids[j.tag] = appendNew(ids[j.tag], j.seq)
 	}
 	out := make([]adapters.Found, len(tags))
@@ -230,6 +215,71 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return out, nil
 }
 
+// findPast returns the bulks of tags that are over, and takes over what lives.
+func (a *Adapter) findPast(ctx context.Context, owner jjm.Owner, live []job, tags []jjm.Tag) (map[jjm.Tag][]string,
+	error) {
+	a.mu.Lock()
+	p := a.pastOf(owner)
+	p.learn(live, false, openpbs, a.zone)
+	known := p.tagged()
+	whole, byName := p.whole || a.noHistory, p.byName
+	a.mu.Unlock()
+	for _, j := range live {
+		known[j.tag] = appendNew(known[j.tag], j.seq)
+	}
+	missing := slices.DeleteFunc(slices.Clone(tags), func(t jjm.Tag) bool { return len(known[t]) > 0 })
+	if len(missing) == 0 || whole {
+		return known, nil
+	}
+	if len(missing) > 1 && !byName {
+		return a.learnHistory(ctx, owner)
+	}
+	for _, tag := range missing {
+		ids, err := a.selectIDs(ctx, owner, "-x", "-N", string(tag))
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			known[tag] = appendNew(known[tag], id.seq)
+		}
+	}
+	return known, nil
+}
+
+// learnHistory lists the history once, for the tags in it, where many are looked for: by
+// name each takes a command. If it is too much they take them.
+func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (map[jjm.Tag][]string, error) {
+	argv := qstatArgs(true, false)
+	out, err := a.config.Run(ctx, nil, argv...)
+	if why := tooMuch(out, err); why != "" {
+		a.mu.Lock()
+		a.pastOf(owner).byName = true
+		a.mu.Unlock()
+		return nil, jjm.Errorf(jjm.Busy, "%s: %s; the next search is by name", strings.Join(argv, " "), why)
+	}
+	if err != nil {
+		return nil, adapters.AsBusy(err)
+	}
+	raws, history, err := parseByID(out, argv)
+	if err != nil {
+		return nil, err
+	}
+	a.setHistory(history)
+	all, err := jobsOf(raws, openpbs)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := ofOwner(all, owner)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.pastOf(owner)
+	p.keep(jobs, a.zone)
+	return p.tagged(), nil
+}
+
 func appendNew(list []string, s string) []string {
 	for _, old := range list {
 		if old == s {
@@ -239,24 +289,48 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// Account returns the final facts of jobs that ended, as far as the history goes.
-func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
-	_, reports, err := a.reports(ctx, owner)
+// Account returns the final facts of jobs that ended, as far as the history goes. They are
+// asked for by id.
+func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]jjm.Report, error) {
+	d, err := a.speak(ctx)
 	if err != nil {
 		return nil, a.wrap("account", err)
 	}
+	var all []job
+	if d == torque {
+		all, _, err = a.live(ctx, owner, true)
+	} else {
+		all, err = a.jobsByID(ctx, a.operands(owner, refs), true)
+	}
+	if err != nil {
+		return nil, a.wrap("account", err)
+	}
+	jobs, err := ofOwner(all, owner)
+	if err != nil {
+		return nil, a.wrap("account", err)
+	}
+	if jobs, err = tasks(jobs); err != nil {
+		return nil, a.wrap("account", err)
+	}
+	return a.matching(jobs, d, refs), nil
+}
+
+// matching returns the reports of the references that have ended.
+func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jjm.Report) {
 	type key struct {
 		tag   jjm.Tag
 		seq   string
 		index int32
 	}
-	known := make(map[key]jjm.Report, len(reports))
-	for _, r := range reports {
-		id, _ := parseID(r.ID)
-		known[key{r.Tag, id.seq, r.Index}] = r
+	known := make(map[key]jjm.Report, len(jobs))
+	for _, j := range jobs {
+		if !j.over() || !j.own && a.historyOff() {
+			continue
+		}
+		r := j.report(d, a.zone)
+		known[key{j.tag, j.seq, r.Index}] = r
 	}
-	var out []jjm.Report
-	for _, ref := range jobs {
+	for _, ref := range refs {
 		id, ok := refID(ref)
 		if !ok {
 			continue
@@ -265,7 +339,55 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 			out = append(out, r)
 		}
 	}
-	return out, nil
+	return out
+}
+
+// jobsByID returns what the server has of ids.
+func (a *Adapter) jobsByID(ctx context.Context, ids []string, members bool) ([]job, error) {
+	var all []raw
+	err := a.byID(ctx, ids, members, func(_ []string, has []raw) error {
+		all = append(all, has...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return jobsOf(all, openpbs)
+}
+
+// fewMembers are asked for one by one, more of one array with their array.
+const fewMembers = 3
+
+// operands returns the ids to ask for, so that each reference is answered: the members
+// of arrays, or the arrays. Where it is not known whether an id is of an array both
+// forms are asked for; one of them is not there.
+func (a *Adapter) operands(owner jjm.Owner, refs []adapters.Ref) (ids []string) {
+	wanted := map[string][]jobID{}
+	for _, ref := range refs {
+		if id, ok := refID(ref); ok && !slices.Contains(wanted[id.seq], id) {
+			wanted[id.seq] = append(wanted[id.seq], id)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.pastOf(owner)
+	for seq, list := range wanted {
+		b := p.bulks[seq]
+		if b == nil || !b.array {
+			ids = append(ids, seq)
+		}
+		switch {
+		case b != nil && !b.array:
+		case len(list) > fewMembers:
+			ids = append(ids, jobID{seq: seq, array: true, whole: true}.String())
+		default:
+			for _, id := range list {
+				ids = append(ids, jobID{seq: seq, array: true, index: max(id.index, 0)}.String())
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // refID is the id that a reference means: its own, or the member with its index

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,43 @@ func TestParseJSON_SurvivesWhatIsNoJSON(t *testing.T) {
 		raws, err := parseJSON(wrapped(tt.lines + tail))
 		if err != nil || len(raws) != 1 || raws[0].damaged != tt.damaged {
 			t.Errorf("%s: %+v, error %v", tt.name, raws, err)
+		}
+	}
+}
+
+// TestReport_DeletedWhileWaiting reads the listings of a recorded session.
+func TestReport_DeletedWhileWaiting(t *testing.T) {
+	text := string(recorded(t, "deleted_waiting_subjob").Stdout)
+	listings := regexp.MustCompile(`(?ms)^\{\n.*?^\}\n`).FindAllString(text, -1)
+	cancelled, held, ok := jjm.BatchCancelled, jjm.BatchHold, jjm.BatchEndedOK
+	want := []map[string]jjm.BatchState{
+		{"92[1]": cancelled},
+		{"92[0]": held, "92[1]": cancelled, "92[2]": held, "92[3]": held},
+		{"92[0]": ok, "92[1]": cancelled, "92[2]": ok, "92[3]": ok},
+		{"93[0]": cancelled, "93[1]": cancelled, "93[2]": cancelled},
+		{"94": cancelled},
+	}
+	if len(listings) != len(want) {
+		t.Fatalf("%d listings in the recording, want %d", len(listings), len(want))
+	}
+	for i, listing := range listings {
+		raws, err := parseJSON([]byte(listing))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]jjm.BatchState{}
+		for _, r := range raws {
+			j, is := jobOf(r, openpbs)
+			if is && j.isTask() {
+				rep := j.report(openpbs, time.UTC)
+				got[rep.ID] = rep.State
+				if rep.State == cancelled && (rep.Started != 0 || rep.Exit != 0 || rep.Host != "") {
+					t.Errorf("listing %d: one that never ran: %+v", i, rep)
+				}
+			}
+		}
+		if diff := cmp.Diff(want[i], got); diff != "" {
+			t.Errorf("listing %d (-want +got):\n%s", i, diff)
 		}
 	}
 }

@@ -2,8 +2,9 @@
 //
 // A bulk is one job array, or one plain job where it has a single member, under
 // the name of its tag. It is submitted with a user hold and released by
-// Control, so that a submission that was lost never runs. One qstat lists
-// everything; the same command, and its stderr, answer whether a tag is there.
+// Control, so that a submission that was lost never runs. One qstat lists all that
+// lives, and answers whether a tag is there; how the others ended is asked for by id,
+// once, and remembered as long as listings want it: a history grows without bound.
 //
 // # Identity
 //
@@ -21,7 +22,8 @@
 // # What it leaves to others
 //
 // With job_history_enable unset (OpenPBS) or keep_completed 0 (Torque), jobs
-// vanish at their end, and only the wrapper's result tells how. A batch system
+// vanish at their end, and only the wrapper's result tells how. Torque's listing always
+// has what ended within keep_completed. A batch system
 // that runs a job twice under one id does so in spite of "-r n": the wrapper's
 // claim is the guard. OpenPBS cannot hold or release single members of an array.
 package pbs
@@ -83,7 +85,11 @@ type Adapter struct {
 	dialect dialect
 	// noHistory is set where the server says that it keeps no history.
 	noHistory bool
-	limits    limits
+	// noWindow is set where it does not tell which jobs ended since a time.
+	noWindow bool
+	limits   limits
+	appetite appetite
+	pasts    map[string]*past // by account
 }
 
 var (
@@ -107,6 +113,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	return &Adapter{
 		name: name, config: c, env: env, zone: zone,
 		dialect: dialects[c.Dialect], limits: limits{array: safeBulk},
+		appetite: newAppetite(), pasts: map[string]*past{},
 	}, nil
 }
 
@@ -158,12 +165,15 @@ func (a *Adapter) Name() string { return a.name }
 // Capabilities says what this complex can do, as far as it was asked.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
-	l, off, d := a.limits, a.noHistory, a.dialect
+	l, off, d, why := a.limits, a.noHistory, a.dialect, a.appetite.why
 	a.mu.Unlock()
 	c := adapters.Capabilities{
 		MaxBulk: a.config.Bulk(l.array), MaxQueued: l.queued, TwoPhase: true, SharedFS: true, Accounting: !off,
 		Slots: l.slots, MaxCores: l.cores, MaxMemoryMB: l.memoryMB, Settle: settle,
 		Guarantee: guarantee(d, off),
+	}
+	if why != "" {
+		c.Guarantee += "; jobs are listed by id since a listing was too much: " + why
 	}
 	return c
 }

@@ -104,6 +104,9 @@ func (j job) over() bool { return j.state == "F" || j.state == "X" || j.state ==
 
 // alive returns the state of a job that has not ended; unknown for others.
 func (j job) alive(dialect) jjm.BatchState {
+	if j.state == "Q" && !j.own && heldBy(j.holds) {
+		return jjm.BatchHold // members of a held array are shown as Q, with its holds
+	}
 	switch j.state {
 	case "Q", "T", "W", "B":
 		return jjm.BatchQueued
@@ -122,6 +125,9 @@ func (j job) alive(dialect) jjm.BatchState {
 	return jjm.BatchUnknown
 }
 
+// heldBy reports whether Hold_Types names a hold: "n" is none.
+func heldBy(holds string) bool { return holds != "" && holds != "n" }
+
 // The substates of ended jobs in OpenPBS.
 const (
 	subTerminated = "91"
@@ -137,7 +143,9 @@ func (j job) judge(d dialect, r *jjm.Report) {
 	has := err == nil
 	switch {
 	case d == openpbs && !j.own:
-		j.judgeComment(r)
+		var why string
+		r.State, why = endWithoutRecord(j.raw)
+		r.Reason = join(r.Reason, why)
 	case d == openpbs && j.substate == subTerminated, d == torque && status == signalled+15:
 		r.State = jjm.BatchCancelled
 	case has:
@@ -152,21 +160,26 @@ func (j job) judge(d dialect, r *jjm.Report) {
 	}
 }
 
-// judgeComment judges a member of which PBS keeps only a comment. The exit
-// status beside it is the array's.
-func (j job) judgeComment(r *jjm.Report) {
+// endWithoutRecord says how a member of an array ended of which PBS keeps no record,
+// and what else a person should know. All that is shown of it is its array's: exit
+// status, substate, times. OpenPBS 23.06.06 comments each with "Subjob finished", one
+// that was deleted while it waited too (recorded: testdata/deleted_waiting_subjob.txt),
+// and the comment stays on members that wait still. What it lacks tells the truth: who
+// never ran has no host, no run count and no resources used. PBS Pro before 2021 kept
+// how it had ended, and its comment says so (stat_job.c, status_subjob).
+func endWithoutRecord(r raw) (state jjm.BatchState, why string) {
+	ran := r.host != "" || r.runs != "" || r.member != "" || r.cpu != "" || r.mem != ""
 	switch {
-	case strings.HasPrefix(j.comment, "Subjob finished"):
-		r.State = jjm.BatchEndedOK
-	case strings.HasPrefix(j.comment, "Subjob failed"):
-		r.State = jjm.BatchEndedFailed
-		r.Reason = join(r.Reason, "PBS has deleted its exit status")
-	case strings.HasPrefix(j.comment, "Subjob terminated"), j.state == "F":
-		r.State = jjm.BatchCancelled
-	default:
-		r.State = jjm.BatchUnknown
-		r.Reason = join(r.Reason, "PBS does not say how it ended")
+	case strings.HasPrefix(r.comment, "Subjob failed"):
+		return jjm.BatchEndedFailed, "PBS has deleted its exit status"
+	case !ran:
+		return jjm.BatchCancelled, "PBS has no record that it ran"
+	case strings.HasPrefix(r.comment, "Subjob finished"):
+		return jjm.BatchEndedOK, ""
+	case strings.HasPrefix(r.comment, "Subjob terminated"), r.state == "F":
+		return jjm.BatchCancelled, ""
 	}
+	return jjm.BatchUnknown, "PBS does not say how it ended"
 }
 
 // signalled is added to the signal that killed a job's own shell.

@@ -37,12 +37,10 @@ func TestReport_TellsEndsApart(t *testing.T) {
 			jjm.BatchEndedFailed, 3, 0},
 		{"X deleted before its start", openpbs,
 			raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Subjob terminated"}, jjm.BatchCancelled, 0, 0},
-		{"X whose record is gone", openpbs,
-			raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Subjob finished"}, jjm.BatchEndedOK, 0, 0},
+		{"X without a record", openpbs,
+			raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Subjob finished"}, jjm.BatchCancelled, 0, 0},
 		{"X that failed, its record gone", openpbs,
 			raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Subjob failed"}, jjm.BatchEndedFailed, 0, 0},
-		{"X without a word", openpbs, raw{id: "25[3].h", state: "X", substate: "70", exit: "1", comment: "Job Array Began"},
-			jjm.BatchUnknown, 0, 0},
 		{"stale exit status", openpbs, raw{state: "R", substate: "42", exit: "-4", runs: "2"}, jjm.BatchRunning, 0, 0},
 		{"on its way to the node", openpbs, raw{state: "R", substate: "41"}, jjm.BatchStarting, 0, 0},
 		{"exiting", openpbs, raw{state: "E", substate: "50"}, jjm.BatchRunning, 0, 0},
@@ -69,6 +67,36 @@ func TestReport_TellsEndsApart(t *testing.T) {
 		r := j.report(tt.d, time.UTC)
 		if r.State != tt.state || r.Exit != tt.exit || r.Signal != tt.signal {
 			t.Errorf("%s: %+v", tt.name, r)
+		}
+	}
+}
+
+// What PBS shows of a member without a record; the first three are recorded
+// (deleted_waiting_subjob), the traces of a run are those that records have there.
+func TestEndWithoutRecord(t *testing.T) {
+	const said = "Subjob finished"
+	tests := []struct {
+		name string
+		r    raw
+		want jjm.BatchState
+	}{
+		{"deleted in a held array", raw{state: "X", substate: "20", comment: said}, jjm.BatchCancelled},
+		{"and its array has ended well", raw{state: "F", substate: "92", exit: "0", comment: said}, jjm.BatchCancelled},
+		{"with its whole array", raw{state: "F", substate: "91", comment: said}, jjm.BatchCancelled},
+		{"its array failed", raw{state: "F", substate: "93", exit: "1", comment: said}, jjm.BatchCancelled},
+		{"its array began", raw{state: "X", substate: "70", comment: "Job Array Began"}, jjm.BatchCancelled},
+		{"no comment", raw{state: "F", substate: "92", exit: "0"}, jjm.BatchCancelled},
+		{"older: terminated", raw{state: "X", substate: "70", comment: "Subjob terminated"}, jjm.BatchCancelled},
+		{"older: failed", raw{state: "X", substate: "70", exit: "1", comment: "Subjob failed"}, jjm.BatchEndedFailed},
+		{"a host", raw{state: "X", comment: said, host: "n1/0"}, jjm.BatchEndedOK},
+		{"a run count", raw{state: "X", comment: said, runs: "1"}, jjm.BatchEndedOK},
+		{"an array id", raw{state: "X", comment: said, member: "25[].h"}, jjm.BatchEndedOK},
+		{"resources used", raw{state: "X", comment: said, mem: "6416kb"}, jjm.BatchEndedOK},
+		{"it ran, and nobody says how", raw{state: "X", comment: "Job Array Began", runs: "1"}, jjm.BatchUnknown},
+	}
+	for _, tt := range tests {
+		if got, why := endWithoutRecord(tt.r); got != tt.want {
+			t.Errorf("%s: %v (%s), want %v", tt.name, got, why, tt.want)
 		}
 	}
 }

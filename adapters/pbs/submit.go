@@ -41,6 +41,9 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if err != nil {
 		return adapters.Receipt{}, a.wrap("submit "+string(b.Tag), err)
 	}
+	a.mu.Lock()
+	a.pastOf(b.Owner).open(id, b.Tag, b.N > 1)
+	a.mu.Unlock()
 	return adapters.Receipt{ID: id}, nil
 }
 

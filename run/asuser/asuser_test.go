@@ -346,3 +346,25 @@ func TestRun_HasTheSitesHomeIfThereIsOne(t *testing.T) {
 		t.Errorf("HOME is %q, %v", out.Stdout, err)
 	}
 }
+
+// hoard wants 256 MiB of memory, once it has a cap; without one it waits for ever.
+const hoard = `while [ "$(ulimit -d)" = unlimited ]; do :; done; exec dd bs=256M count=1 if=/dev/zero of=/dev/null`
+
+func TestRun_EndsWhatPrintsOrHoldsTooMuch(t *testing.T) {
+	t.Parallel()
+	u := pool(t, Limits{}).For(somebody(t, "bin"))
+	ctx := run.Through(t.Context(), u)
+	for _, script := range []string{"while :; do echo 0123456789; done",
+		"trap '' TERM PIPE; while :; do echo 0123456789; done 2>/dev/null"} {
+		out, err := run.Run(ctx, run.Cmd{Argv: []string{"/bin/sh", "-c", script}, MaxOutput: 1 << 20, EndAtMax: true,
+			Deadline: time.Minute})
+		if err != nil || !out.Truncated || len(out.Stdout) != 1<<20 {
+			t.Errorf("%s: %d bytes, truncated %v, %v", script, len(out.Stdout), out.Truncated, err)
+		}
+	}
+	out, err := run.Run(ctx, run.Cmd{Argv: []string{"/bin/sh", "-c", hoard},
+		Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, MaxMemory: 64 << 20, Deadline: time.Minute})
+	if err != nil || out.Exit == 0 || !strings.Contains(string(out.Stderr), "memory") {
+		t.Errorf("exit %d, error %v, it said %q", out.Exit, err, out.Stderr)
+	}
+}

@@ -2,6 +2,7 @@ package asuser
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +17,9 @@ var _ run.Runner = (*User)(nil)
 
 // UID is the account's number.
 func (u *User) UID() int { return u.owner.UID }
+
+// errFull stops a command whose output is longer than it may be.
+var errFull = errors.New("its output is longer than it may be")
 
 // endTime is how much longer than a command may take its end may take to be
 // told: TERM, KILL, and pipes that something keeps open.
@@ -34,10 +38,8 @@ func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	if err != nil {
 		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnersError{Err: err})
 	}
-	limit := c.Deadline
-	if limit <= 0 {
-		limit = run.DefaultDeadline
-	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	s, err := openStreams(c)
 	if err != nil {
 		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], err)
@@ -48,16 +50,17 @@ func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 		return run.Output{}, jjm.Errorf(jjm.Busy, "run %s: not started: %w", c.Argv[0], &run.RunnersError{Err: err})
 	}
 	defer l.close(id, call)
-	start := time.Now()
-	req := request{ID: id, Op: "run", Argv: c.Argv, Dir: c.Dir, Env: l.who.mine(c.Env, c.Home), Limit: limit}
-	if req.Dir == "" {
-		req.Dir = "/"
+	start, limit := time.Now(), c.Deadline
+	if limit <= 0 {
+		limit = run.DefaultDeadline
 	}
+	req := request{ID: id, Op: "run", Argv: c.Argv, Dir: cmp.Or(c.Dir, "/"), Env: l.who.mine(c.Env, c.Home), Limit: limit,
+		Memory: c.MaxMemory}
 	if err := l.write(req, s.theirs[:]...); err != nil {
 		// The helper was killed for it: it may have begun.
 		return run.Output{}, jjm.Errorf(jjm.Ambiguous, "run %s: %w", c.Argv[0], &run.RunnersError{Err: err})
 	}
-	s.handed()
+	s.handed(func() { stop(errFull) })
 	end, err := l.result(ctx, id, call, limit)
 	return s.finish(c, end, err, ctx, start)
 }
@@ -96,10 +99,11 @@ type streams struct {
 	ours   [2]*os.File
 	out    [2]capped
 	read   [2]chan struct{}
+	ends   bool // at the cap of its output
 }
 
 func openStreams(c run.Cmd) (*streams, error) {
-	s := &streams{}
+	s := &streams{ends: c.EndAtMax}
 	var err error
 	if s.theirs[0], err = memory(c.Stdin); err != nil {
 		return nil, err
@@ -118,15 +122,18 @@ func openStreams(c run.Cmd) (*streams, error) {
 	return s, nil
 }
 
-// handed closes what the command has got, and reads what it writes.
-func (s *streams) handed() {
+// handed closes what the command has got, and reads what it writes. stop is called if
+// it is to be ended for what it wrote.
+func (s *streams) handed(stop func()) {
 	closeAll(s.theirs[:])
 	for i := range s.ours {
 		done := make(chan struct{})
 		s.read[i] = done
 		go func() {
 			defer close(done)
-			s.out[i].fill(s.ours[i])
+			if full := s.out[i].fill(s.ours[i], s.ends); full {
+				stop()
+			}
 		}()
 	}
 }
@@ -155,6 +162,8 @@ func (s *streams) finish(c run.Cmd, end reply, err error, ctx context.Context, s
 	out := run.Output{Stdout: s.out[0].buf.Bytes(), Stderr: s.out[1].buf.Bytes(), Exit: end.Exit, Signal: end.Signal,
 		Truncated: s.out[0].cut || s.out[1].cut, Wall: time.Since(start)}
 	switch {
+	case out.Truncated && s.ends:
+		return out, nil
 	case err != nil && jjm.KindOf(err) == jjm.Ambiguous:
 		cause := ctx.Err()
 		if cause == nil && !errors.Is(err, errEnded) {
@@ -172,14 +181,15 @@ func (s *streams) finish(c run.Cmd, end reply, err error, ctx context.Context, s
 	return out, nil
 }
 
-// capped keeps the first bytes of a stream and drops the rest.
+// capped keeps the first bytes of a stream and drops the rest, or leaves it.
 type capped struct {
 	buf      bytes.Buffer
 	left     int64
 	cut, eof bool
 }
 
-func (w *capped) fill(r io.Reader) {
+// fill reads to the end, or to the cap where ends is set: then full is true.
+func (w *capped) fill(r io.Reader, ends bool) (full bool) {
 	chunk := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(chunk)
@@ -187,9 +197,12 @@ func (w *capped) fill(r io.Reader) {
 		w.buf.Write(chunk[:keep])
 		w.left -= keep
 		w.cut = w.cut || keep < int64(n)
+		if w.cut && ends {
+			return true
+		}
 		if err != nil {
 			w.eof = errors.Is(err, io.EOF)
-			return
+			return false
 		}
 	}
 }

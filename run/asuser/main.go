@@ -165,7 +165,7 @@ func (h *helper) run(req request, files []*os.File) {
 	h.runs[req.ID] = cancel
 	h.mu.Unlock()
 	out, err := run.RunFiles(ctx, run.Files{Argv: req.Argv, Dir: req.Dir, Env: req.Env, Std: [3]*os.File(files),
-		Limit: req.Limit},
+		Limit: req.Limit, MaxMemory: req.Memory},
 		func() {
 			closeAll(files) // else the pipes stay open as long as this waits
 			h.reply(reply{ID: req.ID, Begun: true})

@@ -55,6 +55,8 @@ type request struct {
 	Dir   string        `json:"dir,omitempty"`
 	Env   []string      `json:"env,omitempty"`
 	Limit time.Duration `json:"limit,omitempty"`
+	// Memory is of run, too: the cap of the command's private memory in bytes.
+	Memory int64 `json:"memory,omitempty"`
 	// Long is set on a packet whose request is in a file.
 	Long bool `json:"long,omitempty"`
 }

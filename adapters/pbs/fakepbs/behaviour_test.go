@@ -83,7 +83,8 @@ func TestHistory_Off(t *testing.T) {
 }
 
 // Holds of members, and what a deletion does to ended ones, are from OpenPBS's
-// source (req_holdjob.c, req_delete.c, stat_job.c).
+// source (req_holdjob.c, req_delete.c, stat_job.c); the comment of one without a
+// record is as recorded (deleted_waiting_subjob).
 func TestArrays_MembersHaveNoHoldsAndLoseTheirRecord(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)
@@ -97,7 +98,7 @@ func TestArrays_MembersHaveNoHoldsAndLoseTheirRecord(t *testing.T) {
 		}
 	}
 	b.sh("jjmuser", "qdel '1[0-1]'")
-	text := b.until("qstat -x -f '1[1]'", "Subjob failed")
+	text := b.until("qstat -x -f '1[1]'", "Subjob finished")
 	if attribute(text, "substate") != "70" || strings.Contains(text, "array_index") {
 		t.Errorf("a member without a record shows its array's:\n%s", text)
 	}
@@ -105,7 +106,7 @@ func TestArrays_MembersHaveNoHoldsAndLoseTheirRecord(t *testing.T) {
 
 func TestOutput_ThatCannotBeDeliveredHoldsTheJobAndIsNotTold(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, map[string]string{"FAKEPBS_STUCK": "500ms"})
+	b := newBed(t, map[string]string{"FAKEPBS_STUCK": "5s"})
 	b.sh("jjmuser", "echo echo out | qsub -o /nonexistent/dir/ -e p/")
 	b.until("qstat -f 1", "job_state = E")
 	text := b.until("qstat -x -f 1", "job_state = F")

@@ -154,10 +154,13 @@ func (c *complex) qhold(q request) response {
 		}
 		if q.Verb == "qrls" {
 			t.job.holds = strings.Trim(t.job.holds, letters)
+			c.attend(t.job)
+			t.job.comment = ""
 			t.job.each(func(k *task) { k.held, k.comment = false, "" })
 		} else {
 			t.job.holds = strings.Trim(t.job.holds, letters) + letters
 			text := "Job held by " + q.User + " on " + time.Now().Format(stamp)
+			t.job.comment = ""
 			t.job.each(func(k *task) { k.comment = text })
 		}
 		return 0
@@ -200,23 +203,15 @@ func (c *complex) qselect(q request) response {
 	var tests []func(*job) bool
 	all := false
 	for _, o := range opts {
-		v := o.value
-		switch o.letter {
-		case "x", "H":
+		if o.letter == "x" || o.letter == "H" {
 			all = !c.torque
-		case "N":
-			if !jobName.MatchString(v) {
-				return response{Exit: 2, Stderr: []byte("qselect: illegal -N value\n" + qselectUsage)}
-			}
-			tests = append(tests, func(j *job) bool { return j.name == v })
-		case "u":
-			tests = append(tests, func(j *job) bool { return j.owner == v })
-		case "A":
-			tests = append(tests, func(j *job) bool { return j.account == v })
-		case "P":
-			tests = append(tests, func(j *job) bool { return j.project == v })
-		case "s":
-			tests = append(tests, func(j *job) bool { return strings.IndexByte(v, j.letter(c.torque)) >= 0 })
+		}
+		test, ok := c.selection(o, q.Env["TZ"])
+		if !ok {
+			return response{Exit: 2, Stderr: []byte("qselect: illegal -" + o.letter + " value\n" + qselectUsage)}
+		}
+		if test != nil {
+			tests = append(tests, test)
 		}
 	}
 	if all && !c.history {
@@ -233,6 +228,51 @@ func (c *complex) qselect(q request) response {
 		}
 	}
 	return r
+}
+
+// selection returns which jobs an option of qselect means, nil for all; ok is false if its
+// value is illegal.
+func (c *complex) selection(o option, zone string) (test func(*job) bool, ok bool) {
+	v := o.value
+	switch o.letter {
+	case "H":
+		return (*job).done, true
+	case "t":
+		after, ok := modified(v, zone)
+		return func(j *job) bool { return !j.changed().Before(after) }, ok
+	case "N":
+		return func(j *job) bool { return j.name == v }, jobName.MatchString(v)
+	case "u":
+		return func(j *job) bool { return j.owner == v }, true
+	case "A":
+		return func(j *job) bool { return j.account == v }, true
+	case "P":
+		return func(j *job) bool { return j.project == v }, true
+	case "s":
+		return func(j *job) bool { return strings.IndexByte(v, j.letter(c.torque)) >= 0 }, true
+	}
+	return nil, true
+}
+
+// modified reads the value of -t as far as it is known here: m.ge.CCYYMMDDhhmm.SS, in
+// the zone of the command (qselect.c, cvtdate.c).
+func modified(value, zone string) (time.Time, bool) {
+	text, ok := strings.CutPrefix(value, "m.ge.")
+	where, err := time.LoadLocation(zone)
+	if !ok || err != nil {
+		return time.Time{}, false
+	}
+	at, err := time.ParseInLocation("200601021504.05", text, where)
+	return at, err == nil && at.Unix() >= 0
+}
+
+// changed is the mtime of a job as the server shows it: of a plain job that of its run.
+func (j *job) changed() time.Time {
+	at := j.mtime
+	if !j.array && j.tasks[0].mtime.After(at) {
+		at = j.tasks[0].mtime
+	}
+	return at.Truncate(time.Second)
 }
 
 // qmgr knows a few settings: set server ..., set queue NAME ....

@@ -166,6 +166,8 @@ var different = []struct{ from, to string }{
 	{`\b00:00:0\d\b`, `CLOCK`},
 	{`(?m)^(N.*) +(0|CLOCK) ([A-Z]) `, `$1 USED $3 `},
 	{`walltime \d+ exceeded`, `walltime W exceeded`},
+	{`\b(localhost|pbshost):/dev/null`, `HOST:/dev/null`},
+	{`pbshost/\d+`, `pbshost/SLOT`},
 	{`[ \t]+\n`, "\n"},
 	{`[ -]{2,}`, ` `},
 }

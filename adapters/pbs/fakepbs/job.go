@@ -38,6 +38,10 @@ type job struct {
 
 	ctime, qtime, mtime time.Time
 	endedAt             time.Time
+	ready               time.Time // when the scheduler looks at it
+	// comment is that of an array: the last of what happened to it, or of what a
+	// listing said of one of its elements (see epitaph).
+	comment string
 }
 
 type pair struct{ name, value string }
@@ -122,6 +126,8 @@ func (j *job) taskLetter(t *task, torque bool) byte {
 		return 'F'
 	case t.state == 'Q' && t.held:
 		return 'H'
+	case t.state == 'Q' && j.array && !torque:
+		return 'Q' // whatever holds the array
 	case t.state == 'Q':
 		return j.waitLetter()
 	}

@@ -23,6 +23,7 @@
 //	FAKEPBS_SLOTS     cores of the node; 8
 //	FAKEPBS_HISTORY   on or off; on (for Torque: keep_completed or nothing)
 //	FAKEPBS_USER      who calls, read anew for every command
+//	FAKEPBS_WAIT      how long the scheduler lets a job wait that could run; 0s
 //	FAKEPBS_GRACE     between TERM and KILL of a deleted job; 300ms (10s in PBS)
 //	FAKEPBS_LATE      how late limits are enforced; 200ms (some 8s in PBS)
 //	FAKEPBS_STUCK     how long undeliverable output holds a job in E; 300ms

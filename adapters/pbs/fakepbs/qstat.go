@@ -202,21 +202,30 @@ func (c *complex) record(w row, zone *time.Location) record {
 	if t != nil {
 		state = j.taskLetter(t, false)
 	}
-	if t != nil && t.over() && j.array && !own {
-		s.comment = t.epitaph()
+	switch {
+	case t == nil || !j.array || own:
+	case t.over():
+		s.comment = j.epitaph()
+	default:
+		s.substate = 10
 	}
+	subjob := own && j.array
 	r.put("job_state", string(state))
 	r.put("queue", j.queue)
 	r.put("server", server)
 	r.maybe("Account_Name", j.account)
-	r.put("Checkpoint", "u")
+	if !subjob {
+		r.put("Checkpoint", "u")
+	}
 	r.when("ctime", j.ctime)
 	r.put("Error_Path", c.shownPath(j, j.error, "e"))
 	if own && state != 'Q' {
 		r.put("exec_host", server+"/0")
 		r.put("exec_vnode", "("+j.vnode()+")")
 	}
-	r.put("Hold_Types", max(j.holds, "n"))
+	if !subjob {
+		r.put("Hold_Types", max(j.holds, "n"))
+	}
 	r.put("Join_Path", j.join)
 	r.put("Keep_Files", j.keep)
 	r.put("Mail_Points", "a")
@@ -232,6 +241,8 @@ func (c *complex) record(w row, zone *time.Location) record {
 	if own {
 		r.when("obittime", t.obit)
 		r.put("jobdir", j.home)
+	} else if !s.stime.IsZero() {
+		r.when("obittime", j.endedAt)
 	}
 	c.recordEnd(&r, j, t, s)
 	return r
@@ -248,16 +259,18 @@ func (c *complex) recordEnd(r *record, j *job, t *task, s summary) {
 	}
 	if own {
 		r.put("run_count", strconv.Itoa(t.runs))
-		if t.over() {
-			r.put("Stageout_status", "1")
-		}
+	}
+	if own && t.over() || !own && j.done() && !s.stime.IsZero() {
+		r.put("Stageout_status", "1")
 	}
 	if s.hasExit {
 		r.put("Exit_status", strconv.Itoa(s.exit))
 	}
-	r.put("Submit_arguments", j.args)
-	if j.done() {
-		r.put("history_timestamp", strconv.FormatInt(j.endedAt.Unix(), 10))
+	if own && j.array {
+		r.put("array_id", j.id())
+		r.put("array_index", strconv.Itoa(t.index))
+	} else {
+		r.put("Submit_arguments", j.args)
 	}
 	switch {
 	case t == nil:
@@ -265,9 +278,11 @@ func (c *complex) recordEnd(r *record, j *job, t *task, s summary) {
 		r.put("array_state_count", j.counts())
 		r.put("array_indices_submitted", j.indices)
 		r.put("array_indices_remaining", j.remaining())
-	case own && j.array:
-		r.put("array_id", j.id())
-		r.put("array_index", strconv.Itoa(t.index))
+	case j.array && !own:
+		return // the rest belongs to the array only
+	}
+	if j.done() {
+		r.put("history_timestamp", strconv.FormatInt(j.endedAt.Unix(), 10))
 	}
 	r.put("project", max(j.project, "_pbs_project_default"))
 	r.put("Submit_Host", server)
@@ -311,33 +326,49 @@ func (j *job) summary() summary {
 	for _, t := range j.tasks {
 		if !t.stime.IsZero() && (s.stime.IsZero() || t.stime.Before(s.stime)) {
 			s.stime, s.substate = t.stime, 70
-			s.comment = "Job Array Began at " + t.stime.Format("Mon Jan 02 at 15:04")
 		}
-		if t.over() {
+		if t.over() && !t.stime.IsZero() { // one that never ran leaves no status
 			s.hasExit = true
 			if t.exit != 0 || t.deleted {
 				s.exit = 1
 			}
 		}
 	}
-	if j.done() {
+	if j.comment != "" {
+		s.comment = j.comment
+	}
+	switch {
+	case !j.done():
+	case s.stime.IsZero():
+		s.substate = 91
+	case s.exit != 0:
+		s.substate = 93
+	default:
 		s.substate = 92
-		if s.exit != 0 {
-			s.substate = 93
-		}
 	}
 	return s
 }
 
-// epitaph is the comment of an ended element without a record of its own.
-func (t *task) epitaph() string {
-	switch t.substate {
-	case 92:
-		return "Subjob finished"
-	case 93:
-		return "Subjob failed"
+// begun reports whether an element has ever run.
+func (j *job) begun() bool {
+	for _, t := range j.tasks {
+		if !t.stime.IsZero() {
+			return true
+		}
 	}
-	return "Subjob terminated"
+	return false
+}
+
+// epitaph is the comment of an ended element without a record of its own: it says
+// "finished" of those, too, that were deleted while they waited. While the array lives
+// it becomes the array's own comment, and so that of its elements that wait
+// (deleted_waiting_subjob).
+func (j *job) epitaph() string {
+	const text = "Subjob finished"
+	if !j.done() {
+		j.comment = text
+	}
+	return text
 }
 
 func (t *task) used(j *job) []pair {
@@ -358,8 +389,14 @@ func (j *job) counts() string {
 	for _, t := range j.tasks {
 		n[j.taskLetter(t, false)]++
 	}
-	if j.done() {
-		return "Queued:0 Running:0 Exiting:0 Expired:0"
+	if j.done() { // those without a record count as expired for good
+		expired := 0
+		for _, t := range j.tasks {
+			if !t.began {
+				expired++
+			}
+		}
+		return fmt.Sprintf("Queued:0 Running:0 Exiting:0 Expired:%d", expired)
 	}
 	return fmt.Sprintf("Queued:%d Running:%d Exiting:%d Expired:%d", n['Q']+n['H']+n['W'], n['R'], n['E'], n['X'])
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ const (
 // scriptless options make qsub not read a script from its standard input.
 func readsStdin(args []string) bool {
 	o, rest, bad := getopt(args, openOptions+"t:w:d:D:")
-	return bad == "" && len(rest) == 0 && o != nil
+	return bad == "" && o != nil && (len(rest) == 0 || slices.Equal(rest, []string{"-"}))
 }
 
 type option struct{ letter, value string }
@@ -130,6 +131,7 @@ func (c *complex) create(j *job) {
 	j.seq, j.ctime, j.qtime, j.mtime = c.next, now, now, now
 	c.next++
 	j.vars = variables(j)
+	c.attend(j)
 	for _, t := range j.tasks {
 		t.state, t.substate, t.mtime = 'Q', 10, now
 	}
@@ -140,7 +142,7 @@ func (c *complex) create(j *job) {
 
 func (c *complex) scriptOf(q request, rest []string) (script []byte, name string, no *refusal) {
 	switch {
-	case len(rest) == 0:
+	case len(rest) == 0, rest[0] == "-":
 		return q.Stdin, "STDIN", nil
 	case rest[0] == "--":
 		return []byte("#!/bin/sh\nexec " + strings.Join(rest[1:], " ") + "\n"), "STDIN", nil

@@ -26,7 +26,7 @@ func (c *complex) schedule() {
 		if j.done() || j.holds != "" || !c.queue[j.queue].started {
 			continue
 		}
-		if wait := time.Until(j.after); wait > 0 {
+		if time.Now().Before(j.after) || time.Now().Before(j.ready) {
 			continue
 		}
 		for _, t := range j.tasks {
@@ -45,13 +45,29 @@ func (c *complex) schedule() {
 	}
 }
 
+// attend lets the scheduler look at a job that can run, in its own time.
+func (c *complex) attend(j *job) {
+	if c.pause == 0 {
+		return
+	}
+	j.ready = time.Now().Add(c.pause)
+	time.AfterFunc(c.pause, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.schedule()
+	})
+}
+
 // start runs one task.
 func (c *complex) start(j *job, t *task) {
 	now := time.Now()
 	c.free -= j.cores
+	t.comment = fmt.Sprintf("Job run at %s on (%s)", now.Format("Mon Jan 02 at 15:04"), j.vnode())
+	if !j.begun() {
+		j.comment = "Job Array Began at " + now.Format("Mon Jan 02 at 15:04")
+	}
 	t.state, t.substate, t.began, t.runs = 'R', 42, true, t.runs+1
 	t.stime, t.mtime = now, now
-	t.comment = fmt.Sprintf("Job run at %s on (%s)", now.Format("Mon Jan 02 at 15:04"), j.vnode())
 	p, err := c.launch(j, t)
 	c.all.Add(1)
 	if err != nil {
@@ -260,8 +276,14 @@ func (c *complex) finish(j *job, t *task, exit int) {
 	if t.comment != "" {
 		t.comment += how
 	}
+	if !c.history && j.array && !c.torque {
+		t.began = false // its record is gone
+	}
 	c.closeJob(j)
 }
+
+// hows are what the comment of an array ends with, by its substate.
+var hows = map[int]string{91: " and terminated", 92: " and finished", 93: " and failed"}
 
 // closeJob notices that the last task of a job has ended. Without history the
 // job is gone at once.
@@ -275,6 +297,9 @@ func (c *complex) closeJob(j *job) {
 		return
 	}
 	j.endedAt, j.mtime = time.Now(), time.Now()
+	if j.comment != "" {
+		j.comment += hows[j.summary().substate]
+	}
 	_ = os.Remove(filepath.Join(c.dir, "jobs", j.id()+".SC"))
 	if !c.history {
 		c.forget(func(other *job) bool { return other == j })

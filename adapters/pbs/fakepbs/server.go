@@ -26,6 +26,7 @@ type settings struct {
 	torque  bool
 	slots   int
 	history bool
+	pause   time.Duration
 	grace   time.Duration
 	late    time.Duration
 	stuck   time.Duration
@@ -41,6 +42,7 @@ func settingsFrom(env map[string]string) settings {
 		into *time.Duration
 		def  time.Duration
 	}{
+		{"FAKEPBS_WAIT", &s.pause, 0},
 		{"FAKEPBS_GRACE", &s.grace, 300 * time.Millisecond},
 		{"FAKEPBS_LATE", &s.late, 200 * time.Millisecond},
 		{"FAKEPBS_STUCK", &s.stuck, 300 * time.Millisecond},

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// step is one command of a recorded session, and what it printed.
+type step struct {
+	command, stdout string
+	exit            int
+}
+
+var stepForm = regexp.MustCompile(`(?ms)^\$ (.*?)$\n(.*?)^\[exit (\d+)\]$`)
+
+// steps takes a session apart.
+func steps(t *testing.T, text string) (out []step) {
+	t.Helper()
+	for _, m := range stepForm.FindAllStringSubmatch(text, -1) {
+		n, err := strconv.Atoi(m[3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, step{m[1], m[2], n})
+	}
+	return out
+}
+
+// TestGolden_DeletedWhileWaiting plays the recorded session: what a subjob looks like
+// that was deleted before it ran, at once and after the end of its array, and what a
+// whole array and a plain job do.
+func TestGolden_DeletedWhileWaiting(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, nil)
+	for i, args := range []string{"-N recq -h -J 0-3", "-N recd -h -J 0-2", "-N recp -h"} {
+		b.sh("jjmuser", fmt.Sprintf("unset LANG; cd /tmp; qmgr -c 'set fake next=%d'; "+
+			"echo exit 0 | qsub %s -o /dev/null -e /dev/null -", 92+i, args))
+	}
+	played := steps(t, read(t, "deleted_waiting_subjob").stdout)
+	if len(played) != 9 {
+		t.Fatalf("%d commands in the recording, want 9", len(played))
+	}
+	for _, s := range played {
+		got := b.sh("jjmuser", regexp.MustCompile(`\S*\[\S*\]`).ReplaceAllString(s.command, `'$0'`))
+		if got.Exit != s.exit {
+			t.Errorf("%s: exit %d, recorded %d: %s", s.command, got.Exit, s.exit, got.Stderr)
+		}
+		want := strings.ReplaceAll(s.stdout, "/opt/pbs/bin", "/opt/pbs-test/bin")
+		if diff := cmp.Diff(same(want), same(string(got.Stdout))); diff != "" {
+			t.Errorf("%s: (-recorded +fake):\n%s", s.command, diff)
+		}
+		if strings.HasPrefix(s.command, "qrls") {
+			b.until("qstat -x -f '92[]'", "job_state = F")
+		}
+	}
+}

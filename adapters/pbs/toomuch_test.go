@@ -1,0 +1,424 @@
+package pbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm"
+	"jjm/adapters"
+	"jjm/run"
+)
+
+// watched makes an adapter whose commands are noted, and do first what body says; body
+// may end them.
+func (s *site) watched(body string, change ...func(*Config)) (a *Adapter, ran func() []string) {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	log := filepath.Join(dir, "log")
+	for _, name := range commandNames {
+		text := fmt.Sprintf("#!/bin/sh\necho \"%s $*\" >>%s\n%s\nexec %s \"$@\"\n", name, adapters.Quote(log), body,
+			adapters.Quote(filepath.Join(s.bin, name)))
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	a = s.adapter(append(change, func(c *Config) { c.Bin, c.Dialect = dir, "openpbs" })...)
+	return a, func() []string {
+		text, err := os.ReadFile(log)
+		if err != nil && !os.IsNotExist(err) {
+			s.t.Fatal(err)
+		}
+		_ = os.Remove(log)
+		return strings.Split(strings.TrimSpace(string(text)), "\n")
+	}
+}
+
+// little is a bound of output and memory that a test can reach.
+func little(c *Config) { c.MaxOutputMB, c.MaxMemoryMB = 1, 1024 }
+
+// Each is what a qstat that lists everything does instead of listing.
+var excesses = map[string]string{
+	"prints without end":   `exec yes '        "1.pbshost":{'`,
+	"hangs":                `exec sleep 600`,
+	"grows in memory":      `while [ "$(ulimit -d)" = unlimited ]; do :; done; exec dd bs=2G if=/dev/zero of=/dev/null`,
+	"is killed for memory": `kill -KILL $$`,
+}
+
+func TestList_WhatWasTooMuchIsNotAskedForAgain(t *testing.T) {
+	for name, body := range excesses {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			lives, over := s.bulk(3, "exec sleep 600"), s.bulk(2, "exit 4")
+			s.submit(lives)
+			s.good(adapters.Release, members(over, s.submit(over).ID)...)
+			s.until("over", over.Tag, all(2, jjm.BatchEndedFailed))
+			a, ran := s.watched(`case "$*" in *json|*"json -t") `+body+`;; esac`, little)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			_, err := a.List(ctx, s.owner, time.Now().Add(-time.Hour))
+			s.wantKind("the first listing", err, jjm.Busy)
+			if err == nil || !strings.Contains(err.Error(), "asked for by id until") {
+				t.Fatalf("the error does not say what comes next: %v", err)
+			}
+			t.Logf("the cluster's health says: %v", err)
+			if !strings.Contains(a.Capabilities().Guarantee, "listed by id") {
+				t.Errorf("the guarantee is %q", a.Capabilities().Guarantee)
+			}
+			whole := ran()
+			s.a = a
+			for _, b := range []adapters.Bulk{lives, over} {
+				if got := s.list(b.Tag); len(got) != b.N {
+					t.Errorf("listed %+v, want %d jobs", got, b.N)
+				}
+			}
+			if f := s.find(over.Tag); f.Presence != adapters.Present {
+				t.Errorf("found %+v", f)
+			}
+			for _, line := range ran() {
+				if slices.Contains(whole, line) {
+					t.Errorf("repeated unchanged: %s", line)
+				}
+			}
+		})
+	}
+}
+
+// A qstat that takes two ids at most.
+func TestList_ChunksShrinkUntilTheyAreNotTooMuch(t *testing.T) {
+	s := newSite(t)
+	var bulks []adapters.Bulk
+	for range 9 {
+		bulks = append(bulks, s.bulk(1, "exit 0"))
+		s.submit(bulks[len(bulks)-1])
+	}
+	a, ran := s.watched(
+		`case "$*" in *json|*"json -t") kill -KILL $$;; *json\ -t\ *\ *\ *) exec yes x;; esac`, little)
+	if _, err := a.List(t.Context(), s.owner, time.Now()); err == nil {
+		t.Fatal("the whole was listed")
+	}
+	ran()
+	s.a = a
+	for _, b := range bulks {
+		if got := s.list(b.Tag); len(got) != 1 {
+			t.Errorf("%s: listed %+v", b.Tag, got)
+		}
+	}
+	lines := ran()
+	for i, line := range lines {
+		if strings.HasPrefix(line, "qstat") && i > 0 && line == lines[i-1] {
+			t.Errorf("repeated unchanged: %s", line)
+		}
+	}
+}
+
+// What a deadline cut off goes on where it was.
+func TestList_EndsThatWereToldAreNotAskedForAgain(t *testing.T) {
+	s := newSite(t)
+	var bulks []adapters.Bulk
+	for range 4 {
+		b := s.bulk(1, "exit 3")
+		s.good(adapters.Release, members(b, s.submit(b).ID)...)
+		bulks = append(bulks, b)
+	}
+	for _, b := range bulks {
+		s.until("over", b.Tag, all(1, jjm.BatchEndedFailed))
+	}
+	go4 := filepath.Join(s.dir, "go")
+	a, ran := s.watched(`case "$*" in *json\ -t\ 4) [ -e ` + adapters.Quote(go4) + ` ] || sleep 600;; esac`)
+	a.setAppetite(func(x appetite) appetite { x.chunk, x.larger = 1, time.Now().Add(time.Hour); return x })
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := a.List(ctx, s.owner, time.Now().Add(-time.Hour)); err == nil {
+		t.Fatal("no deadline cut it off")
+	}
+	ran()
+	if err := os.WriteFile(go4, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s.a = a
+	for _, b := range bulks {
+		if got := s.list(b.Tag); len(got) != 1 || got[0].Exit != 3 {
+			t.Errorf("%s: listed %+v", b.Tag, got)
+		}
+	}
+	for _, line := range ran() {
+		if id := line[len(line)-1]; strings.HasPrefix(line, "qstat -x") && id != '4' {
+			t.Errorf("asked again: %s", line)
+		}
+	}
+}
+
+func TestList_AsksForTheHistoryByIDOnly(t *testing.T) {
+	s := newSite(t)
+	a, ran := s.watched("")
+	s.a = a
+	var tags []jjm.Tag
+	for range 3 {
+		b := s.bulk(2, "exit 3")
+		s.good(adapters.Release, members(b, s.submit(b).ID)...)
+		s.until("over", b.Tag, all(2, jjm.BatchEndedFailed))
+		tags = append(tags, b.Tag)
+	}
+	for _, line := range ran() {
+		if strings.HasPrefix(line, "qstat -x") && !strings.ContainsAny(line, "0123456789") {
+			t.Errorf("the whole history: %s", line)
+		}
+	}
+	s.list(tags[0])
+	for _, line := range ran() {
+		if strings.HasPrefix(line, "qstat -x") {
+			t.Errorf("asked again for what is over and known: %s", line)
+		}
+	}
+}
+
+func TestList_AfterARestartTellsWhatEndedSince(t *testing.T) {
+	s := newSite(t)
+	b, other := s.bulk(2, "exit 3"), s.bulk(1, "exit 0")
+	s.good(adapters.Release, members(b, s.submit(b).ID)...)
+	s.good(adapters.Release, members(other, s.submit(other).ID)...)
+	s.until("over", b.Tag, all(2, jjm.BatchEndedFailed))
+	was := s.until("over", other.Tag, all(1, jjm.BatchEndedOK))
+	s.as(s.owner.User, "qsub", "-h", "-N", "stranger")
+	s.a = s.adapter()
+	if got := s.list(other.Tag); cmp.Diff(was, got) != "" {
+		t.Errorf("before and after (-before +after):\n%s", cmp.Diff(was, got))
+	}
+	s.a = s.adapter()
+	found, err := s.a.Find(t.Context(), s.owner, []jjm.Tag{b.Tag, other.Tag, "jnever"})
+	if err != nil || len(found) != 3 || found[0].Presence != adapters.Present || found[1].Presence != adapters.Present ||
+		found[2].Presence != adapters.Absent {
+		t.Errorf("found %+v, error %v", found, err)
+	}
+	s.a = s.adapter()
+	if f := s.find(b.Tag); f.Presence != adapters.Present {
+		t.Errorf("found %+v", f)
+	}
+	got := s.list(b.Tag)
+	if len(got) != 2 || got[1].Exit != 3 {
+		t.Errorf("found before it was listed, and then listed as %+v", got)
+	}
+}
+
+// Where no time can be asked for, what was seen alive is told all the same, and the rest
+// by accounting.
+func TestList_AServerThatTakesNoTime(t *testing.T) {
+	s := newSite(t)
+	unseen := s.bulk(1, "exit 3")
+	id := s.submit(unseen).ID
+	s.good(adapters.Release, members(unseen, id)...)
+	s.until("over", unseen.Tag, all(1, jjm.BatchEndedFailed))
+	a, ran := s.watched(`case "$*" in *-tm.ge.*) echo "qselect: illegal -t value" >&2; exit 2;; esac`)
+	s.a = a
+	seen := s.bulk(2, "exit 4")
+	s.good(adapters.Release, members(seen, s.submit(seen).ID)...)
+	s.until("over", seen.Tag, all(2, jjm.BatchEndedFailed))
+	got, err := a.Account(t.Context(), s.owner, members(unseen, id))
+	if err != nil || len(got) != 1 || got[0].Exit != 3 {
+		t.Errorf("accounted %+v, error %v", got, err)
+	}
+	ran()
+	s.list(seen.Tag)
+	for _, line := range ran() {
+		if strings.HasPrefix(line, "qselect") {
+			t.Errorf("asked again: %s", line)
+		}
+	}
+}
+
+// What came and went unseen, as another program's, is told by a later listing.
+func TestList_FindsWhatEndedUnseen(t *testing.T) {
+	s := newSite(t)
+	mine := s.a
+	s.list("jnone")
+	s.a = s.adapter()
+	b := s.bulk(1, "exit 3")
+	s.good(adapters.Release, members(b, s.submit(b).ID)...)
+	s.until("over", b.Tag, all(1, jjm.BatchEndedFailed))
+	s.a = mine
+	s.until("told", b.Tag, all(1, jjm.BatchEndedFailed))
+}
+
+func TestFind_AHistoryThatIsTooMuchIsSearchedByName(t *testing.T) {
+	s := newSite(t)
+	b := s.bulk(1, "exit 0")
+	s.good(adapters.Release, members(b, s.submit(b).ID)...)
+	s.until("over", b.Tag, all(1, jjm.BatchEndedOK))
+	a, ran := s.watched(`case "$*" in -x*json) exec yes x;; esac`, little)
+	tags := []jjm.Tag{"jnever", b.Tag}
+	_, err := a.Find(t.Context(), s.owner, tags)
+	s.wantKind("the first search", err, jjm.Busy)
+	ran()
+	found, err := a.Find(t.Context(), s.owner, tags)
+	if err != nil || found[0].Presence != adapters.Absent || found[1].Presence != adapters.Present {
+		t.Errorf("found %+v, error %v", found, err)
+	}
+	if lines := ran(); slices.Contains(lines, "qstat -x -f -F json") {
+		t.Errorf("repeated unchanged: %q", lines)
+	}
+}
+
+func TestHistoryOff_AMemberThatIsGoneIsNotCalledCancelled(t *testing.T) {
+	s := newSite(t, "HISTORY=off")
+	b := s.bulk(2, `[ $JJM_INDEX = 1 ] && exit 5; exec sleep 600`)
+	s.good(adapters.Release, members(b, s.submit(b).ID)...)
+	s.until("one is gone", b.Tag, func(f map[int32]jjm.Report) bool {
+		for _, r := range f {
+			if r.State.Ended() {
+				t.Fatalf("nobody knows how it ended: %+v", r)
+			}
+		}
+		return len(f) == 1 && f[0].State == jjm.BatchRunning
+	})
+}
+
+func TestAppetite(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	a := newAppetite()
+	if !a.whole(now) || a.chunk != mostIDs {
+		t.Errorf("at first %+v", a)
+	}
+	a = a.wholeFailed(now, "x")
+	if a.whole(now) || a.whole(now.Add(firstRest-time.Second)) || !a.whole(now.Add(firstRest)) || a.why != "x" {
+		t.Errorf("after a failure %+v", a)
+	}
+	now = now.Add(firstRest)
+	if a = a.wholeFailed(now, "x"); !a.until.Equal(now.Add(2 * firstRest)) {
+		t.Errorf("after a second one %+v", a)
+	}
+	for range 20 {
+		a = a.wholeFailed(now, "x").chunkFailed(now, a.chunk, false)
+	}
+	if a.rest != lastRest || a.chunk != 1 {
+		t.Errorf("after many %+v", a)
+	}
+	if a = newAppetite().chunkFailed(now, 9, false); a.chunk != 4 {
+		t.Errorf("after a chunk of 9 of %d: %+v", mostIDs, a)
+	}
+	if a = a.chunkWorked(now); a.chunk != 4 {
+		t.Errorf("it grows at once: %+v", a)
+	}
+	for range 20 {
+		a = a.chunkFailed(now, a.chunk, true)
+	}
+	if a.chunk != 4 || newAppetite().chunkFailed(now, 5, true).chunk != fewIDs {
+		t.Errorf("after it was late many times: %+v", a)
+	}
+	for range 20 {
+		a = a.chunkWorked(now.Add(firstRest))
+	}
+	if a = a.wholeWorked(); a.chunk != mostIDs || a.byID || a.rest != 0 || a.why != "" {
+		t.Errorf("after all went well again %+v", a)
+	}
+}
+
+func TestTooMuch(t *testing.T) {
+	late := fmt.Errorf("stopped: %w", context.DeadlineExceeded)
+	tests := []struct {
+		name string
+		out  run.Output
+		err  error
+		want bool
+	}{
+		{"well", run.Output{Stdout: []byte("{}")}, nil, false},
+		{"cut", run.Output{Truncated: true}, errors.New("cut"), true},
+		{"late", run.Output{Signal: 15}, late, true},
+		{"called off", run.Output{Signal: 15}, fmt.Errorf("stopped: %w", context.Canceled), false},
+		{"not started", run.Output{}, errors.New("no such file"), false},
+		{"killed", run.Output{Exit: 137, Signal: 9}, nil, true},
+		{"fell over no memory", run.Output{Exit: 139, Signal: 11}, nil, true},
+		{"said so", run.Output{Exit: 2, Stderr: []byte("qstat: out of memory\n")}, nil, true},
+		{"malloc", run.Output{Exit: 1, Stderr: []byte("Cannot allocate\n")}, nil, true},
+		{"server down", run.Output{Exit: 255, Stderr: []byte("Connection refused\n")}, nil, false},
+	}
+	for _, tt := range tests {
+		if why := tooMuch(tt.out, tt.err); (why != "") != tt.want {
+			t.Errorf("%s: %q", tt.name, why)
+		}
+	}
+}
+
+func TestParseByID_OnlyWhoIsNotThereMayBeComplainedOf(t *testing.T) {
+	argv := []string{"qstat"}
+	raws, history, err := parseByID(recorded(t, "qstat_unknown_json"), argv)
+	if err != nil || len(raws) != 0 || !history {
+		t.Errorf("%+v, history %v, error %v", raws, history, err)
+	}
+	good := recorded(t, "exit7_json").Stdout
+	for _, tt := range []struct {
+		exit   int
+		stderr string
+		ok     bool
+	}{
+		{0, "", true}, {153, "qstat: Unknown Job Id 25[].pbshost\nqstat: Unknown Job Id 7.pbshost\n", true},
+		{0, "qstat: Unknown Job Id 25[3].pbshost\n", true},
+		{153, "", false}, {1, "", false}, {255, "Connection refused\n", false}, {0, "Welcome!\n", false},
+		{1, "qstat: Unknown Job Id 7.pbshost\n", false},
+		{153, "qstat: Unknown Job Id 7.pbshost\nqstat: End of File\n", false},
+	} {
+		raws, _, err := parseByID(run.Output{Exit: tt.exit, Stdout: good, Stderr: []byte(tt.stderr)}, argv)
+		if tt.ok != (err == nil) || tt.ok && len(raws) != 1 || err != nil && jjm.KindOf(err) != jjm.Busy {
+			t.Errorf("exit %d, %q: %d jobs, error %v", tt.exit, tt.stderr, len(raws), err)
+		}
+	}
+	off := []byte("qstat: PBS is not configured to maintain job history 7.pbshost\n")
+	if _, history, err := parseByID(run.Output{Stderr: off}, argv); err != nil || history {
+		t.Errorf("without history: history %v, error %v", history, err)
+	}
+}
+
+func TestParseIDs(t *testing.T) {
+	ids, err := parseIDs([]byte("7020.pbshost\n25[].pbshost\n"), nil)
+	if err != nil || len(ids) != 2 || ids[0].String() != "7020" || ids[1].String() != "25[]" {
+		t.Errorf("%v, error %v", ids, err)
+	}
+	for _, bad := range []string{"7020.pbs", "Welcome!\n7.pbshost\n", "\n", "7.pbshost\n25"} {
+		if ids, err := parseIDs([]byte(bad), nil); jjm.KindOf(err) != jjm.Busy {
+			t.Errorf("%q: %v, error %v", bad, ids, err)
+		}
+	}
+}
+
+func TestPast_ForgetsWhatTheHistoryForgot(t *testing.T) {
+	end := time.Unix(1_795_403_572, 0)
+	over := func(id string) job {
+		j, _ := jobOf(raw{id: id, name: "jabc" + id, state: "F", substate: "92", exit: "0",
+			history: fmt.Sprint(end.Unix())}, openpbs)
+		return j
+	}
+	p := newPast()
+	p.learn([]job{over("1"), over("2")}, true, openpbs, time.UTC)
+	p.open("3", "jabc3", true)
+	if got := p.unlisted(nil, end); !slices.Equal(got, []string{"3[]"}) {
+		t.Errorf("to be asked for: %q", got)
+	}
+	if unknown := p.compare([]jobID{{seq: "2"}, {seq: "4"}}, end.Add(-time.Hour)); !slices.Equal(unknown, []string{"4"}) {
+		t.Errorf("unknown: %q", unknown)
+	}
+	if got := p.since(end); len(got) != 1 || got[0].ID != "2" {
+		t.Errorf("ended: %+v", got)
+	}
+	if got := p.since(end.Add(time.Second)); len(got) != 0 {
+		t.Errorf("later: %+v", got)
+	}
+	p.answered([]string{"3[]", "4"}, nil)
+	if len(p.bulks) != 1 {
+		t.Errorf("%d bulks are left", len(p.bulks))
+	}
+	p.since(end.Add(2 * time.Hour))
+	if b := p.bulks["2"]; b == nil || b.ends != nil || !b.over {
+		t.Errorf("long after: %+v", b)
+	}
+	if got := p.unlisted(nil, end); !slices.Equal(got, []string{"2"}) {
+		t.Errorf("since goes back: %q", got)
+	}
+}
