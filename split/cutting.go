@@ -44,6 +44,20 @@ type cutter interface {
 	left(*Left)
 }
 
+// pauser is a cutter whose work may come to wait in the middle of a file.
+type pauser interface {
+	// pause returns where it then goes on, nil for the beginning of a file.
+	pause() *Begun
+}
+
+// pause returns where a cut goes on that came to its end for now.
+func (c *Cutting) pause() *Begun {
+	if p, ok := c.cutter.(pauser); ok {
+		return p.pause()
+	}
+	return nil
+}
+
 // Next returns at most limits.MaxParts parts, what they left, and the carry.
 func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 	var parts []jjm.Part
@@ -58,7 +72,7 @@ func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 	for limits.MaxParts <= 0 || len(parts) < limits.MaxParts {
 		part, ok := c.take()
 		if !ok {
-			return parts, c.ended(), c.snapshot(nil)
+			return parts, c.ended(), c.snapshot(c.pause())
 		}
 		parts = append(parts, part)
 	}
@@ -71,7 +85,7 @@ func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 	}
 	left := c.ended()
 	left.Done = append(done, left.Done...)
-	return parts, left, c.snapshot(nil)
+	return parts, left, c.snapshot(c.pause())
 }
 
 // take numbers the next part.

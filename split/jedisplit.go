@@ -52,9 +52,7 @@ func jediMethod() *method {
 		if p.Records.EventsPerJob > 0 && k.rules.EventsPerJob == nil {
 			k.rules.EventsPerJob = &p.Records.EventsPerJob
 		}
-		if k.waits(c.carry.Begun) {
-			k.chunk.Master.Records = nil
-		}
+		k.hold(c.carry.Begun)
 		if l := k.lacking(); l != nil {
 			return nil, m.invalid(
 				"dataset %s has %d of the %d %s that local jobs need of it: add some, say repeat or ru in its "+
@@ -77,6 +75,7 @@ type jediCut struct {
 	waiting  int
 	needs    bool       // a secondary dataset must have enough
 	lacks    *jedi.Lack // why the next job is not made
+	resume   *Begun     // where what is left out goes on, nil for the beginning of a file
 }
 
 func sortedFiles(w *Work) []int32 {
@@ -145,41 +144,50 @@ func (k *jediCut) streams(cursors map[string]int64) {
 	}
 }
 
-// waits says whether an open dataset has too little yet: a number of jobs is
-// waited for, and only whole ones of a number of files or events are made.
-func (k *jediCut) waits(b *Begun) bool {
-	if k.work.Closed || b != nil {
-		return false
+// hold leaves out of an open dataset what is too little yet: a number of jobs is waited
+// for, and only whole ones of a number of files or events are made. What a limit stopped
+// was enough.
+func (k *jediCut) hold(b *Begun) {
+	if k.work.Closed || b != nil && !b.Waits {
+		return
 	}
-	master := k.chunk.Master
+	records := k.chunk.Master.Records
 	jobs := max(k.p.ChunksToWait, 1)
 	switch {
 	case k.rules.FilesPerJob != nil:
 		per := int(jobs * *k.rules.FilesPerJob)
-		k.keep(len(master.Records) / per * per)
-		return len(master.Records) == 0
+		k.keep(len(records) / per * per)
+		return
 	case k.rules.EventsPerJob != nil && k.ranged:
 		k.keepEvents(jobs * *k.rules.EventsPerJob)
-		return len(master.Records) == 0
+		return
 	}
-	try := jedi.Chunk{Master: &jedi.Dataset{Records: master.Records}}
-	for _, d := range k.chunk.Secondary {
-		other := *d
-		try.Secondary = append(try.Secondary, &other)
-	}
+	try := copied(&k.chunk)
 	for range jobs {
 		if _, ok := try.Next(&k.rules); !ok {
+			k.keep(0)
 			k.waiting = len(k.files)
-			return true
+			return
 		}
 	}
-	return false
 }
 
 // keep leaves the first n records.
 func (k *jediCut) keep(n int) {
+	k.resume = k.midFile(n)
 	k.waiting = len(k.chunk.Master.Records) - n
 	k.chunk.Master.Records = k.chunk.Master.Records[:n]
+}
+
+// midFile describes the point before a record that waits, nil if its file begins there.
+func (k *jediCut) midFile(n int) *Begun {
+	records := k.chunk.Master.Records
+	if n >= len(records) || records[n].Start == jedi.Unknown || records[n].Start == 0 {
+		return nil
+	}
+	b := k.at(n)
+	b.Waits = true
+	return b
 }
 
 // keepEvents leaves records of a multiple of so many events.
@@ -360,17 +368,30 @@ func (k *jediCut) along(c *Cutting, in *jjm.PartInput, job jedi.Job) {
 }
 
 func (k *jediCut) begun() *Begun {
-	d := k.chunk.Master
-	if !d.Unused() {
-		return nil
+	if d := k.chunk.Master; d.Unused() {
+		return k.at(d.Used)
 	}
-	r := &d.Records[d.Used]
+	return k.resume // all that can be made is
+}
+
+// pause is where the cut goes on once there is more.
+func (k *jediCut) pause() *Begun {
+	if d := k.chunk.Master; d.Unused() {
+		return k.midFile(d.Used)
+	}
+	return k.resume
+}
+
+// at describes the point before a record.
+func (k *jediCut) at(n int) *Begun {
+	d := k.chunk.Master
+	r := &d.Records[n]
 	b := &Begun{File: r.LFN, Walk: Walk{Event: r.Into, Lumi: r.LumiBlock}}
 	if r.Start != jedi.Unknown {
 		b.Done = r.Start
 	}
-	if d.Used > 0 {
-		b.Walk.Lumi = d.Records[d.Used-1].LumiBlock
+	if n > 0 {
+		b.Walk.Lumi = d.Records[n-1].LumiBlock
 	}
 	return b
 }

@@ -116,8 +116,10 @@ type Carry struct {
 	Sequence jedi.Numbers `json:"sequence,omitzero"`
 }
 
-// Begun is the point at which a limit stopped a cut.
+// Begun is the point at which a limit stopped a cut, or at which it waits.
 type Begun struct {
+	// Waits says that it waits for more input.
+	Waits bool `json:"waits,omitempty"`
 	// Places are the places whose turn is not over, in order; Open says that
 	// the first has its job group already.
 	Places []string `json:"places,omitempty"`

@@ -123,13 +123,12 @@ func (rules *RecordRules) chunk() int64 {
 	return cmp.Or(max(rules.EventsPerJob, 0), max(rules.EventsPerRange, 0))
 }
 
-// order puts files that are in order of their LFN into the order of OrderBy. The
+// order puts files that are in order of their LFN into the order of OrderBy, behind the
+// one in which an earlier list ended. The
 // error is of kind Invalid: there is no such order.
 func (rules *RecordRules) order(files []Record) error {
 	switch rules.OrderBy {
-	case "":
-		return nil
-	case EventsAlignment:
+	case "", EventsAlignment:
 	default:
 		return jjm.Errorf(jjm.Invalid, "records: order_by %.40q: want %q, or nothing for the order of LFNs", rules.OrderBy,
 			EventsAlignment)
@@ -139,6 +138,7 @@ func (rules *RecordRules) order(files []Record) error {
 		switch {
 		case rules.Head != "" && r.LFN == rules.Head:
 			return 0
+		case rules.OrderBy == "":
 		case size > 0 && r.Events > 0 && r.Events%size == 0:
 			return 1
 		}
