@@ -62,6 +62,16 @@ func Unit(name string) (string, error) {
 	return m.unit, nil
 }
 
+// foreign are settings of WMCore's splitters that only tell something to other parts of
+// WMCore, and why they would do nothing here.
+func foreign() map[string]string {
+	return map[string]string{
+		"lheInputFiles": "it has WMCore configure the application to read LHE files, and jjm configures no application: " +
+			"say it in its command",
+		"trustPUSitelists": "it has WMCore read pile-up from afar, and jjm does not look where pile-up is: leave it out",
+	}
+}
+
 // CheckSettings refuses a key that a splitter does not read, naming one that it
 // does.
 func CheckSettings(name string, keys []string) error {
@@ -72,6 +82,9 @@ func CheckSettings(name string, keys []string) error {
 	for _, key := range keys {
 		if slices.Contains(known, key) {
 			continue
+		}
+		if why := foreign()[key]; why != "" {
+			return jjm.Errorf(jjm.Invalid, "split by %s: it does not read %s: %s", name, key, why)
 		}
 		hint := ""
 		if near := nearest.Of(key, known); near != "" {
