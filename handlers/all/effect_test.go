@@ -1,0 +1,193 @@
+package all_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"testing"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/handlers/all"
+	"jjm/jobfile"
+	"jjm/plan"
+	"jjm/sandbox"
+	"jjm/split"
+)
+
+// keys is a table of a job file.
+type keys = map[string]any
+
+// trial is how a setting is tried: a legal value other than its default, and what a job
+// file must say beside it for it to matter.
+type trial struct {
+	value any
+	// with is said with and without the setting, along only with it.
+	with, along keys
+	// files replaces those of the fixture; open leaves their dataset open; pileup is how
+	// many files of a secondary one there are.
+	files  []jjm.File
+	open   bool
+	pileup int
+	// refuses says that its effect is to refuse, or to allow, what is there.
+	refuses bool
+}
+
+// effect is all that comes of a job file: what its local jobs are handed, and what is
+// asked of the batch system for them. How people are told of it is no part of it. An
+// estimate is: the application finds it in JJM_INPUT.
+type effect struct {
+	Assignments []sandbox.Assignment
+	Request     jjm.Request
+	Refused     string
+}
+
+// fixture are files of two runs and three storages; some hold the same section.
+func fixture() []jjm.File {
+	f := func(lfn string, events, first int64, at, group string, lumis ...jjm.LumiRange) jjm.File {
+		return jjm.File{LFN: lfn, Size: 700 << 20, Events: events, FirstEvent: first, Locations: []string{at}, Group: group,
+			Parents: []string{"parent of " + lfn}, Lumis: lumis}
+	}
+	r := func(run, first, last uint32) jjm.LumiRange { return jjm.LumiRange{Run: run, First: first, Last: last} }
+	return []jjm.File{f("/a", 40, 1, "A", "g0", r(1, 1, 4)), f("/b", 40, 41, "A", "g0", r(1, 4, 8)),
+		f("/c", 40, 81, "A", "g1", r(2, 1, 4)), f("/d", 40, 121, "B", "g1", r(2, 5, 8)),
+		f("/e", 30, 161, "A", "g2", r(3, 1, 1)), f("/f", 40, 201, "A", "g2", r(3, 2, 4))}
+}
+
+// small are the same files, of 1000 bytes and one of 400.
+func small() []jjm.File {
+	files := fixture()
+	for i := range files {
+		files[i].Size = 1000
+	}
+	files[4].Size = 400
+	return files
+}
+
+// madeUp stands for events to be generated.
+func madeUp() []jjm.File {
+	return []jjm.File{{LFN: split.MadeUpPrefix + "1", Events: 100, FirstEvent: 1, Locations: []string{"A"},
+		Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 1}}}}
+}
+
+// jobFile writes a job file that tries a setting; put says where its value goes.
+func (c *trial) jobFile(t *testing.T, by string, changed bool, put func(params keys)) string {
+	t.Helper()
+	params := merged(keys{}, c.with)
+	if changed {
+		params = merged(params, c.along)
+		put(params)
+	}
+	files := c.files
+	if files == nil {
+		files = fixture()
+	}
+	job := keys{"type": "reprocess", "split": keys{"by": by, "params": params}, "params": keys{"command": []string{"reco",
+		"{files}", "{first_event}", "{events}", "{lumis}", "{parents}", "{seed}"}}}
+	datasets := []keys{{"name": "raw", "files": files, "open": c.open}}
+	if c.pileup > 0 {
+		var along []jjm.File
+		for i := range c.pileup {
+			along = append(along, jjm.File{LFN: fmt.Sprint("/mb", i), Size: 1 << 20, Events: 20})
+		}
+		datasets = append(datasets, keys{"name": "mb", "secondary": true, "files": along})
+	}
+	job["datasets"] = datasets
+	text, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// merged puts tables into one another.
+func merged(into, from keys) keys {
+	out := keys{}
+	maps.Copy(out, into)
+	for key, value := range from {
+		inner, isTable := value.(keys)
+		if old, was := out[key].(keys); isTable && was {
+			value = merged(old, inner)
+		} else if isTable {
+			value = merged(keys{}, inner)
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// effectOf takes a job file the product's way: it is checked, its work is cut, and each
+// part gets its command.
+func effectOf(t *testing.T, text string) (e effect) {
+	t.Helper()
+	doc, problems := jobfile.Parse("job.json", []byte(text))
+	spec := &doc.Spec
+	h, err := all.Registry().Get(spec.Type)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems = append(problems, handlers.Examine(h, spec, handlers.Site{})...)
+	if len(problems) > 0 {
+		return effect{Refused: problems.Error()}
+	}
+	cut, err := handlers.SplitBy(h, spec, handlers.Site{})
+	if err != nil {
+		return effect{Refused: err.Error()}
+	}
+	work, _ := handlers.Inline(spec)
+	work.Closed, work.Now = !spec.Datasets[0].Open, 1_000_000
+	work.Producers = map[string][]split.Producer{}
+	for i := range work.Files {
+		work.Files[i].Added = 1
+		for _, parent := range work.Files[i].Parents {
+			work.Producers[parent] = []split.Producer{{Group: 1, Success: true}}
+		}
+	}
+	readers := []plan.Reader{{Name: "near", Storages: []string{"A"}}, {Name: "far", Storages: []string{"A", "B"}}}
+	work.Sites = plan.Sites(readers, &cut.Params, work.Files)
+	e.Request = spec.Request
+	e.Assignments, err = assignments(spec, cut.Splitter, work, plan.Heeded(cut.Params, readers), h.Command)
+	if err != nil {
+		return effect{Refused: err.Error()}
+	}
+	return e
+}
+
+// assignments are what the local jobs of a cut are handed.
+func assignments(spec *jjm.Spec, by string, work split.Work, p split.Params,
+	command func(*jjm.Spec, *jjm.LocalJob) (handlers.Command, error)) (all []sandbox.Assignment, err error) {
+	s, err := split.Get(by)
+	if err != nil {
+		return nil, err
+	}
+	parts, _, _, err := s.Cut(work, split.Limits{}, p, split.Carry{})
+	for i := range parts {
+		c, err := command(spec, &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: int32(i)}, Part: parts[i]})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sandbox.Assignment{Grid: 17, Local: int32(i), Argv: c.Argv, Env: c.Env, Outputs: c.Outputs,
+			Part: parts[i]})
+	}
+	return all, err
+}
+
+// try fails for a setting whose change nothing observes.
+func (c *trial) try(t *testing.T, key, by string, put func(keys)) {
+	t.Helper()
+	without := effectOf(t, c.jobFile(t, by, false, put))
+	changed := effectOf(t, c.jobFile(t, by, true, put))
+	for what, e := range map[string]effect{"without it": without, "with it": changed} {
+		if e.Refused != "" && !c.refuses {
+			t.Errorf("%s: %s: refused %s: %s", by, key, what, e.Refused)
+			return
+		}
+	}
+	if reflect.DeepEqual(without, changed) {
+		t.Errorf("%s: %s = %v changes nothing", by, key, c.value)
+	}
+	if len(without.Assignments)+len(changed.Assignments) == 0 {
+		t.Errorf("%s: %s: nothing is made, with and without it", by, key)
+	}
+}
