@@ -1,6 +1,7 @@
 package split
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -52,7 +53,9 @@ func jediMethod() *method {
 		if p.Records.EventsPerJob > 0 && k.rules.EventsPerJob == nil {
 			k.rules.EventsPerJob = &p.Records.EventsPerJob
 		}
+		k.needs = k.needs || k.rules.Boundary != nil && len(k.chunk.Secondary) > 0
 		k.hold(c.carry.Begun)
+		k.holdForAll()
 		if l := k.lacking(); l != nil {
 			return nil, m.invalid(
 				"dataset %s has %d of the %d %s that local jobs need of it: add some, say repeat or ru in its "+
@@ -73,8 +76,10 @@ type jediCut struct {
 	rules    jedi.Rules
 	sequence bool
 	waiting  int
-	needs    bool       // a secondary dataset must have enough
+	needs    bool // a secondary dataset must have enough
+	groups   map[string]int64
 	lacks    *jedi.Lack // why the next job is not made
+	why      string     // what is waited for, where that is known
 	resume   *Begun     // where what is left out goes on, nil for the beginning of a file
 }
 
@@ -89,7 +94,7 @@ func sortedFiles(w *Work) []int32 {
 
 // records makes the records of the master dataset, from where a limit stopped.
 func (k *jediCut) records(b *Begun) error {
-	groups := map[string]int64{}
+	k.groups = map[string]int64{}
 	list := make([]jedi.Record, len(k.files))
 	for n, i := range k.files {
 		f := &k.work.Files[i]
@@ -101,10 +106,7 @@ func (k *jediCut) records(b *Begun) error {
 			r.LumiBlock = int64(f.Lumis[0].Run)<<32 | int64(f.Lumis[0].First)
 		}
 		if f.Group != "" {
-			if _, ok := groups[f.Group]; !ok {
-				groups[f.Group] = int64(len(groups))
-			}
-			r.Boundary = groups[f.Group]
+			r.Boundary = k.boundary(f.Group)
 		}
 		list[n] = r
 	}
@@ -123,6 +125,16 @@ func (k *jediCut) records(b *Begun) error {
 	return err
 }
 
+// boundary is the number of a group of files.
+func (k *jediCut) boundary(group string) int64 {
+	n, known := k.groups[group]
+	if !known {
+		n = int64(len(k.groups))
+		k.groups[group] = n
+	}
+	return n
+}
+
 // streams makes the secondary datasets, from their cursors on.
 func (k *jediCut) streams(cursors map[string]int64) {
 	for _, s := range k.work.Secondary {
@@ -135,6 +147,9 @@ func (k *jediCut) streams(cursors map[string]int64) {
 			r := jedi.File(int64(i), s.Files[i].LFN, s.Files[i].Size)
 			if s.Files[i].Events > 0 {
 				r.Events = s.Files[i].Events
+			}
+			if s.Files[i].Group != "" {
+				r.Boundary = k.boundary(s.Files[i].Group)
 			}
 			d.Records = append(d.Records, r)
 		}
@@ -169,6 +184,19 @@ func (k *jediCut) hold(b *Begun) {
 			k.waiting = len(k.files)
 			return
 		}
+	}
+}
+
+// holdForAll makes nothing while a dataset is open of which each job gets all files.
+func (k *jediCut) holdForAll() {
+	for _, s := range k.work.Secondary {
+		if s.Dataset.Closed || !jedi.ParseAttributes(s.Dataset.Name, s.Dataset.Attributes).NoSplit {
+			continue
+		}
+		k.keep(0)
+		k.waiting = len(k.files)
+		k.why = fmt.Sprintf("dataset %s is open, and each local job gets all of its files", s.Dataset.Name)
+		return
 	}
 }
 
@@ -257,7 +285,9 @@ func eventsOf(records []jedi.Record) (n int64) {
 }
 
 // needed reports whether a dataset must have enough.
-func needed(d *jedi.Dataset) bool { return !d.Repeat && !d.Reusable && !d.NoSplit }
+func needed(d *jedi.Dataset) bool {
+	return !d.Repeat && !d.Reusable && !d.NoSplit || len(d.Records) == 0
+}
 
 // copied is a chunk of the same records, of which as many are used.
 func copied(c *jedi.Chunk) jedi.Chunk {
@@ -404,6 +434,6 @@ func (k *jediCut) left(l *Left) {
 		return
 	}
 	if l.Waiting = k.waiting; k.waiting > 0 {
-		l.Why = "jobs wait until there is input for a number of them, or for the dataset to close"
+		l.Why = cmp.Or(k.why, "jobs wait until there is input for a number of them, or for the dataset to close")
 	}
 }

@@ -1,6 +1,9 @@
 package jedi
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // fill is a job that is being filled.
 type fill struct {
@@ -47,7 +50,7 @@ func newFill(c *Chunk, r *Rules) *fill {
 
 func (f *fill) job() Job {
 	j := Job{Master: f.Master.Records[f.start : f.start+int(f.count)], Secondary: f.got, Order: f.order,
-		Seconds: f.now.wall, Lacks: f.lacks}
+		Seconds: f.now.wall, Lacks: cmp.Or(f.lacks, f.nothing())}
 	j.Short = f.bounds.events > 0 && float64(f.now.events) < f.bounds.events ||
 		f.bounds.perJob > 0 && f.now.files < f.bounds.perJob
 	return j

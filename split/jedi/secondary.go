@@ -93,6 +93,18 @@ func (f *fill) lack(n int, d *Dataset, missing int64) {
 	}
 }
 
+// nothing is the first dataset of which the job got no file, though whatever files there
+// are come along: it has none, or none of the job's boundary; nil if there is no such.
+func (f *fill) nothing() *Lack {
+	for n, d := range f.Secondary {
+		chosen := !d.NoSplit && f.boundary != Unknown && f.split() && f.r.Boundary.InSplit != 3
+		if len(f.got[n]) == 0 && (chosen || len(d.Records) == 0) {
+			return &Lack{Dataset: d.Name, Need: 1, Unit: "files"}
+		}
+	}
+	return nil
+}
+
 // events counts the events of a secondary record; for lack of ranges in the
 // master, those of the first dataset are the job's.
 func (f *fill) events(l *load, n int, r *Record, jobs bool) {
