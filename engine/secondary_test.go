@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,11 @@ func TestSecondary_AnOpenDatasetIsWaitedFor(t *testing.T) {
 		const says = "dataset pileup has 1 of the 2 files that the next local job needs of it, and is open"
 		if l.Status != "running" || l.Counts.Total != 1 || w.status(id).Waits != says {
 			t.Errorf("while it waits: %+v", l)
+		}
+		entries, err := w.engine.History(w.t.Context(), admin, jjm.Ref{Grid: id}, 0)
+		w.must(err)
+		if !slices.ContainsFunc(entries, func(e jjm.JournalEntry) bool { return e.To == "waits: "+says }) {
+			t.Errorf("the history does not tell what it waits for: %+v", entries)
 		}
 		w.pileup(3, 2)
 		w.until(10*time.Minute, "two completed", func() bool { return w.lookup(id).Counts.Completed == 2 })

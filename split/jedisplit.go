@@ -431,9 +431,11 @@ func (k *jediCut) left(l *Left) {
 		l.Waiting = len(k.chunk.Master.Records) - k.chunk.Master.Used
 		l.Why = fmt.Sprintf("dataset %s has %d of the %d %s that the next local job needs of it, and is open",
 			k.lacks.Dataset, k.lacks.Have, k.lacks.Need, k.lacks.Unit)
+		l.Lacks = l.Why
 		return
 	}
 	if l.Waiting = k.waiting; k.waiting > 0 {
+		l.Lacks = k.why
 		l.Why = cmp.Or(k.why, "jobs wait until there is input for a number of them, or for the dataset to close")
 	}
 }

@@ -163,6 +163,8 @@ type Left struct {
 	// Waiting is how many files could not be cut yet, and Why says what for.
 	Waiting int
 	Why     string
+	// Lacks is Why where it is a secondary dataset that is waited for, else "".
+	Lacks string
 }
 
 // Dropped is a file that gets no part.

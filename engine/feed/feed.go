@@ -109,6 +109,9 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 			"grid job %s would make more than the %d local jobs that this site allows (engine.max_local_jobs): make larger parts", job.ID, most)
 	}
 	over := !left.More && left.Waiting == 0 && f.complete
+	if err := fd.tellLacks(ctx, job.ID, left.Lacks); err != nil {
+		return err
+	}
 	if len(parts) == 0 && !left.More && !over && len(left.Done)+len(left.Dropped)+len(f.drops) == 0 &&
 		bytes.Equal(text, f.carry) {
 		fd.rest(job.ID, f.news, left) // nothing to store
@@ -144,6 +147,26 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 		fd.rest(job.ID, f.news, left)
 	}
 	return nil
+}
+
+// tellLacks writes into the history, once, for which open secondary dataset a grid job
+// waits; "" is none.
+func (fd *Feeder) tellLacks(ctx context.Context, id jjm.GridID, text string) error {
+	v := fd.s.View()
+	g := v.Grid(id)
+	told := g == nil || g.Reads.Lacks() == text
+	v.Close()
+	if told {
+		return nil
+	}
+	fd.s.Adjust(func(a *state.Memo) { a.Lacks(id, text) })
+	if text == "" {
+		return nil
+	}
+	return fd.s.Change(ctx, "generate", func(c *state.Change) error {
+		c.Note(id, "", "waits: "+text, "", "")
+		return nil
+	})
 }
 
 // rest notes that nothing can be cut until something new is known.

@@ -145,6 +145,13 @@ func (a *Memo) SourceTrouble(id jjm.GridID, dataset int, text string) {
 	g.touch()
 }
 
+// Lacks notes why an open secondary dataset of a grid job is waited for, "" if none is.
+func (a *Memo) Lacks(id jjm.GridID, text string) {
+	if g := a.Grid(id); g != nil && g.Reads != nil {
+		g.Reads.lacks = text
+	}
+}
+
 // KnowInputs notes which datasets the first step of a grid job reads, and gives how much
 // news there was.
 func (a *Memo) KnowInputs(id jjm.GridID, datasets []store.DatasetID) (news, marked uint64) {

@@ -27,6 +27,8 @@ type Reads struct {
 	// due is when to look again although nothing is known, where time alone may
 	// let more be cut; 0 = not set.
 	due jjm.Time
+	// lacks is why an open secondary dataset is waited for, as the history tells it.
+	lacks string
 	// trouble is why files of datasets that come from outside do not come, by
 	// their place in the job file.
 	trouble map[int]string
@@ -102,6 +104,10 @@ func (r *Reads) Troubles() (all []string) {
 	}
 	return all
 }
+
+// Lacks is why an open secondary dataset is waited for, as the history tells it; "" if none
+// is, or it was not found out since the start.
+func (r *Reads) Lacks() string { return r.lacks }
 
 // Trouble is why files of one dataset of the job file do not come, "" if they do.
 func (r *Reads) Trouble(dataset int) string { return r.trouble[dataset] }
