@@ -65,7 +65,8 @@ func TestJEDI_AllOfAnOpenDatasetIsWaitedFor(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{file("a", 10), file("b", 10)}, Secondary: along("nosplit", false, "x")}
 	oneFile := func(p *Params) { p.Task.Rule = "NF=1" }
 	parts, left := cut(t, JEDI, w, oneFile)
-	if len(parts) != 0 || left.Waiting != 2 || !strings.Contains(left.Why, "dataset mb is open, and each local job gets all") {
+	const says = "dataset mb is open, and each local job gets all of its files"
+	if len(parts) != 0 || left.Waiting != 2 || left.Why != says {
 		t.Errorf("%q, %+v", secondary(parts), left)
 	}
 	w.Secondary = along("nosplit", true, "x", "y")
