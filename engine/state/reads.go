@@ -107,7 +107,12 @@ func (r *Reads) Troubles() (all []string) {
 
 // Lacks is why an open secondary dataset is waited for, as the history tells it; "" if none
 // is, or it was not found out since the start.
-func (r *Reads) Lacks() string { return r.lacks }
+func (r *Reads) Lacks() string {
+	if r == nil {
+		return ""
+	}
+	return r.lacks
+}
 
 // Trouble is why files of one dataset of the job file do not come, "" if they do.
 func (r *Reads) Trouble(dataset int) string { return r.trouble[dataset] }
