@@ -15,6 +15,7 @@ import (
 
 	"jjm"
 	"jjm/adapters/adaptertest"
+	"jjm/engine"
 	"jjm/sandbox"
 )
 
@@ -143,4 +144,26 @@ func (w *world) partial(id jjm.GridID) []byte {
 		w.t.Errorf("%d bytes of %d, %+v, %v", len(b), size, out, err)
 	}
 	return b
+}
+
+// The exit code of a grid job that is not done is the site's to say; that of one local
+// job is its own, and 0 is done (R11).
+func TestFinal_TheExitCodeOfWhatIsNotDone(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.Grid != 3 && id.N == 0 {
+			return adaptertest.Play{Keyword: "-", Exit: 7}
+		}
+		return adaptertest.Play{}
+	}
+	o := options{play: play, config: func(c *engine.Config) { c.ExitNotDone = 42; c.Retry = jjm.Limits{} }}
+	inWorld(t, o, func(t *testing.T, w *world) {
+		several, one, well := w.submit(alice, plain(2)), w.submit(alice, plain(1)), w.submit(alice, plain(2))
+		w.final(2*time.Hour, several, one, well)
+		for id, want := range map[jjm.GridID]int{several: 42, one: 7, well: 0} {
+			if l := w.lookup(id); l.Exit != want {
+				t.Errorf("%s of %d: exit %d, want %d", l.Status, id, l.Exit, want)
+			}
+		}
+	})
 }

@@ -113,7 +113,7 @@ type ExitFacts struct {
 	Locals int
 	Exit   int
 	// NotDone is the code of a grid job of several local jobs that is not done
-	// (config; 0 means the default, 1).
+	// (engine.exit_not_done; 0 means 1).
 	NotDone int
 }
 

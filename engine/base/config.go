@@ -93,6 +93,9 @@ type Config struct {
 	Retry jjm.Limits `toml:"retry"`
 	// RunningFirst swaps rules 1 and 2 of the Ganga master status.
 	RunningFirst bool `toml:"running_first"`
+	// ExitNotDone is the exit code of a grid job of several local jobs that is not done,
+	// 1 to 255 (decision R11).
+	ExitNotDone int `toml:"exit_not_done"`
 	// PublishEvery is the least time between two writings of one record.
 	PublishEvery jjm.Duration `toml:"publish_every"`
 	// Workers is how many grid jobs may be prepared, cut or collected at once.
@@ -110,6 +113,7 @@ func Defaults() Config {
 		BatchSettle:        jjm.Duration(2 * time.Second),
 		Command:            jjm.Duration(30 * time.Second),
 		CancelAgain:        jjm.Duration(30 * time.Second),
+		ExitNotDone:        1,
 		AbsentListings:     3,
 		AbsentFor:          jjm.Duration(10 * time.Minute),
 		HoldMaxAge:         jjm.Duration(24 * time.Hour),
@@ -170,6 +174,9 @@ func (c Config) Check() jjm.Problems {
 	atLeast("max_attempts", c.MaxAttempts, 1)
 	atLeast("max_pending", c.MaxPending, 1)
 	atLeast("workers", c.Workers, 1)
+	if c.ExitNotDone < 1 || c.ExitNotDone > 255 {
+		ps = append(ps, jjm.Problem{Field: "engine.exit_not_done", Text: "want an exit code that is no success, 1 to 255"})
+	}
 	return append(ps, checkHolds("engine.hold", c.Hold)...)
 }
 

@@ -94,7 +94,8 @@ func (js *Jobs) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
 	job := g.Job
 	job.Status, job.Reason = plan.Final(*facts)
 	job.Counts, job.Ended = g.Counts, jjm.At(js.b.Now())
-	exit := plan.ExitFacts{Status: job.Status, Locals: len(g.Locals), Exit: -1}
+	exit := plan.ExitFacts{Status: job.Status, Locals: len(g.Locals), Exit: -1,
+		NotDone: js.b.Conf().ExitNotDone}
 	if len(g.Locals) == 1 {
 		exit.Exit = g.Locals[0].Exit
 	}
