@@ -466,7 +466,7 @@ status() {
 	trouble=$(trouble)
 	[ -z "$trouble" ] || { echo "$trouble" && return 1; }
 	as_root condor_status || :
-	as_root condor_q -allusers -nobatch || :
+	as_root condor_q -allusers -nobatch | cut -c1-160 || :
 }
 
 # heal: the master starts what has ended, once it is not frozen itself.

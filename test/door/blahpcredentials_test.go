@@ -123,7 +123,7 @@ func (s *site) refuses(t *testing.T, b *blahpd) {
 func (s *site) noHold(t *testing.T, b *blahpd) {
 	id := b.id(b.result(b.ask("BLAH_JOB_SUBMIT", ad(s.attrs("held", "sleep 1000")))))
 	if got := b.result(b.ask("BLAH_JOB_HOLD", id)); strings.HasPrefix(got, "0") ||
-		!strings.Contains(got, `pause\ its\ cluster`) {
+		!strings.Contains(got, `jjm\ pause`) {
 		t.Errorf("hold: %s", got)
 	}
 	// blahpd asks the script only about a job whose status is 5, which jjm never tells.
@@ -131,7 +131,7 @@ func (s *site) noHold(t *testing.T, b *blahpd) {
 		t.Errorf("resume: %s", got)
 	}
 	if out, _, code := s.script("jjm_resume.sh", "20261122/x"); code != 1 ||
-		!strings.HasPrefix(out, ` 1 jjm\ cannot\ resume`) {
+		!strings.HasPrefix(out, ` 1 HTCondor\ cannot\ resume`) {
 		t.Errorf("resume: %q, exit code %d", out, code)
 	}
 	if got := b.result(b.ask("BLAH_JOB_CANCEL", id)); got != "0 No error" {
