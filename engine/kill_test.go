@@ -20,6 +20,41 @@ func (w *world) count(id jjm.GridID, what string, n func() int, want int) {
 	w.until(2*time.Hour, what, func() bool { return n() == want })
 }
 
+// orders are the orders to end that lie in the work areas.
+func (w *world) orders() []string {
+	w.t.Helper()
+	found, err := filepath.Glob(filepath.Join(w.dir, "work", "*", "bulks", "*", "end", "*"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found
+}
+
+// What a batch system was told to end and still runs is ordered to end through the
+// work area, where its wrapper looks; what ends at once is not.
+func TestKill_WhatTheBatchSystemDoesNotEndIsOrderedToEnd(t *testing.T) {
+	t.Parallel()
+	for name, deaf := range map[string]int{"it ends them": 0, "it does nothing": 1000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {
+				id := w.submit(alice, mc(5))
+				w.running(id, 5)
+				w.sim.IgnoreCancels(deaf)
+				w.kill(id.String())
+				if deaf == 0 {
+					w.final(2*time.Hour, id)
+				} else {
+					w.until(time.Hour, "five orders", func() bool { return len(w.orders()) == 5 })
+				}
+				if got := len(w.orders()); got != min(deaf, 5) {
+					t.Errorf("%d orders to end", got)
+				}
+			})
+		})
+	}
+}
+
 func TestKill_WhateverTheLocalJobsAreDoing(t *testing.T) {
 	t.Parallel()
 	held := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {

@@ -13,6 +13,7 @@
 //	bulks/<tag>/claims/<pos>                         jjm.Claim
 //	bulks/<tag>/done/<pos>.json                      jjm.Result
 //	bulks/<tag>/progress/<pos>                       "PHASE DONE TOTAL"
+//	bulks/<tag>/end/<pos>                            the wrapper is to end; empty
 //
 // Folders have mode 0700, files 0600, executables 0700. Names that begin with
 // ".tmp-" are files being written, or left by a process that was killed while

@@ -12,13 +12,16 @@ import (
 
 // beat touches the heartbeat file, now and at every interval, until the
 // returned function is called. The timer calls from a goroutine of its own, so
-// that a file system that hangs does not keep signals from the application.
-func (a *attempt) beat() (stop func()) {
+// that a file system that hangs does not keep signals from the application. Each
+// time it looks whether the daemon ordered the end, which signals are then told:
+// a batch system that has forgotten the job will not end it.
+func (a *attempt) beat(signals *signalBox) (stop func()) {
 	every := a.job.Heartbeat.D()
 	if every <= 0 {
 		every = 30 * time.Second
 	}
 	a.note(a.touch())
+	a.obey(signals)
 	var mu sync.Mutex
 	var trouble error // of the last touch: a hiccup that passed does not count
 	var timer *time.Timer
@@ -27,6 +30,7 @@ func (a *attempt) beat() (stop func()) {
 	defer mu.Unlock()
 	timer = time.AfterFunc(every, func() {
 		err := a.touch()
+		a.obey(signals)
 		mu.Lock()
 		defer mu.Unlock()
 		trouble = err
@@ -40,6 +44,13 @@ func (a *attempt) beat() (stop func()) {
 		stopped = true
 		timer.Stop()
 		a.note(trouble)
+	}
+}
+
+// obey ends the application if the daemon ordered it.
+func (a *attempt) obey(signals *signalBox) {
+	if a.area.EndOrdered(a.at.tag, a.at.pos) {
+		signals.order()
 	}
 }
 

@@ -95,7 +95,7 @@ func (a *attempt) perform(signals *signalBox) {
 	a.logLine(glf.Info, glf.StartData(a.assign.Attempt, r.Claim.Host, r.Claim.PID))
 	var stopBeating func()
 	if prepared {
-		stopBeating = a.beat()
+		stopBeating = a.beat(signals)
 		a.execute(signals)
 	} else {
 		r.Exit = exitNotExecutable

@@ -39,6 +39,14 @@ func catchSignals(grace time.Duration) *signalBox {
 	return s
 }
 
+// order acts as a TERM to the wrapper would; one that is waiting is enough.
+func (s *signalBox) order() {
+	select {
+	case s.caught <- syscall.SIGTERM:
+	default:
+	}
+}
+
 // stop ends the passing on; signals stay caught, so that none cuts the last
 // steps short.
 func (s *signalBox) stop() {

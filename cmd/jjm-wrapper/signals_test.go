@@ -102,6 +102,45 @@ func TestSignals_KillFollowsTermAfterTheGracePeriod(t *testing.T) {
 	}
 }
 
+// A batch system that forgot the job sends no signal; the order in the work area
+// does what TERM and KILL would have done.
+func TestSignals_AnOrderInTheWorkAreaEndsTheApplication(t *testing.T) {
+	for name, script := range map[string]string{
+		"it ends":    `trap 'echo saving; exit 3' TERM; ` + sayPID + `while :; do sleep 0.01; done`,
+		"it refuses": `trap '' TERM; ` + sayPID + `while :; do sleep 0.01; done`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, script)
+			s.job.Heartbeat, s.job.Grace = jjm.Duration(20*time.Millisecond), jjm.Duration(200*time.Millisecond)
+			w, app := s.startJob()
+			if err := s.area.OrderEnd(testTag, 0); err != nil {
+				t.Fatal(err)
+			}
+			if code := w.wait(); code != exitOK {
+				t.Errorf("wrapper exit %d", code)
+			}
+			r := s.result()
+			if saved := r.Exit == 3 && s.file("stdout") == "saving\n"; saved != (name == "it ends") || !saved && r.Signal != 9 {
+				t.Errorf("exit %d, signal %d, stdout %q", r.Exit, r.Signal, s.file("stdout"))
+			}
+			eventually(t, "the process is gone", func() bool { return !alive(app) })
+		})
+	}
+}
+
+func TestSignals_AnOrderThatWasThereBeforeTheStart(t *testing.T) {
+	s := newSite(t, `sleep 1000`)
+	s.write()
+	if err := s.area.OrderEnd(testTag, 0); err != nil {
+		t.Fatal(err)
+	}
+	s.run(exitOK)
+	if r := s.result(); r.Signal != int(syscall.SIGTERM) {
+		t.Errorf("exit %d, signal %d", r.Exit, r.Signal)
+	}
+}
+
 func TestSignals_TermBeforeTheStartReachesTheApplication(t *testing.T) {
 	box := catchSignals(time.Minute)
 	defer box.stop()

@@ -142,7 +142,8 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 }
 
 // prove cancels what is missing and then looks for its tags: only both together
-// prove that nothing is left of it.
+// prove that nothing is left of it in the batch system. A process that the batch
+// system has forgotten is ordered to end through the work area.
 func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee) {
 	cmd, cancel := w.c.command(ctx, account)
 	defer cancel()
@@ -155,6 +156,15 @@ func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee)
 	if err != nil && ctx.Err() == nil {
 		w.b.Complain(slog.LevelWarn, "absence/"+w.name, "absence cannot be proven yet", "cluster", w.name,
 			"local", lost[0].id.LocalID, "jobs", len(lost), "error", err)
+	}
+	ends := map[jjm.Owner][]position{}
+	for _, a := range lost {
+		if l, owner, ok := w.s.AttemptRow(a.id); ok {
+			ends[owner] = append(ends[owner], position{l.Tag, l.Pos})
+		}
+	}
+	for owner, of := range ends {
+		w.c.orderEnds(owner, of)
 	}
 }
 

@@ -26,16 +26,23 @@ type controller struct {
 	controls fair.Lanes
 
 	mu      sync.Mutex
-	cancels map[jjm.AttemptID]time.Time // when a cancel was last sent
+	cancels map[jjm.AttemptID]lastCancel
 	// releases are decided and not known to be done, and when each was last sent.
 	releases map[jjm.AttemptID]time.Time
 	// duplicates are second batch jobs of one attempt, to be cancelled.
 	duplicates map[jjm.Owner][]adapters.Ref
 }
 
+// lastCancel is when a cancel of an attempt was last sent; of one that was not, when it
+// would have to have been to be due.
+type lastCancel struct {
+	at   time.Time
+	sent bool
+}
+
 func newController(c *Cluster) *controller {
 	return &controller{c: c, b: c.b, s: c.s, name: c.name, controlKick: make(chan struct{}, 1), controls: c.lanes(),
-		cancels: map[jjm.AttemptID]time.Time{}, releases: map[jjm.AttemptID]time.Time{}}
+		cancels: map[jjm.AttemptID]lastCancel{}, releases: map[jjm.AttemptID]time.Time{}}
 }
 
 // Carries reports whether the workers of a bulk's cluster do not see the work
@@ -59,8 +66,9 @@ func (ct *controller) controlLoop(ctx context.Context) {
 		cancels, releases := ct.cancelsDue(), ct.releasesDue()
 		for owner := range owners(cancels, releases) {
 			ct.controls.Do(ct.c.account(owner), func() {
-				if refs := cancels[owner]; len(refs) > 0 {
-					ct.cancel(ctx, owner, refs)
+				if c := cancels[owner]; len(c.refs) > 0 {
+					ct.cancel(ctx, owner, c.refs)
+					ct.c.orderEnds(owner, c.again)
 				}
 				ct.releaseHeld(ctx, owner, releases[owner])
 			}, func() { fair.Kick(ct.controlKick) })
@@ -70,7 +78,7 @@ func (ct *controller) controlLoop(ctx context.Context) {
 }
 
 // owners are those of cancels and releases.
-func owners(cancels map[jjm.Owner][]adapters.Ref, releases map[jjm.Owner][]absentee) map[jjm.Owner]bool {
+func owners(cancels map[jjm.Owner]dueCancels, releases map[jjm.Owner][]absentee) map[jjm.Owner]bool {
 	all := map[jjm.Owner]bool{}
 	for o := range cancels {
 		all[o] = true
@@ -81,32 +89,44 @@ func owners(cancels map[jjm.Owner][]adapters.Ref, releases map[jjm.Owner][]absen
 	return all
 }
 
+// dueCancels are the batch jobs of one owner to cancel now, and the positions of
+// those that were told before and did not end.
+type dueCancels struct {
+	refs  []adapters.Ref
+	again []position
+}
+
 // cancelsDue lists the batch jobs to cancel now, duplicates among them, and forgets
 // those that are over. What is of an account as which something is being done waits.
-func (ct *controller) cancelsDue() (due map[jjm.Owner][]adapters.Ref) {
-	due = map[jjm.Owner][]adapters.Ref{}
+func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
+	due = map[jjm.Owner]dueCancels{}
 	now := ct.b.Now()
 	ct.mu.Lock()
 	cancels := maps.Clone(ct.cancels)
 	for owner, refs := range ct.duplicates {
 		if !ct.controls.Taken(ct.c.account(owner)) {
-			due[owner] = refs
+			due[owner] = dueCancels{refs: refs}
 			delete(ct.duplicates, owner)
 		}
 	}
 	ct.mu.Unlock()
 	var over, sent []jjm.AttemptID
-	for id, last := range cancels { // without mu: that comes after the memory lock
+	for id, c := range cancels { // without mu: that comes after the memory lock
 		l, _, ok := ct.s.AttemptRow(id)
 		if !ok {
 			over = append(over, id)
 			continue
 		}
 		ref, owner, known := ct.c.cs.RefOf(&l)
-		gone := now.Sub(last)
+		gone := now.Sub(c.at)
 		// < 0: the clock was set back
 		if known && !ct.controls.Taken(ct.c.account(owner)) && (gone >= ct.b.Conf().CancelAgain.D() || gone < 0) {
-			due[owner] = append(due[owner], ref)
+			d := due[owner]
+			d.refs = append(d.refs, ref)
+			if c.sent {
+				d.again = append(d.again, position{l.Tag, l.Pos})
+			}
+			due[owner] = d
 			sent = append(sent, id)
 		}
 	}
@@ -116,7 +136,7 @@ func (ct *controller) cancelsDue() (due map[jjm.Owner][]adapters.Ref) {
 		delete(ct.cancels, id)
 	}
 	for _, id := range sent {
-		ct.cancels[id] = now
+		ct.cancels[id] = lastCancel{at: now, sent: true}
 	}
 	return due
 }
@@ -204,7 +224,7 @@ func (cs *Clusters) Settle(tag jjm.Tag) (d time.Duration, open bool) {
 func (ct *controller) addCancel(id jjm.AttemptID) {
 	ct.mu.Lock()
 	if _, known := ct.cancels[id]; !known {
-		ct.cancels[id] = ct.b.Now().Add(-ct.b.Conf().CancelAgain.D())
+		ct.cancels[id] = lastCancel{at: ct.b.Now().Add(-ct.b.Conf().CancelAgain.D())}
 	}
 	ct.mu.Unlock()
 	fair.Kick(ct.controlKick)
