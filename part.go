@@ -96,6 +96,9 @@ type DatasetInput struct {
 	// Program is a command of the owner that prints JSON lines, such as a client
 	// of a catalogue; it is run again while the dataset is open.
 	Program []string `json:"program,omitempty"`
+	// Incremental says that the program lists what is new only: a file that it lists
+	// no more is not lost.
+	Incremental bool `json:"incremental,omitempty"`
 	// Container is a container of the owner: the files of all of its datasets, looked
 	// at again until these are closed (decision R30).
 	Container string `json:"container,omitempty"`

@@ -91,6 +91,9 @@ func (c *checker) dataset(field string, d *jjm.DatasetInput) {
 		sources = append(sources, "program")
 		c.program(field+".program", d.Program)
 	}
+	if d.Incremental && d.Program == nil {
+		c.problem(field+".incremental", "says how a program lists its files: give program, or leave it out")
+	}
 	if d.Container != "" {
 		sources = append(sources, "container")
 		if wrong := jjm.CheckDatasetName(d.Container); wrong != "" {

@@ -164,6 +164,22 @@ func (s *Store) Marks(ctx context.Context, id DatasetID) (map[int64]jjm.FileStat
 	return out, nil
 }
 
+// MarkedBy returns the numbers of the files of a dataset that somebody marked.
+func (s *Store) MarkedBy(ctx context.Context, id DatasetID, actor string) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	err := s.view(ctx, func(c *conn) error {
+		return c.query(ctx, "SELECT file FROM file_marks WHERE dataset = ? AND actor = ?",
+			args{}.int(int64(id)).text(actor), func(r row) error {
+				out[r.int(0)] = true
+				return nil
+			})
+	})
+	if err != nil {
+		return nil, s.fail(err, "read who marked files of dataset %d", id)
+	}
+	return out, nil
+}
+
 // MarkedOwned returns the numbers of the local jobs of a step, not over yet, that own
 // some of a marked file, ascending.
 func (s *Store) MarkedOwned(ctx context.Context, id jjm.GridID, step int) (locals []int32, err error) {

@@ -31,7 +31,7 @@ func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Data
 		}
 		out.Added, err = ds.addFilesIn(ctx, uid, jjm.Dataset{Name: d.Name, Container: d.Container}, d.Files)
 	case wire.DatasetMark:
-		err = ds.mark(ctx, caller, uid, d, &out)
+		err = ds.marks.mark(ctx, caller, uid, d, &out)
 	case wire.DatasetClose:
 		if _, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name); err != nil {
 			return out, err

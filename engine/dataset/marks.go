@@ -8,28 +8,41 @@ import (
 	"slices"
 
 	"jjm"
+	"jjm/engine/base"
 	"jjm/engine/state"
 	"jjm/split"
 	"jjm/store"
 	"jjm/wire"
 )
 
+// marker marks files of datasets.
+type marker struct {
+	b *base.Base
+	s *state.State
+}
+
 // mark marks files of a dataset as ones that cannot be read, or takes their marks
 // back; a dry run only says what it would do.
-func (ds *Datasets) mark(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
-	set, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name)
+func (mk marker) mark(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
+	set, err := mk.b.Store.DatasetNamed(ctx, uid, d.Name)
 	if err != nil {
 		return err
 	}
 	if d.State == jjm.FileReady.String() {
-		return ds.unmark(ctx, caller, set, d, out)
+		return mk.unmark(ctx, caller, set, d, out)
 	}
+	return mk.markAll(ctx, caller, set, d, out)
+}
+
+// markAll marks files of a dataset, and of those that took them from it.
+func (mk marker) markAll(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
+	out *wire.Datasets) error {
 	lost := fileStateOf(d.State)
 	marks := make([]store.Mark, len(d.LFNs))
 	for i, lfn := range d.LFNs {
 		marks[i] = store.Mark{LFN: lfn, State: lost}
 	}
-	return ds.changeMarks(ctx, d.DryRun, func(c *state.Change) error {
+	return mk.changeMarks(ctx, d.DryRun, func(c *state.Change) error {
 		reason := d.Reason
 		if d.DryRun {
 			reason = "dry run"
@@ -51,7 +64,7 @@ func (ds *Datasets) mark(ctx context.Context, caller wire.Caller, uid int, d wir
 		tellMarks(c, caller, set, d.State, fmt.Sprintf("%d files of dataset %s are %s: %s", fresh, d.Name, d.State, d.Reason),
 			fresh)
 		// as they are before any of them gives a file back
-		if err := ds.ownersOf(c.Live, ctx, set.ID, all, out.Marked); err != nil {
+		if err := mk.ownersOf(c.Live, ctx, set.ID, all, out.Marked); err != nil {
 			return err
 		}
 		return state.EachTaker(c, set.ID, d.LFNs, func(taker store.Dataset, lfns []string) error {
@@ -66,29 +79,29 @@ func (ds *Datasets) mark(ctx context.Context, caller wire.Caller, uid int, d wir
 			tellMarks(c, caller, taker, d.State,
 				fmt.Sprintf("%d files of dataset %s are %s in dataset %s: %s", len(lfns), taker.Name, d.State, d.Name, d.Reason),
 				len(lfns))
-			return ds.ownersOf(c.Live, ctx, taker.ID, all, out.Marked)
+			return mk.ownersOf(c.Live, ctx, taker.ID, all, out.Marked)
 		})
 	})
 }
 
 // unmark takes back marks of files.
-func (ds *Datasets) unmark(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
+func (mk marker) unmark(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
 	out *wire.Datasets) error {
-	return ds.changeMarks(ctx, d.DryRun, func(c *state.Change) error {
-		if err := ds.unmarkIn(c, caller, set, d, d.LFNs, out); err != nil {
+	return mk.changeMarks(ctx, d.DryRun, func(c *state.Change) error {
+		if err := mk.unmarkIn(c, caller, set, d, d.LFNs, out); err != nil {
 			return err
 		}
 		return state.EachTaker(c, set.ID, d.LFNs, func(taker store.Dataset, lfns []string) error {
-			return ds.unmarkIn(c, caller, taker, d, lfns, out)
+			return mk.unmarkIn(c, caller, taker, d, lfns, out)
 		})
 	})
 }
 
 // unmarkIn takes back marks of files of one dataset; the answer has a line for each
 // file, whichever datasets it is in.
-func (ds *Datasets) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset, d wire.Dataset, lfns []string,
+func (mk marker) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset, d wire.Dataset, lfns []string,
 	out *wire.Datasets) error {
-	if err := ds.cutsNow(c.Live, set); err != nil {
+	if err := mk.cutsNow(c.Live, set); err != nil {
 		return err
 	}
 	all, err := c.Tx.UnmarkFiles(set.ID, lfns)
@@ -114,8 +127,8 @@ func (ds *Datasets) unmarkIn(c *state.Change, caller wire.Caller, set store.Data
 }
 
 // changeMarks carries out a change of marks; one that is dry is taken back.
-func (ds *Datasets) changeMarks(ctx context.Context, dry bool, decide func(*state.Change) error) error {
-	err := ds.s.Change(ctx, "dataset-mark", func(c *state.Change) error {
+func (mk marker) changeMarks(ctx context.Context, dry bool, decide func(*state.Change) error) error {
+	err := mk.s.Change(ctx, "dataset-mark", func(c *state.Change) error {
 		if err := decide(c); err != nil || !dry {
 			return err
 		}
@@ -143,7 +156,7 @@ func tellMarks(c *state.Change, caller wire.Caller, set store.Dataset, to, what 
 // cutsNow refuses while a grid job is in the middle of cutting a dataset: it would
 // begin again in another file than that in which it stopped. Such a cutting has no
 // pauses, so it is over soon.
-func (ds *Datasets) cutsNow(mem state.Memory, set store.Dataset) error {
+func (mk marker) cutsNow(mem state.Memory, set store.Dataset) error {
 	for id, g := range mem.Grids() {
 		if g.Job.Owner.UID != set.UID || g.Job.Step.Closed || len(g.Job.Step.Carry) == 0 ||
 			!slices.ContainsFunc(g.Job.Spec.Datasets, func(d jjm.DatasetInput) bool {
@@ -164,7 +177,7 @@ func (ds *Datasets) cutsNow(mem state.Memory, set store.Dataset) error {
 
 // ownersOf says which local jobs, not over yet, own some of marked files. Those that
 // a batch system has go on, and what they report counts; the others give it back.
-func (ds *Datasets) ownersOf(mem state.Memory, ctx context.Context, id store.DatasetID, all []store.Marked,
+func (mk marker) ownersOf(mem state.Memory, ctx context.Context, id store.DatasetID, all []store.Marked,
 	out []wire.MarkedFile) error {
 	lines := make(map[string]int, len(out))
 	for i := range out {
@@ -174,7 +187,7 @@ func (ds *Datasets) ownersOf(mem state.Memory, ctx context.Context, id store.Dat
 	for _, m := range all {
 		at[m.File] = lines[m.LFN]
 	}
-	owners, err := ds.b.Store.Owners(ctx, id, at)
+	owners, err := mk.b.Store.Owners(ctx, id, at)
 	if err != nil {
 		return err
 	}

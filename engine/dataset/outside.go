@@ -102,7 +102,7 @@ func (o outside) run(ctx context.Context, owner jjm.Owner, dir string, argv []st
 		words := strings.TrimSpace(string(out.Stderr))
 		return nil, jjm.Errorf(jjm.Busy, "%s: exit %d: %s", argv[0], out.Exit, words[max(0, len(words)-500):])
 	case out.Truncated:
-		return nil, jjm.Errorf(jjm.Busy, "%s printed more than %d MiB: let it list what is new only", argv[0],
+		return nil, jjm.Errorf(jjm.Busy, "%s printed more than %d MiB: let it list what is new only, and say incremental = true", argv[0],
 			sourceOutput>>20)
 	}
 	return out.Stdout, nil

@@ -23,13 +23,16 @@ type Datasets struct {
 	types   *jobtype.Types
 	lineage *lineage.Lineage
 	sources *fair.Keyed[Source]
+	marks   marker
+	compare *comparer
 }
 
 // New returns one that looks at so many sources at once, each of which keeps its place
 // for so long.
 func New(s *state.State, as *areas.Areas, types *jobtype.Types, ln *lineage.Lineage, width int,
 	patience time.Duration) *Datasets {
-	ds := &Datasets{b: s.B, s: s, outside: outside{s.B, as}, types: types, lineage: ln}
+	ds := &Datasets{b: s.B, s: s, outside: outside{s.B, as}, types: types, lineage: ln, marks: marker{s.B, s}}
+	ds.compare = &comparer{s.B, ds.marks, newSights()}
 	ds.sources = fair.NewKeyed(width, patience, func(src Source) int { return s.Accounts.Of(src.Grid) }, ds.LookAt)
 	return ds
 }

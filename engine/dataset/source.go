@@ -16,6 +16,7 @@ import (
 	"jjm/engine/fair"
 	"jjm/engine/state"
 	"jjm/handlers"
+	"jjm/store"
 )
 
 // Source names a dataset of a grid job whose files come from outside again and
@@ -48,17 +49,22 @@ func (ds *Datasets) KickSources(job *jjm.GridJob) {
 	}
 }
 
-// LookAt adds the files that a source has to its dataset. The answer is when to
-// look again: never once the dataset is closed, or the grid job cuts no more.
+// LookAt adds the files that a source has to its dataset, and marks those that it
+// has no more, or has otherwise. The answer is when to look again: never once the
+// dataset is closed, or the grid job cuts no more, except at a folder, whose files
+// may vanish before local jobs come to read them.
 func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	job := ds.s.JobOf(s.Grid)
-	if job.ID == 0 || !job.Step.Prepared || job.Step.Closed || job.Status.Final() {
+	if job.ID == 0 || !job.Step.Prepared || job.Status.Final() {
+		ds.compare.sights.forget(s)
 		return 0
 	}
 	d := &job.Spec.Datasets[s.i]
 	have, err := ds.b.Store.DatasetNamed(ctx, job.Owner.UID, d.Name)
-	if err == nil && have.Closed != 0 {
+	closed := job.Step.Closed || err == nil && have.Closed != 0
+	if closed && d.Watch == "" {
 		ds.sourceTrouble(s, nil)
+		ds.compare.sights.forget(s)
 		return 0
 	}
 	waiting, whole := 0, len(d.Program) > 0
@@ -67,7 +73,7 @@ func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	case d.Container != "":
 		whole, err = ds.takeContainer(ctx, &job, d)
 	default:
-		waiting, err = ds.takeFrom(ctx, &job, d)
+		waiting, err = ds.takeFrom(ctx, s, &job, have, closed)
 	}
 	if ctx.Err() != nil {
 		return 0
@@ -112,49 +118,78 @@ func (ds *Datasets) sourceTrouble(s Source, err error) {
 }
 
 // takeFrom looks at a source as the owner; waiting is how many files are there and
-// may still be written.
-func (ds *Datasets) takeFrom(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (waiting int, err error) {
+// may still be written. A dataset that is closed gets none.
+func (ds *Datasets) takeFrom(ctx context.Context, s Source, job *jjm.GridJob, have store.Dataset,
+	closed bool) (waiting int, err error) {
 	if err := ds.outside.mayLook(job.Owner); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ds.outside.areas.As(ctx, job.Owner), sourceDeadline)
 	defer cancel()
+	d := &job.Spec.Datasets[s.i]
+	var look catalogue.Look
 	if d.Watch != "" {
-		return ds.takeFolder(ctx, job, d)
+		look, waiting, err = ds.takeFolder(ctx, job, d, closed)
+	} else {
+		look, err = ds.takeProgram(ctx, job, d)
 	}
-	out, err := ds.outside.run(ctx, job.Owner, job.BaseDir, d.Program)
-	if err != nil {
-		return 0, err
+	if err != nil || d.Incremental {
+		return waiting, err
 	}
-	return 0, ds.addList(ctx, job.Owner.UID, d.Name, d.Program[0], func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(out)), nil
-	})
+	return waiting, ds.compare.compare(ctx, s, have, look)
 }
 
-// takeFolder adds what a listing of a watched folder has to offer.
-func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (waiting int, err error) {
+// takeProgram adds what a program lists, and returns it as a look at all there is.
+func (ds *Datasets) takeProgram(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (catalogue.Look, error) {
+	out, err := ds.outside.run(ctx, job.Owner, job.BaseDir, d.Program)
+	if err != nil {
+		return catalogue.Look{}, err
+	}
+	err = ds.addList(ctx, job.Owner.UID, d.Name, d.Program[0], func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(out)), nil
+	})
+	if err != nil {
+		return catalogue.Look{}, err
+	}
+	look := catalogue.Look{Files: map[string]jjm.File{}}
+	_, err = catalogue.Read(d.Program[0], bytes.NewReader(out), func(f jjm.File) error {
+		look.Files[f.LFN] = jjm.File{LFN: f.LFN, Size: f.Size, Checksum: f.Checksum}
+		return ctx.Err()
+	})
+	return look, err
+}
+
+// takeFolder adds what a listing of a watched folder has to offer, unless the dataset
+// is closed.
+func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput, closed bool) (
+	look catalogue.Look, waiting int, err error) {
 	folder, pattern, err := catalogue.SplitWatch(d.Watch)
 	if err != nil {
-		return 0, err
+		return look, 0, err
 	}
 	if !filepath.IsAbs(folder) {
 		folder = filepath.Join(job.BaseDir, folder)
 	}
 	entries, err := ds.outside.list(ctx, job.Owner, folder)
 	if err != nil {
-		return 0, err
+		return look, 0, err
 	}
-	files, waiting, skipped := catalogue.Listed(folder, pattern, entries, jjm.At(ds.b.Now().Add(-settle)))
+	settled := jjm.At(ds.b.Now().Add(-settle))
+	look = catalogue.LookInto(folder, pattern, entries, settled)
+	if closed {
+		return look, 0, nil
+	}
+	files, waiting, skipped := catalogue.Listed(folder, pattern, entries, settled)
 	if skipped > 0 {
 		ds.b.Complain(slog.LevelWarn, "skipped/"+folder, "a watched folder has names that no dataset can hold", "folder",
 			folder, "files", skipped)
 	}
 	for some := range slices.Chunk(files, ds.b.Chunk()) {
 		if _, err := ds.addFiles(ctx, job.Owner.UID, d.Name, some); err != nil {
-			return waiting, err
+			return look, waiting, err
 		}
 	}
-	return waiting, nil
+	return look, waiting, nil
 }
 
 // addList adds the files of a list to a dataset. It is read twice, a line at a time,
