@@ -181,6 +181,9 @@ type Report struct {
 	Jobs      int64 `json:"jobs"`
 	Completed int64 `json:"completed"`
 	Silent    int64 `json:"silent"` // completed ones that report no count
+	// ByExit are completed local jobs of rows that report no count: a row is one
+	// command, which ended well, and each command is of one row.
+	ByExit int64 `json:"by_exit,omitempty"`
 	Files     int64 `json:"files,omitempty"`
 	Dropped   int64 `json:"dropped,omitempty"`
 	Disagree  int64 `json:"disagree,omitempty"`
@@ -224,6 +227,8 @@ func (r *Report) conclude() {
 	case r.Silent > 0:
 		say(Undecidable, "%s assumed to be processed: %d of %d local jobs report no count", word(r.Assumed), r.Silent,
 			r.Completed)
+	case r.ByExit > 0:
+		say(Proven, "%s done exactly once, told by the exit of each row's command: nobody counted more", word(r.Expected))
 	default:
 		say(Proven, "%s processed exactly once", word(r.Expected))
 	}

@@ -44,7 +44,8 @@ func TestVerify_WhileItRunsAndOnceItIsOver(t *testing.T) {
 		}
 		w.final(time.Hour, id)
 		v := w.proof(id, "r.json")
-		if v.Verdict != cover.Gap || v.Missing != 1 || v.Assumed != 9 || v.Expected != 10 || len(v.Findings) != 1 {
+		if v.Verdict != cover.Gap || v.Missing != 1 || v.Proven != 9 || v.ByExit != 9 || v.Expected != 10 ||
+			len(v.Findings) != 1 {
 			t.Fatalf("%+v", v)
 		}
 		s, err := w.trySubmit(alice, "", v.Recovery)
@@ -57,7 +58,8 @@ func TestVerify_WhileItRunsAndOnceItIsOver(t *testing.T) {
 		if v := w.proof(s.ID, ""); v.Missing+v.Pending != 0 || v.Expected != 1 {
 			t.Errorf("the recovery: %+v", v)
 		}
-		if v := w.proof(id, "again.json"); !v.Whole() || v.Assumed != 10 || v.Recovery != "" || len(v.Recoveries) != 1 ||
+		if v := w.proof(id, "again.json"); v.Verdict != cover.Proven || v.ByExit != 10 || v.Recovery != "" ||
+			len(v.Recoveries) != 1 ||
 			v.Recoveries[0].Units != 1 || !strings.Contains(v.Why, "of these grid job 2 did 1") {
 			t.Errorf("with its recovery: %+v", v)
 		}
@@ -102,7 +104,7 @@ func TestVerify_WithSeveralRecoveries(t *testing.T) {
 			w.final(time.Hour, s.ID)
 		}
 		v := w.proof(id, "r.json")
-		if !v.Whole() || v.Assumed != 10 || len(v.Recoveries) != 2 || v.Recoveries[0].Units != 1 ||
+		if v.Verdict != cover.Proven || v.ByExit != 10 || len(v.Recoveries) != 2 || v.Recoveries[0].Units != 1 ||
 			v.Recoveries[1].Units != 1 {
 			t.Errorf("%+v", v)
 		}
@@ -152,7 +154,7 @@ func TestVerify_ARecoveryOfVeryManyRanges(t *testing.T) {
 		w.must(os.Remove(filepath.Join(w.dir, "r.json.ranges"))) // it was packed
 		w.reopen()
 		w.final(6*time.Hour, s.ID)
-		if v := w.proof(id, "r.json"); !v.Whole() || v.Assumed != n || v.Recoveries[0].Units != n/2 {
+		if v := w.proof(id, "r.json"); v.Verdict != cover.Proven || v.ByExit != n || v.Recoveries[0].Units != n/2 {
 			t.Errorf("%s: %s", v.Verdict, v.Why)
 		}
 	})

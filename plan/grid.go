@@ -33,6 +33,9 @@ type GridFacts struct {
 	// Unproven says why it is not proven that all of the work was done exactly
 	// once, "" if it is.
 	Unproven string
+	// Undecided says, of work that is done as far as jjm can tell, what it cannot
+	// tell, as verify says it; "" if all is proven.
+	Undecided string
 	// Waits says why no cluster takes any of its local jobs now, "" if one does.
 	Waits string
 	// Paused says who paused it and why, "" if nobody did.
@@ -163,7 +166,7 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 }
 
 // Final is the status that a grid job ends with, and the reason if that is not
-// done. It is meaningful once all its local jobs are over:
+// done, or if not all of it is proven. It is meaningful once all its local jobs are over:
 //
 //	killed on request, or every local job killed by itself   aborted
 //	failure, nothing ever submitted                          broken
@@ -182,7 +185,7 @@ func Final(f GridFacts) (jjm.GridStatus, string) {
 	case n == 0:
 		return jjm.Broken, "the grid job made no local jobs"
 	case completed == n && f.Failure == "" && f.Lost == 0 && f.Unproven == "":
-		return jjm.Done, ""
+		return jjm.Done, f.Undecided
 	case completed > 0:
 		return jjm.Finished, also(f.Failure, also(Summary(f.Counts), also(lost(f), f.Unproven)))
 	case f.Counts[jjm.Killed] == n && f.Failure == "":

@@ -15,7 +15,8 @@ import (
 
 // CheckDone holds the work of a grid job against the ledger and what its local
 // jobs report, before it is called done: what does not prove is not done. Work
-// whose local jobs report no count is assumed to be done.
+// whose local jobs report no count is assumed to be done, and the status says so in
+// the words of verify.
 func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error {
 	if job.Status != jjm.Done {
 		return nil
@@ -26,9 +27,10 @@ func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.G
 			return fmt.Errorf("verify grid job %s: %w", job.ID, err)
 		}
 		if !report.Whole() {
-			facts.Unproven = "merging: " + report.Why
+			facts.Unproven = said("merging: ", &report)
 			return nil
 		}
+		facts.Undecided = undecided("merging: ", &report)
 	}
 	t, err := pr.taskOf(ctx, job)
 	if k := jjm.KindOf(err); k == jjm.Invalid || k == jjm.Gone {
@@ -44,9 +46,24 @@ func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.G
 		return fmt.Errorf("verify grid job %s: %w", job.ID, err)
 	}
 	if !report.Whole() {
-		facts.Unproven = report.Why
+		facts.Unproven = said("", &report)
+		return nil
+	}
+	if why := undecided("", &report); why != "" {
+		facts.Undecided = why
 	}
 	return nil
+}
+
+// said words a report as verify does, with its verdict first.
+func said(of string, r *cover.Report) string { return fmt.Sprintf("%s: %s%s", r.Verdict, of, r.Why) }
+
+// undecided is what a report cannot tell, "" if all is proven.
+func undecided(of string, r *cover.Report) string {
+	if r.Verdict == cover.Proven {
+		return ""
+	}
+	return said(of, r)
 }
 
 // taskOf is task for a live grid job, whose cutting is remembered.

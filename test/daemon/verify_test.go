@@ -131,19 +131,33 @@ func (d *daemon) everyEventOnce(n int) {
 	}
 }
 
+// Commands of rows that end well are proven by that; of events that nobody counted
+// status and verify say the same.
 func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
 	d := start(t, "")
 	d.write("job.toml", "type = \"script\"\n[params]\ncommand = [\"true\"]\ncount = 3\n")
 	d.says("submit", "job.toml", "--wait")
-	out, code := d.says("verify", "1", "--json", "--recovery", "none.json")
-	var r struct {
-		Verdict string
-		Assumed int
-		Silent  int
-	}
-	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 3 || r.Verdict != "undecidable" || r.Assumed != 3 ||
-		r.Silent != 3 {
-		t.Errorf("exit %d, %v\n%s", code, err, out)
+	d.write("events.toml", "type = \"script\"\n[params]\nevents = 30\nevents_per_job = 10\ncommand = [\"true\"]\n")
+	d.says("submit", "events.toml", "--wait")
+	for id, want := range map[string]struct {
+		code                    int
+		verdict                 string
+		proven, assumed, silent int
+	}{"1": {0, "proven", 3, 0, 0}, "2": {3, "undecidable", 0, 30, 3}} {
+		out, code := d.says("verify", id, "--json", "--recovery", "none.json")
+		var r struct {
+			Verdict, Why            string
+			Proven, Assumed, Silent int
+		}
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != want.code || r.Verdict != want.verdict ||
+			r.Proven != want.proven || r.Assumed != want.assumed || r.Silent != want.silent {
+			t.Errorf("exit %d, %v\n%s", code, err, out)
+		}
+		status, _ := d.says("status", id)
+		if told := strings.Contains(status, r.Verdict+": "+r.Why); told != (want.code == 3) ||
+			!strings.Contains(status, "done") {
+			t.Errorf("verify says %q, status:\n%s", r.Why, status)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(d.dir, "none.json")); err == nil {
 		t.Error("a recovery of nothing was written")
