@@ -54,7 +54,6 @@ const (
 	Queued       Phase = "queued"           // submitted
 	BatchHeld    Phase = "batch-held"       // submitted: held in the batch system
 	Starting     Phase = "starting"         // submitted
-	Collecting   Phase = "collecting"       // completing
 	Merging      Phase = "merging"          // completing: its attempt is over, its outputs wait to be merged
 	ByLimit      Phase = "limit"            // failed: a retry limit was reached
 	ByApp        Phase = "application"      // failed: the application said FAILED, or exited non-zero

@@ -19,7 +19,7 @@ import (
 	"jjm/adapters/adaptertest"
 	"jjm/sandbox"
 	"jjm/wire"
-	"jjm/xmldb"
+	"jjm/xmldb/head"
 )
 
 // progress lets the application of a local job say how far it is.
@@ -399,7 +399,7 @@ func TestPublish_TakesATwentiethOfTheTimeAtMost(t *testing.T) {
 			t.Errorf("%v of an hour went into publishing", got)
 		}
 		slow.Store(false)
-		head, err := xmldb.ReadHead(filepath.Join(w.dir, "records"), id)
+		head, err := head.Read(filepath.Join(w.dir, "records"), id)
 		w.must(err)
 		if age := time.Since(head.Written.Time()); age > 2*time.Minute {
 			t.Errorf("the record is %v old", age)

@@ -10,7 +10,7 @@ import (
 	"jjm"
 	"jjm/adapters/adaptertest"
 	"jjm/wire"
-	"jjm/xmldb"
+	"jjm/xmldb/head"
 )
 
 // steps are what people are told of the steps of a grid job, by status and by list
@@ -36,7 +36,7 @@ func (w *world) steps(id jjm.GridID) []wire.Step {
 	if _, err := w.engine.Record(context.Background(), alice, id, ""); err != nil {
 		w.t.Error(err)
 	}
-	h, err := xmldb.ReadHead(filepath.Join(w.dir, "records"), id)
+	h, err := head.Read(filepath.Join(w.dir, "records"), id)
 	w.must(err)
 	for i, s := range st.Steps {
 		if len(h.Steps) != len(st.Steps) || h.Steps[i].Done() != s.Done || h.Steps[i].Expected != s.Counts.Expected ||

@@ -20,7 +20,7 @@ import (
 
 	"jjm"
 	"jjm/wire"
-	"jjm/xmldb"
+	"jjm/xmldb/head"
 )
 
 // want is how a grid job must have ended.
@@ -218,7 +218,7 @@ func (w *world) verifyTar(id jjm.GridID, locals []jjm.LocalJob) {
 // verifyRecord: the published record says what the lookup says.
 func (w *world) verifyRecord(id jjm.GridID, l wire.Lookup, locals []jjm.LocalJob) {
 	w.t.Helper()
-	head, err := xmldb.ReadHead(filepath.Join(w.dir, "records"), id)
+	head, err := head.Read(filepath.Join(w.dir, "records"), id)
 	if err != nil {
 		w.t.Errorf("record of grid job %s: %v", id, err)
 		return

@@ -22,10 +22,6 @@ const (
 	numHolders
 )
 
-func (h Holder) String() string {
-	return [...]string{"nobody", "this wrapper", "other wrapper", "daemon", "unseen wrapper"}[h]
-}
-
 // HolderOf classifies a claim (nil = unclaimed) against the batch id that the
 // attempt points to. A wrapper that could not tell its batch id is taken for
 // this one: there is nothing to point to. The claim is a file of the job's
@@ -101,11 +97,6 @@ func (f EndFacts) wait(rules EndRules) time.Duration {
 	return rules.ResultSettle - f.EndAge
 }
 
-// DefaultEndRules suit a shared file system on a network.
-func DefaultEndRules() EndRules {
-	return EndRules{ResultSettle: 90 * time.Second, BatchSettle: 20 * time.Second, UnseenSettle: 10 * time.Minute}
-}
-
 // EndDo is what to do about an attempt.
 type EndDo uint8
 
@@ -126,10 +117,6 @@ const (
 	// Judge: the evidence is complete; call Local.
 	Judge
 )
-
-func (d EndDo) String() string {
-	return [...]string{"wait", "wait-for-result", "take-claim", "repoint", "judge"}[d]
-}
 
 // EndStep is what to do now.
 type EndStep struct {

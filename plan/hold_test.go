@@ -301,6 +301,7 @@ func TestLocal_AnAttemptGivenUpForItsHold(t *testing.T) {
 			got := job
 			if d.Over {
 				d.Apply(&got)
+				got.State, got.Phase = d.State, d.Phase
 			}
 			if got.State != c.state || got.Phase != c.phase || c.text != "" && d.Verdict.Text != c.text {
 				t.Fatalf("%s/%s: %s\nwant %s/%s: %s", got.State, got.Phase, d.Verdict.Text, c.state, c.phase, c.text)

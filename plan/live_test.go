@@ -7,8 +7,7 @@ import (
 	"jjm/plan"
 )
 
-var phases = []jjm.Phase{"", jjm.Doubtful, jjm.RetryWait, jjm.Spooled, jjm.Queued, jjm.BatchHeld, jjm.Starting,
-	jjm.Collecting}
+var phases = []jjm.Phase{"", jjm.Doubtful, jjm.RetryWait, jjm.Spooled, jjm.Queued, jjm.BatchHeld, jjm.Starting}
 
 func TestLive_WholeInputSpace(t *testing.T) {
 	for s := jjm.New; int(s) < jjm.NumStates; s++ {

@@ -177,30 +177,11 @@ func notBefore(in LocalInput, v jjm.Verdict) jjm.Time {
 	return in.Now.Add(time.Duration(min(1<<min(k, 6), 60)) * in.Backoff)
 }
 
-// Apply changes the local job as decided. The tag, position and batch id of an
-// attempt that will be retried are cleared, so that nothing said about it can
-// be taken for news of the next one.
+// Apply notes in a local job what is decided of its attempt: all but the state and
+// the phase, which the journal tells of.
 func (d LocalDecision) Apply(l *jjm.LocalJob) {
-	if !d.Over {
-		return
-	}
-	l.State, l.Phase, l.Attempt, l.NotBefore = d.State, d.Phase, d.Attempt, d.NotBefore
+	l.Attempt, l.NotBefore = d.Attempt, d.NotBefore
 	l.Counters, l.RetryArgs = d.Verdict.Counters, slices.Clone(d.Verdict.RetryArgs)
 	l.Started, l.Ended, l.Host, l.Exit = d.Started, d.Ended, d.Host, d.Exit
 	l.Message = d.Verdict.Text
-	if d.State == jjm.Submitting {
-		l.Tag, l.Pos, l.BatchID = "", 0, ""
-		l.Submitted, l.Started, l.Host = 0, 0, ""
-		l.Progress = jjm.Progress{}
-	}
-}
-
-// Entry is the journal entry of the change; before is the local job before
-// Apply.
-func (d LocalDecision) Entry(before *jjm.LocalJob, now jjm.Time) jjm.JournalEntry {
-	return jjm.JournalEntry{
-		Time: now, Grid: before.ID.Grid, First: before.ID.N, Last: before.ID.N,
-		From: jjm.StateWord(before.State, before.Phase), To: jjm.StateWord(d.State, d.Phase),
-		Cause: d.Verdict.Text, Source: "analyse",
-	}
 }

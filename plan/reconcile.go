@@ -59,8 +59,6 @@ const (
 	BulkRefuse
 )
 
-func (d BulkDo) String() string { return [...]string{"wait", "adopt", "submit", "refuse"}[d] }
-
 // BulkAction is what to do about a bulk now.
 type BulkAction struct {
 	Do BulkDo

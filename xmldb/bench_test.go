@@ -2,6 +2,7 @@ package xmldb
 
 import (
 	"context"
+	"jjm/xmldb/head"
 	"slices"
 	"testing"
 
@@ -76,7 +77,7 @@ func BenchmarkReadHead_Of100kLocalJobs(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := ReadHead(dir, 17); err != nil {
+		if _, err := head.Read(dir, 17); err != nil {
 			b.Fatal(err)
 		}
 	}

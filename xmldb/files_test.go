@@ -1,6 +1,7 @@
 package xmldb
 
 import (
+	"jjm/xmldb/head"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ func TestFiles_GivesTheHeadAskedForAndTheShardsPublished(t *testing.T) {
 	db, _ := open(t, dir)
 	publish(t, db, 17, 2500)
 	decorate(t, dir)
-	before := readText(t, HeadPath(dir, 17))
+	before := readText(t, head.Path(dir, 17))
 	h := sampleHead(17, 2500)
 	h.Grid.Status, h.GRAM = jjm.Done, jjm.GRAMDone
 	h.Message = strings.Repeat("m", 8<<10)
@@ -38,7 +39,7 @@ func TestFiles_GivesTheHeadAskedForAndTheShardsPublished(t *testing.T) {
 	if diff := cmp.Diff([]string{"record.xml", "jobs-0000.xml", "jobs-0001.xml", "jobs-0002.xml"}, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if readText(t, HeadPath(dir, 17)) != before {
+	if readText(t, head.Path(dir, 17)) != before {
 		t.Error("the published head was touched")
 	}
 	publish(t, db, 17, 10)

@@ -116,7 +116,7 @@ func TestForeign_OursAlwaysWins(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	publish(t, db, 17, 10)
-	edit(t, HeadPath(dir, 17), `status="running"`, `status="done"`)
+	edit(t, head.Path(dir, 17), `status="running"`, `status="done"`)
 	edit(t, filepath.Join(dir, "17/jobs-0000.xml"), `state="running"`, `state="failed" exit="9"`)
 	publish(t, db, 17, 10)
 	wantQuery(t, db, 17, "/gridjob/@status", "running")
@@ -151,7 +151,7 @@ func TestForeign_CutFirstWhenTheHeadIsFull(t *testing.T) {
 	if err := db.Publish(t.Context(), h, shardsOf(17, 0)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadHead(dir, 17)
+	got, err := head.Read(dir, 17)
 	if err != nil || got.Message != h.Message {
 		t.Errorf("message of %d bytes, %v; want it whole", len(got.Message), err)
 	}
@@ -173,13 +173,13 @@ func TestForeign_AttributesGoWhenNothingElseHelps(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	publish(t, db, 17, 10)
-	edit(t, HeadPath(dir, 17), `<counts `, `<counts a="`+strings.Repeat("x", 63<<10)+`" `)
+	edit(t, head.Path(dir, 17), `<counts `, `<counts a="`+strings.Repeat("x", 63<<10)+`" `)
 	h := sampleHead(17, 10)
 	h.Message = strings.Repeat("m", 8<<10)
 	if err := db.Publish(t.Context(), h, shardsOf(17, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ReadHead(dir, 17); err != nil || got.Message != h.Message {
+	if got, err := head.Read(dir, 17); err != nil || got.Message != h.Message {
 		t.Errorf("message of %d bytes, %v; want it whole", len(got.Message), err)
 	}
 }
@@ -367,12 +367,12 @@ func TestCorrupt_HeadIsReplacedToo(t *testing.T) {
 	dir := t.TempDir()
 	db, w := open(t, dir)
 	publish(t, db, 17, 10)
-	writeText(t, HeadPath(dir, 17), `<gridjob id="17"`)
-	if _, err := ReadHead(dir, 17); jjm.KindOf(err) != jjm.Internal {
+	writeText(t, head.Path(dir, 17), `<gridjob id="17"`)
+	if _, err := head.Read(dir, 17); jjm.KindOf(err) != jjm.Internal {
 		t.Errorf("reading a corrupt head: %v, want kind internal", err)
 	}
 	publish(t, db, 17, 10)
-	if _, err := ReadHead(dir, 17); err != nil {
+	if _, err := head.Read(dir, 17); err != nil {
 		t.Error(err)
 	}
 	if len(w.all()) != 1 {

@@ -160,7 +160,7 @@ func TestPublish_WritesHeadAndShards(t *testing.T) {
 	publish(t, db, 17, 2500)
 	wantNames(t, filepath.Join(dir, "17"), "jobs-0000.xml", "jobs-0001.xml", "jobs-0002.xml", "record.xml")
 
-	got, err := ReadHead(dir, 17)
+	got, err := head.Read(dir, 17)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestPublish_WritesHeadAndShards(t *testing.T) {
 	if text := readText(t, filepath.Join(dir, "17/jobs-0002.xml")); !strings.Contains(text, "\n"+line+"\n") {
 		t.Errorf("shard 2 does not hold\n%s\n%.1000s", line, text)
 	}
-	st, err := os.Stat(HeadPath(dir, 17))
+	st, err := os.Stat(head.Path(dir, 17))
 	if err != nil || st.Mode().Perm() != 0o644 {
 		t.Errorf("mode of the head: %v, %v; want 0644: the folder says who reads it", st.Mode(), err)
 	}
@@ -285,7 +285,7 @@ func TestHead_FitsWhateverIsInIt(t *testing.T) {
 	if err := db.Publish(t.Context(), h, shardsOf(17, 0)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadHead(dir, 17)
+	got, err := head.Read(dir, 17)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestHead_FitsWhateverIsInIt(t *testing.T) {
 	if !strings.HasPrefix(long, got.Message) || len(got.Message) < 128 {
 		t.Errorf("message cut to %d bytes", len(got.Message))
 	}
-	text := readText(t, HeadPath(dir, 17))
+	text := readText(t, head.Path(dir, 17))
 	for _, want := range []string{"<message truncated=\"true\">",
 		"<shards size=\"1000\" count=\"5000\" truncated=\"true\">"} {
 		if !strings.Contains(text, want) {
@@ -308,13 +308,13 @@ func TestHead_ThatCannotFitIsAnErrorAndLeavesTheOldOne(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	publish(t, db, 17, 1)
-	before := readText(t, HeadPath(dir, 17))
+	before := readText(t, head.Path(dir, 17))
 	h := sampleHead(17, 1)
 	h.Tar = "/" + strings.Repeat("x", 70_000)
 	if err := db.Publish(t.Context(), h, shardsOf(17, 0)); jjm.KindOf(err) != jjm.Internal {
 		t.Errorf("error %v, want kind internal", err)
 	}
-	if readText(t, HeadPath(dir, 17)) != before {
+	if readText(t, head.Path(dir, 17)) != before {
 		t.Error("the old head was touched")
 	}
 }
@@ -477,7 +477,7 @@ func TestPublish_OnABrokenDiskLeavesTheOldRecord(t *testing.T) {
 			if err := good.AddFragment(17, -1, []byte(`<fragment job="17"><note/></fragment>`)); err != nil {
 				t.Fatal(err)
 			}
-			before := readText(t, HeadPath(dir, 17))
+			before := readText(t, head.Path(dir, 17))
 			names := []string{"fragments-head.pending", "jobs-0000.xml", "jobs-0001.xml", "record.xml"}
 
 			broken := &brokenDisk{disk: good.fs, on: tc.on, how: tc.how}
@@ -489,7 +489,7 @@ func TestPublish_OnABrokenDiskLeavesTheOldRecord(t *testing.T) {
 				}
 			}
 			wantNames(t, filepath.Join(dir, "17"), names...)
-			if readText(t, HeadPath(dir, 17)) != before {
+			if readText(t, head.Path(dir, 17)) != before {
 				t.Error("the head was touched")
 			}
 			broken.how = ""

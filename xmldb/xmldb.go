@@ -138,13 +138,6 @@ func newDB(dir string, fs disk, o Options) *DB {
 // Close ends the use of the folder.
 func (db *DB) Close() error { return db.fs.Close() }
 
-// HeadPath is the file of the head of a grid job, for records kept in dir.
-func HeadPath(dir string, grid jjm.GridID) string { return head.Path(dir, grid) }
-
-// ReadHead is head.Read: a client that needs nothing else imports package head
-// alone.
-func ReadHead(dir string, grid jjm.GridID) (Head, error) { return head.Read(dir, grid) }
-
 // shardFile is the name of a shard within the folder of its grid job.
 func shardFile(n int) string { return fmt.Sprintf("jobs-%04d.xml", n) }
 

@@ -104,6 +104,7 @@ type Config struct {
 
 // Defaults are the settings of a site that sets nothing.
 func Defaults() Config {
+	absence := plan.DefaultAbsenceRules()
 	return Config{
 		Poll:               jjm.Duration(10 * time.Second),
 		PollMax:            jjm.Duration(5 * time.Minute),
@@ -114,8 +115,8 @@ func Defaults() Config {
 		Command:            jjm.Duration(30 * time.Second),
 		CancelAgain:        jjm.Duration(30 * time.Second),
 		ExitNotDone:        1,
-		AbsentListings:     3,
-		AbsentFor:          jjm.Duration(10 * time.Minute),
+		AbsentListings:     absence.Listings,
+		AbsentFor:          jjm.Duration(absence.Age),
 		HoldMaxAge:         jjm.Duration(24 * time.Hour),
 		HoldMaxAgeGLF:      jjm.Duration(30 * 24 * time.Hour),
 		HeartbeatStale:     jjm.Duration(2 * time.Hour),

@@ -91,9 +91,7 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 		l.BatchID = b
 	}
 	c.End(l, j.evidence, out.Verdict)
-	l.Counters, l.RetryArgs, l.Message = out.Verdict.Counters, out.Verdict.RetryArgs, out.Verdict.Text
-	l.Started, l.Ended, l.Host, l.Exit = out.Started, out.Ended, out.Host, out.Exit
-	l.Attempt, l.NotBefore = out.Attempt, out.NotBefore
+	out.Apply(l)
 	if r != nil && l.BatchID == "" { // of what nobody else knows the job's word is taken
 		l.BatchID = r.Claim.Batch
 	}

@@ -12,9 +12,7 @@ package gram
 
 import (
 	"fmt"
-	"maps"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -123,8 +121,6 @@ func (j *Job) Deliveries() []gatekeeper.Delivery {
 
 // Summary reports whether standard output is a summary of the grid job.
 func (j *Job) Summary() bool { return j.Plain == nil && !j.TarOnStdout && j.Stdout != "" }
-
-func (d Description) names() []string { return slices.Sorted(maps.Keys(d)) }
 
 // reader reads attributes and keeps what is wrong with them.
 type reader struct {
