@@ -78,7 +78,7 @@ func (p *process) globus2Submit(g globus2.Grami) (string, error) {
 	job.Key, job.Origin = asked.Key, &jjm.Origin{Gatekeeper: "globus2 " + host, Job: g["uniq_id"], Memo: string(memo)}
 	door := p.door()
 	mover := gatekeeper.Deliverer{Door: door}
-	if err := mover.Empty(asked.Wants); err != nil { // both are streamed while the job runs
+	if err := mover.Empty(asked.Streamed); err != nil {
 		return globus2.Error(globus2.Failed), err
 	}
 	r, err := gatekeeper.Persist(context.Background(), globus2Patience, job, door.Submit)

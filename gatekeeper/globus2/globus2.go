@@ -68,23 +68,37 @@ type Job struct {
 	// Proxy is the file of the user's proxy, "" if there is none.
 	Proxy string
 	Wants []gatekeeper.Delivery
+	// Streamed are those of them that GRAM streams while the job runs: they must be
+	// there from the start.
+	Streamed []gatekeeper.Delivery
 }
 
-// jobFile is the variable of the job's environment that names a job file on the
-// gatekeeper's host: Globus 2 has no attributes of one's own.
-const jobFile = "JJM_JOB_FILE"
+// Variables of the job's environment that are for jjm: Globus 2 has no attributes of
+// one's own. The job does not get them.
+const (
+	jobFile  = "JJM_JOB_FILE" // a job file on the gatekeeper's host
+	tarPlace = "JJM_TAR"      // where the tar goes
+	onStdout = "JJM_STDOUT"   // "tar": standard output is the tar
+)
+
+// defaultTar is where the tar of a grid job goes, in its directory, when nobody says:
+// a file of the name that GRAM5's grid jobs stage out.
+const defaultTar = "jjm-output.tar"
 
 // Job translates the assignments. The error is Invalid and names everything that
 // jjm cannot honour.
 func (g Grami) Job() (*Job, error) {
 	t := &translation{Grami: g}
-	j := &Job{Wants: g.wants()}
+	j := &Job{}
 	folder := g["directory"]
 	env := t.environment()
 	if file := env[jobFile]; file != "" {
 		j.JobFile = below(folder, file)
 	}
-	delete(env, jobFile)
+	j.Streamed, j.Wants = t.wants(j.JobFile != "", env[tarPlace], env[onStdout])
+	for _, name := range []string{jobFile, tarPlace, onStdout} {
+		delete(env, name)
+	}
 	if id := g["uniq_id"]; id != "" {
 		j.Key = "globus2-" + strings.Map(printing, id)
 	}
@@ -127,15 +141,34 @@ func printing(r rune) rune {
 	return r
 }
 
-// wants are standard output and error, where GRAM streams them from.
-func (g Grami) wants() []gatekeeper.Delivery {
+// wants are standard output and error, where GRAM streams them from, and the tar of
+// a grid job, from where GRAM may stage it out.
+func (t *translation) wants(gridJob bool, tarTo, stdout string) (streamed, all []gatekeeper.Delivery) {
 	var out []gatekeeper.Delivery
+	folder := t.Grami["directory"]
 	for _, name := range []string{"stdout", "stderr"} {
-		if to := g[name]; to != "" && to != devNull {
-			out = append(out, gatekeeper.Delivery{Name: name, To: below(g["directory"], to)})
+		if to := t.Grami[name]; to != "" && to != devNull {
+			out = append(out, gatekeeper.Delivery{Name: name, To: below(folder, to)})
 		}
 	}
-	return out
+	switch {
+	case stdout != "" && stdout != "tar":
+		t.bad("env", fmt.Sprintf("%s is %.40q: say tar, or leave it out", onStdout, stdout))
+	case stdout == "tar" && !gridJob:
+		t.bad("env", fmt.Sprintf("%s=tar is for the grid job of a job file: name one by %s", onStdout, jobFile))
+	case stdout == "tar" && len(out) > 0 && out[0].Name == "stdout":
+		out[0].Name = gatekeeper.WholeTar
+	case stdout == "tar":
+		t.bad("stdout", "is missing: "+onStdout+"=tar wants one")
+	}
+	if tarTo == "" && gridJob && stdout == "" && folder != "" {
+		tarTo = defaultTar
+	}
+	streamed = slices.Clone(out)
+	if tarTo != "" {
+		out = append(out, gatekeeper.Delivery{Name: gatekeeper.WholeTar, To: below(folder, tarTo)})
+	}
+	return streamed, out
 }
 
 // translation collects problems.

@@ -60,6 +60,7 @@ func TestJob_IsAPlainJob(t *testing.T) {
 			Env: map[string]string{"GREETING": "hello world", "HOME": "/home/u"}, Stdin: "/home/u/in", Folder: "/home/u",
 			Count:   4,
 			Request: jjm.Request{Walltime: jjm.Duration(90 * time.Minute), MemoryMB: 512, Queue: "long", Project: "dzero"}}}
+	want.Streamed = want.Wants
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -79,7 +80,12 @@ func TestJob_OtherForms(t *testing.T) {
 		"cores of one": {Grami{"program": "/bin/date", "directory": "/w", "count": "8", "job_type": "single"},
 			func(j *Job) bool { return j.Plain.Count == 0 && j.Plain.Request.Cores == 8 }},
 		"a grid job": {Grami{"directory": "/w", "env": `"JJM_JOB_FILE" "mc.toml" "A" "b"`}, func(j *Job) bool {
-			return j.JobFile == "/w/mc.toml" && len(j.Plain.Env) == 1
+			return j.JobFile == "/w/mc.toml" && len(j.Plain.Env) == 1 && j.Wants[0].To == "/w/jjm-output.tar" &&
+				len(j.Streamed) == 0
+		}},
+		"its tar on stdout": {Grami{"directory": "/w", "stdout": "o", "stderr": "e",
+			"env": `"JJM_JOB_FILE" "mc.toml" "JJM_STDOUT" "tar"`}, func(j *Job) bool {
+			return len(j.Wants) == 2 && j.Wants[0].Name == "*.tar" && j.Wants[0].To == "/w/o" && len(j.Streamed) == 2
 		}},
 		"CPU time for time": {Grami{"program": "/bin/date", "directory": "/w", "max_cpu_time": "3", "min_memory": "7"},
 			func(j *Job) bool {
@@ -88,6 +94,12 @@ func TestJob_OtherForms(t *testing.T) {
 	} {
 		if j, err := c.g.Job(); err != nil || !c.check(j) {
 			t.Errorf("%s: %+v, %v", name, j, err)
+		}
+	}
+	for _, env := range []string{`"JJM_STDOUT" "tar"`, `"JJM_JOB_FILE" "j" "JJM_STDOUT" "tar"`,
+		`"JJM_JOB_FILE" "j" "JJM_STDOUT" "zip"`} {
+		if _, err := (Grami{"directory": "/w", "program": "/bin/date", "env": env}).Job(); err == nil {
+			t.Errorf("%s is taken", env)
 		}
 	}
 	_, err := Grami{"directory": "/w", "count": "many", "host_count": "2", "job_type": "mpi", "env": `"A"`, "args": `"`,

@@ -3,6 +3,7 @@ package door_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -89,6 +90,48 @@ func TestGlobus2_ALifeByShellScripts(t *testing.T) {
 	}
 	if n := len(s.ran()); n != 0 {
 		t.Errorf("%d in the ledger", n)
+	}
+}
+
+// A grid job's tar comes back through the gatekeeper, to the place that was asked
+// for, whole, after a failure too.
+func TestGlobus2_TheTarOfAGridJobIsReturned(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, local, "")
+	s.start()
+	at := func(name string) string { return filepath.Join(s.dir, name) }
+	for name, test := range map[string]struct{ env, tar, stdout, last string }{
+		"default": {"", "jjm-output.tar", "one\ntwo\n", "GRAM_SCRIPT_SUCCESS:8\n"},
+		"named":   {` "JJM_TAR" "my.tar"`, "my.tar", "one\ntwo\n", "GRAM_SCRIPT_SUCCESS:8\n"},
+		"stdout":  {` "JJM_STDOUT" "tar"`, "out", "", "GRAM_SCRIPT_SUCCESS:8\n"},
+		"failed":  {"", "jjm-output.tar", "one\ntwo\n", "GRAM_SCRIPT_ERROR:17\n"},
+	} {
+		dir := at(name)
+		s.must(os.Mkdir(dir, 0o755))
+		code := 0
+		if name == "failed" {
+			code = 3
+		}
+		s.must(os.WriteFile(dir+"/job.toml", fmt.Appendf(nil, "type = \"script\"\nresult = \"exit\"\n[params]\n"+
+			"args = [[\"one\"], [\"two\"]]\ncommand = [\"/bin/sh\", \"-c\", \"echo $0; exit %d\"]\n", code), 0o644))
+		s.must(os.WriteFile(dir+"/args", fmt.Appendf(nil, "grami_directory='%s'\ngrami_stdout='out'\ngrami_uniq_id='%s'\n"+
+			"grami_job_id='%s'\ngrami_env='\"JJM_JOB_FILE\" \"job.toml\"%s'\n",
+			dir, name, jjm.HandleOf(os.Geteuid(), "globus2-"+name), test.env), 0o644))
+		if out, _, _ := s.script("globus-script-jjm-submit", dir+"/args"); !strings.HasSuffix(out,
+			"GRAM_SCRIPT_SUCCESS:1\n") {
+			t.Fatalf("%s: submit printed %q", name, out)
+		}
+		s.await("it is over", func() bool {
+			out, _, _ := s.script("globus-script-jjm-poll", dir+"/args")
+			return out == test.last
+		})
+		list, err := exec.Command("tar", "-tf", filepath.Join(dir, test.tar)).CombinedOutput()
+		if err != nil || !strings.Contains(string(list), "manifest") {
+			t.Errorf("%s: %v\n%s", name, err, list)
+		}
+		if got, _ := os.ReadFile(dir + "/out"); test.stdout != "" && string(got) != test.stdout {
+			t.Errorf("%s: standard output is %q", name, got)
+		}
 	}
 }
 
