@@ -68,6 +68,17 @@ func (in *PartInput) LumiText() string {
 	return b.String()
 }
 
+// Master returns the dataset whose files the job processes; nil if it makes its work
+// itself, with or without files of secondary datasets.
+func (s *Spec) Master() *DatasetInput {
+	for i := range s.Datasets {
+		if d := &s.Datasets[i]; !d.Secondary {
+			return d
+		}
+	}
+	return nil
+}
+
 // DatasetInput is a dataset that a grid job reads, as its job file names it.
 //
 // Where its files come from is told by at most one of Files, From, Watch and
@@ -77,7 +88,8 @@ type DatasetInput struct {
 	// Name is the dataset's, unique among those of its owner.
 	Name string `json:"name"`
 	// Secondary says that its files come along with those of the one dataset
-	// that is not secondary, the master, and are owned by nobody.
+	// that is not secondary, the master, or with the events of a type that makes
+	// them, and are owned by nobody.
 	Secondary bool `json:"secondary,omitempty"`
 	// Attributes are JEDI's, see [Dataset.Attributes].
 	Attributes string `json:"attributes,omitempty"`

@@ -133,7 +133,7 @@ func (r *Recovery) JobFile(files, ranges string, file func(lfn string) (jjm.File
 	r.absolute(&spec)
 	w.Anew = slices.Sorted(maps.Keys(r.anew))
 	if r.unit == jjm.UnitEvent || r.unit == jjm.UnitRow {
-		spec.Only = r.spans
+		spec.Only, spec.Datasets = r.spans, alongOnly(spec.Datasets)
 	} else if w.Files, err = r.datasets(&spec, files, file); err != nil {
 		return w, err
 	}
@@ -150,6 +150,18 @@ func (r *Recovery) JobFile(files, ranges string, file func(lfn string) (jjm.File
 	}
 	w.Job = b.Bytes()
 	return w, nil
+}
+
+// alongOnly are the secondary datasets by name: they are there. The files of the others
+// are replaced by what is missing.
+func alongOnly(all []jjm.DatasetInput) []jjm.DatasetInput {
+	out := slices.Clone(all)
+	for i, d := range out {
+		if d.Secondary {
+			out[i] = jjm.DatasetInput{Name: d.Name, Secondary: true, Attributes: d.Attributes}
+		}
+	}
+	return out
 }
 
 // ranges lists what is missing, a range a line, as package handlers reads it.
@@ -238,10 +250,9 @@ func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (
 	if r.unit == jjm.UnitRange {
 		spec.Split = r.splitting(spec.Split)
 	}
-	datasets := slices.Clone(spec.Datasets)
+	datasets := alongOnly(spec.Datasets)
 	for i, d := range datasets {
 		if d.Secondary {
-			datasets[i] = jjm.DatasetInput{Name: d.Name, Secondary: true, Attributes: d.Attributes}
 			continue
 		}
 		master.Name = r.named(d.Name)

@@ -78,3 +78,55 @@ func TestSecondary_AClosedOneThatFallsShortIsRefused(t *testing.T) {
 		w.verify(incomplete, done(2))
 	})
 }
+
+// withMinbias is a job file that makes n events, ten a local job, with files of a dataset
+// of minimum bias along with them.
+func withMinbias(n int, dataset string) string {
+	return fmt.Sprintf("type = \"montecarlo\"\nresult = \"exit\"\n[[datasets]]\nname = \"pileup\"\nsecondary = true\n%s"+
+		"[params]\ncommand = [\"/bin/true\", \"{events}\"]\nevents = %d\nevents_per_job = 10\n", dataset, n)
+}
+
+// Types that make events read files along with them, by the attributes of the datasets.
+func TestSecondary_MadeEventsHaveFilesAlong(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		files := "files = [{lfn = \"p0\"}, {lfn = \"p1\"}, {lfn = \"p2\"}, {lfn = \"p3\"}]\n"
+		id := w.submit(alice, withMinbias(25, "attributes = \"repeat,ratio=2\"\n"+files))
+		w.final(10*time.Minute, id)
+		w.verify(id, done(3))
+		inputs, err := w.store.PartInputs(t.Context(), id, []int32{0, 1, 2})
+		w.must(err)
+		for n, want := range [][]string{{"p0", "p1"}, {"p2", "p3"}, {"p0", "p1"}} {
+			in := inputs[int32(n)].Input
+			if in == nil || in.More == nil || len(in.More.Secondary) != 1 ||
+				!slices.Equal(in.More.Secondary[0].Files, want) || in.Mask.Events.First != int64(1+10*n) {
+				t.Errorf("local job %d reads %+v, want %v", n, in, want)
+			}
+		}
+		_, err = w.engine.Submit(t.Context(), alice, wire.Submit{Name: "job.toml", BaseDir: w.dir,
+			Text: strings.Replace(withMinbias(45, files), "\"pileup\"", "\"few\"", 1)})
+		if err == nil || !strings.Contains(err.Error(), "dataset few has 4 of the 5 files that local jobs need of it") {
+			t.Errorf("too few files: %v", err)
+		}
+	})
+}
+
+// An open one that has too little is waited for, also by a daemon that starts anew.
+func TestSecondary_MadeEventsWaitForAnOpenDataset(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		w.pileup(0, 1)
+		id := w.submit(alice, withMinbias(30, ""))
+		w.until(10*time.Minute, "one completed", func() bool { return w.lookup(id).Counts.Completed == 1 })
+		w.pass(time.Hour)
+		w.reopen()
+		w.pass(time.Hour)
+		const says = "dataset pileup has 0 of the 1 files that the next local job needs of it, and is open"
+		if l := w.lookup(id); l.Counts.Total != 1 || w.status(id).Waits != says {
+			t.Errorf("while it waits: %+v, %q", l, w.status(id).Waits)
+		}
+		w.pileup(1, 2)
+		w.final(10*time.Minute, id)
+		w.verify(id, done(3))
+	})
+}

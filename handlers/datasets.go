@@ -20,9 +20,7 @@ func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 	}
 	if !d.Reads {
-		if len(spec.Datasets) > 0 {
-			bad("datasets", "the type %s reads no datasets: leave it out, or choose a type that does, such as reprocess", typ)
-		}
+		ps = fitsAlong(typ, d, spec)
 		if spec.Split != nil {
 			bad("split", "the type %s cuts its work itself: leave it out", typ)
 		}
@@ -31,10 +29,59 @@ func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 	if len(spec.Datasets) == 0 {
 		bad("datasets", "is missing: the type %s processes the files of a dataset: add a [[datasets]] table", typ)
 	}
+	if len(spec.Datasets) > 0 && spec.Master() == nil {
+		bad("datasets", "all are secondary, and the type %s processes files: one must not be, whose files they are", typ)
+	}
 	if spec.Only != nil {
 		bad("only", "chooses events and rows by number, and the type %s processes files: name the files instead", typ)
 	}
 	return ps
+}
+
+// fitsAlong finds what is wrong with the datasets of a type that makes its work itself.
+func fitsAlong(typ string, d Description, spec *jjm.Spec) (ps jjm.Problems) {
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
+	}
+	if !d.Along && len(spec.Datasets) > 0 {
+		bad("datasets", "the type %s reads no datasets: leave it out, or choose a type that does, such as reprocess", typ)
+		return ps
+	}
+	for i := range spec.Datasets {
+		one := &spec.Datasets[i]
+		if !one.Secondary {
+			bad(fmt.Sprintf("datasets[%d]", i),
+				"the type %s makes its events, and processes no files: say secondary = true, or choose a type such as reprocess",
+				typ)
+		} else if err := checkAttributes(one); err != nil {
+			bad(fmt.Sprintf("datasets[%d].attributes", i), "%v", err)
+		}
+	}
+	return ps
+}
+
+// checkAlong finds what is wrong with the secondary datasets of a type that makes
+// events: its settings make something else, or there are too few files for all local
+// jobs, where all of them stand in the job file.
+func checkAlong(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
+	if !h.Describe().Along || len(spec.Datasets) == 0 {
+		return nil
+	}
+	cut, err := h.Split(spec, site)
+	if err != nil {
+		return jjm.Problems{{Field: "params", Text: err.Error()}}
+	}
+	if cut.Splitter != split.ByEvents {
+		return jjm.Problems{{Field: "datasets",
+			Text: "secondary files come along with events, and these settings make none: say events, or leave the datasets out"}}
+	}
+	inline, all := Inline(spec)
+	if !all {
+		return nil
+	}
+	cut.Work.Secondary = inline.Secondary
+	_, problems := site.Cut(cut, "datasets", "give each part more events, or add files")
+	return problems
 }
 
 // SplitOf returns the splitter that a job file chooses for its datasets, or the

@@ -13,22 +13,32 @@ import (
 
 func TestFits(t *testing.T) {
 	data := []jjm.DatasetInput{{Name: "raw"}}
+	minbias := []jjm.DatasetInput{{Name: "minbias", Secondary: true, Attributes: "repeat,np=2"}}
+	odd := []jjm.DatasetInput{{Name: "minbias", Secondary: true, Attributes: "repaet"}}
 	for _, c := range []struct {
 		name  string
 		reads bool
 		spec  jjm.Spec
 		want  string
+		along bool
 	}{
-		{"a maker without datasets", false, jjm.Spec{Only: []jjm.Span{{Count: 1}}}, ""},
-		{"a maker with datasets", false, jjm.Spec{Datasets: data}, "datasets: the type x reads no datasets"},
+		{"a maker without datasets", false, jjm.Spec{Only: []jjm.Span{{Count: 1}}}, "", false},
+		{"a maker with datasets", false, jjm.Spec{Datasets: data}, "datasets: the type x reads no datasets", false},
 		{"a maker with a splitter", false, jjm.Spec{Split: &jjm.Splitting{By: "FileBased"}},
-			"split: the type x cuts its work itself"},
-		{"a reader with datasets", true, jjm.Spec{Datasets: data}, ""},
-		{"a reader without", true, jjm.Spec{}, "datasets: is missing"},
+			"split: the type x cuts its work itself", false},
+		{"a reader with datasets", true, jjm.Spec{Datasets: data}, "", false},
+		{"a reader without", true, jjm.Spec{}, "datasets: is missing", false},
 		{"a reader of chosen numbers", true, jjm.Spec{Datasets: data, Only: []jjm.Span{{Count: 1}}},
-			"only: chooses events and rows"},
+			"only: chooses events and rows", false},
+		{"a reader of secondary ones alone", true, jjm.Spec{Datasets: minbias}, "datasets: all are secondary", false},
+		{"a maker of events with files along", false, jjm.Spec{Datasets: minbias}, "", true},
+		{"a maker of events with files to process", false, jjm.Spec{Datasets: data},
+			"datasets[0]: the type x makes its events, and processes no files", true},
+		{"a maker of events with wrong attributes", false, jjm.Spec{Datasets: odd}, "datasets[0].attributes: ", true},
+		{"a maker of others with files along", false, jjm.Spec{Datasets: minbias}, "datasets: the type x reads no datasets",
+			false},
 	} {
-		got := handlers.Fits("x", handlers.Description{Reads: c.reads}, &c.spec)
+		got := handlers.Fits("x", handlers.Description{Reads: c.reads, Along: c.along}, &c.spec)
 		if (c.want == "") != (len(got) == 0) || c.want != "" && !strings.Contains(got.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, got, c.want)
 		}

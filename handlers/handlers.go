@@ -84,6 +84,9 @@ type Description struct {
 	// Reads says that its work is the files of datasets, which the job file names;
 	// see Fits.
 	Reads bool
+	// Along says that files of secondary datasets may come along with the events that
+	// it makes; see Fits.
+	Along bool
 	// Params are its settings.
 	Params []Param
 	// Example is a whole job file.

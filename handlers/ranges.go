@@ -24,7 +24,11 @@ func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	if err != nil {
 		return jjm.Problems{{Field: "only_from", Text: err.Error()}}
 	}
-	return append(h.Check(some, site), Fits(spec.Type, h.Describe(), some)...)
+	problems := append(h.Check(some, site), Fits(spec.Type, h.Describe(), some)...)
+	if len(problems) > 0 {
+		return problems
+	}
+	return checkAlong(h, some, site)
 }
 
 // SplitBy is h.Split for a job file that may name a list of ranges.

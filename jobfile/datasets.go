@@ -47,9 +47,6 @@ func (c *checker) datasets(s *jjm.Spec) {
 		}
 		c.dataset(field, d)
 	}
-	if masters == 0 && len(s.Datasets) > 0 {
-		c.problem("datasets", "all are secondary: one must not be, whose files are processed")
-	}
 	c.outputDataset(s.OutputDataset, first)
 }
 

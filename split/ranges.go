@@ -63,6 +63,9 @@ func rangesMethod(name, unit string, size func(*Params) (int64, error), total fu
 			return nil, m.conflict("%d units were cut before, but the work now has %d: it became smaller", r.at, r.total)
 		}
 		c.expect = r.parts()
+		if unit == jjm.UnitEvent && len(w.Secondary) > 0 {
+			return newAlong(m, c, w, p, r)
+		}
 		return r, nil
 	}
 	return m

@@ -114,6 +114,10 @@ func (o *owning) add(l *jjm.LocalJob) error {
 	if o.master == 0 && l.Part.Input == nil {
 		return nil
 	}
+	if o.master == 0 && l.Part.Unit == jjm.UnitEvent { // files come along with its events: it owns none
+		o.inputs = append(o.inputs, *l)
+		return nil
+	}
 	if o.master == 0 || l.Part.Input == nil {
 		return jjm.Errorf(jjm.Internal,
 			"a part that reads files, in a grid job that reads a dataset: one goes with the other")

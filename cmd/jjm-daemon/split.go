@@ -83,7 +83,7 @@ func (s *splitJob) Run(stdout io.Writer) error {
 	if len(problems) > 0 {
 		return doc.Locate(problems).Err()
 	}
-	if p.handler.Describe().Reads {
+	if len(doc.Spec.Datasets) > 0 {
 		if cut, err = s.files(&doc.Spec, site, cut, readers); err != nil {
 			return err
 		}

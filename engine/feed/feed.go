@@ -209,7 +209,9 @@ func (fd *Feeder) startFeed(ctx context.Context, job *jjm.GridJob, cut *state.Cu
 	if err := fd.knowInputs(ctx, job.ID, f); err != nil {
 		return nil, err
 	}
-	for more := true; more; {
+	processes := job.Spec.Master() != nil
+	f.complete = !processes // no event comes later
+	for more := processes; more; {
 		err := fd.s.Change(ctx, "notice", func(c *state.Change) error {
 			n, complete, err := c.Tx.NoticeFiles(job.ID, 0, noticeChunk)
 			more, f.complete = n == noticeChunk, complete
@@ -223,7 +225,6 @@ func (fd *Feeder) startFeed(ctx context.Context, job *jjm.GridJob, cut *state.Cu
 	if err != nil {
 		return nil, err
 	}
-	work.Queue = cut.Work.Queue
 	carry := state.FirstCarry(&job.Spec)
 	if len(job.Step.Carry) > 0 {
 		if err := json.Unmarshal(job.Step.Carry, &carry); err != nil {
@@ -271,7 +272,9 @@ func (fd *Feeder) knowInputs(ctx context.Context, id jjm.GridID, f *feed) error 
 
 // workOf reads the files that can be cut, and those that come along.
 func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutting, f *feed) (split.Work, error) {
-	work := split.Work{Closed: f.complete, Now: jjm.At(fd.b.Now())}
+	work := cut.Work
+	work.Files, work.Secondary = nil, nil
+	work.Closed, work.Now = f.complete, jjm.At(fd.b.Now())
 	err := fd.b.Store.Available(ctx, job.ID, 0, func(n int64, file jjm.File) error {
 		work.Files = append(work.Files, file)
 		f.numbers = append(f.numbers, n)

@@ -45,7 +45,7 @@ type origin struct {
 
 // originOf returns what a local job's outputs were made of.
 func originOf(c *state.Change, l *jjm.LocalJob) (o origin, err error) {
-	if c.Live.Grid(l.ID.Grid).Reads == nil {
+	if !c.Live.Grid(l.ID.Grid).Processes() {
 		return o, nil
 	}
 	numbers := []int32{l.ID.N}

@@ -94,7 +94,7 @@ func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
 		l.Message)
 	c.Move(j, jjm.Failed, jjm.ByLimit, j.Message)
 	alone := below[jjm.FilePicked]+below[jjm.FileFinished] == 0
-	if alone && l.State == jjm.Failed && c.Live.Grid(j.ID.Grid).Reads != nil {
+	if alone && l.State == jjm.Failed && c.Live.Grid(j.ID.Grid).Processes() {
 		return succeed(c, j)
 	}
 	return nil
@@ -126,7 +126,7 @@ func saveSettled(c *state.Change, settled map[jjm.LocalID]*jjm.LocalJob) error {
 	var all, reading []*jjm.LocalJob
 	for _, j := range settled {
 		all = append(all, j)
-		if c.Live.Grid(j.ID.Grid).Reads != nil {
+		if c.Live.Grid(j.ID.Grid).Processes() {
 			reading = append(reading, j)
 		}
 	}

@@ -263,7 +263,7 @@ func mayMakeAgain(g *state.Grid) error {
 	case g.Job.Spec.Merge != nil:
 		return jjm.Errorf(jjm.Conflict,
 			"its outputs are merged: once it is over, retract what is lost then, and a recovery makes it again")
-	case g.Reads == nil:
+	case !g.Processes():
 		return jjm.Errorf(jjm.Conflict,
 			"its type makes its work itself, and each part is made once: once it is over, retract what is lost then, and a recovery makes it again")
 	case g.Job.Status == jjm.Prepared:

@@ -143,13 +143,8 @@ func (js *Jobs) generate(ctx context.Context, id jjm.GridID) error {
 
 // howMany says for people how many local jobs there will be.
 func howMany(spec *jjm.Spec, jobs int) string {
-	if len(spec.Datasets) == 0 {
-		return fmt.Sprintf("%d local jobs", jobs)
+	if d := spec.Master(); d != nil {
+		return "local jobs of dataset " + d.Name
 	}
-	for i := range spec.Datasets {
-		if d := &spec.Datasets[i]; !d.Secondary {
-			return "local jobs of dataset " + d.Name
-		}
-	}
-	return "local jobs"
+	return fmt.Sprintf("%d local jobs", jobs)
 }

@@ -183,7 +183,7 @@ func (pr *Prover) taskBy(ctx context.Context, job *jjm.GridJob, cut *handlers.Cu
 	t.file = func(lfn string) (jjm.File, error) {
 		return jjm.File{}, jjm.Errorf(jjm.Internal, "grid job %s reads no files: %s", job.ID, lfn)
 	}
-	if len(job.Spec.Datasets) > 0 {
+	if job.Spec.Master() != nil {
 		if err := t.readFiles(ctx, pr.b.Store, job, cut); err != nil {
 			return t, err
 		}

@@ -10,8 +10,13 @@ import (
 // memory.
 func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
 	wanted := map[jjm.GridID][]int32{}
+	along := map[jjm.GridID]bool{} // files come along with the events of these
 	for i := range ls {
-		if unit := ls[i].Part.Unit; unit != jjm.UnitEvent && unit != jjm.UnitRow {
+		id := ls[i].ID.Grid
+		if _, known := along[id]; !known {
+			along[id] = s.readsAlong(id)
+		}
+		if unit := ls[i].Part.Unit; along[id] || unit != jjm.UnitEvent && unit != jjm.UnitRow {
 			wanted[ls[i].ID.Grid] = append(wanted[ls[i].ID.Grid], ls[i].ID.N)
 		}
 	}
@@ -27,4 +32,12 @@ func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
 		}
 	}
 	return nil
+}
+
+// readsAlong reports whether files of datasets come along with what a grid job makes.
+func (s *State) readsAlong(id jjm.GridID) bool {
+	v := s.View()
+	defer v.Close()
+	g := v.Grid(id)
+	return g != nil && g.Reads != nil
 }

@@ -54,7 +54,11 @@ func (g *Grid) wakeMerge() {
 }
 
 // ReadsFiles reports whether a local job owns files of a dataset.
-func (g *Grid) ReadsFiles(l *jjm.LocalJob) bool { return g.Reads != nil || l.Step == jjm.StepMerge }
+func (g *Grid) ReadsFiles(l *jjm.LocalJob) bool { return g.Processes() || l.Step == jjm.StepMerge }
+
+// Processes reports whether the first step processes the files of a dataset; else it
+// makes its work itself, whatever files come along with that.
+func (g *Grid) Processes() bool { return g.Reads != nil && g.Job.Spec.Master() != nil }
 
 // Closed reports whether no step of a grid job makes more local jobs.
 func (g *Grid) Closed() bool {

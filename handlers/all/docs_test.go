@@ -131,7 +131,7 @@ func execute(t *testing.T, dir string, spec *jjm.Spec, command handlers.Command)
 
 func TestJobFiles_ExamplesRunAsShown(t *testing.T) {
 	ran := 0
-	all := blocks(t, "JOB-FILES.md")
+	all := append(blocks(t, "JOB-FILES.md"), blocks(t, "JOB-TYPES.md")...)
 	for i, b := range all {
 		if b.info != "toml run" {
 			continue

@@ -34,6 +34,7 @@ func (Handler) Describe() handlers.Description {
 	return handlers.Description{
 		Summary: "simulate a number of numbered sections of equal size, one local job each",
 		Result:  jjm.ResultGLF,
+		Along:   true,
 		Params:  handlers.ParamsOf(params{}),
 		Example: `type = "cdfmc"
 outputs = ["*.out"]

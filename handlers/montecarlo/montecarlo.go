@@ -52,6 +52,7 @@ func (Handler) Describe() handlers.Description {
 	return handlers.Description{
 		Summary: "simulate a number of events in local jobs of a size that suits the site",
 		Result:  jjm.ResultGLF,
+		Along:   true,
 		Params:  handlers.ParamsOf(params{}),
 		Example: `type = "montecarlo"
 outputs = ["*.txt"]

@@ -41,6 +41,7 @@ func (Handler) Describe() handlers.Description {
 	return handlers.Description{
 		Summary: "run any command: once, many times, once per row of a list, or once per range of events",
 		Result:  jjm.ResultExit,
+		Along:   true,
 		Params:  handlers.ParamsOf(params{}),
 		Example: `type = "script"
 

@@ -1,0 +1,74 @@
+package split
+
+import (
+	"jjm"
+	"jjm/split/jedi"
+)
+
+// alongCut cuts events that are made, each part with files of secondary datasets:
+// minimum bias, cards. They come along by the attributes of their datasets as JEDI has
+// it, a part counting as one file of a master dataset (JEDI's pseudo input).
+type alongCut struct {
+	*ranges
+	jedi *jediCut
+}
+
+// newAlong returns the cut of ranges with the secondary datasets of its work. The error is
+// of kind Invalid: one that is closed has too little for all parts.
+func newAlong(m *method, c *Cutting, w *Work, p *Params, r *ranges) (*alongCut, error) {
+	whole := *w
+	whole.Closed = true // no event comes later
+	k := &jediCut{work: &whole, p: p}
+	one := int64(1)
+	k.rules = jedi.Rules{FilesPerJob: &one}
+	k.chunk.Master = &jedi.Dataset{Records: r.records()}
+	k.streams(c.carry.Cursors)
+	for _, d := range k.chunk.Secondary {
+		k.needs = k.needs || needed(d)
+	}
+	n := len(k.chunk.Master.Records)
+	if k.holdForAll(); k.why != "" {
+		k.waiting = n
+	}
+	if l := k.lacking(); l != nil {
+		return nil, m.invalid(
+			"dataset %s has %d of the %d %s that local jobs need of it: add some, or say repeat or ru in its attributes",
+			l.Dataset, l.Have, l.Need, l.Unit)
+	}
+	return &alongCut{r, k}, nil
+}
+
+// records are the parts that are still to come, each as a file of as many events.
+func (r *ranges) records() []jedi.Record {
+	records := make([]jedi.Record, 0, r.parts())
+	rest := *r
+	for part, ok := rest.next(nil); ok; part, ok = rest.next(nil) {
+		f := jedi.File(int64(len(records)), "", 0)
+		f.Events, f.Start, f.End = part.Count, 0, part.Count-1
+		records = append(records, f)
+	}
+	return records
+}
+
+// next makes the next part, once what goes along with it is there.
+func (a *alongCut) next(c *Cutting) (jjm.Part, bool) {
+	job, ok := a.jedi.take()
+	if !ok || len(job.Master) == 0 {
+		return jjm.Part{}, false
+	}
+	behind := a.at
+	part, ok := a.ranges.next(c)
+	if !ok {
+		return part, false
+	}
+	part.Input = &c.inputs.take(1)[0]
+	part.Input.Mask.Events = jjm.Span{First: part.First + behind, Count: part.Count}
+	a.jedi.along(c, part.Input, job)
+	return part, true
+}
+
+// count counts the parts, also those that wait.
+func (a *alongCut) count(*Cutting) int64 { return a.parts() }
+
+// left says what the next part waits for.
+func (a *alongCut) left(l *Left) { a.jedi.left(l) }
