@@ -1,5 +1,6 @@
 // Package jobfile reads job files: the TOML or JSON texts in which people and
-// gatekeepers describe grid jobs. It is pure.
+// gatekeepers describe grid jobs, and the job description files of JIM (jdf.go). It is
+// pure.
 //
 // A job file holds the keys of [jjm.Spec] by their JSON names, with the job
 // type's own settings below params; docs/JOB-FILES.md lists them all. Parse
@@ -24,6 +25,8 @@ type Doc struct {
 	// Places maps dotted keys, such as "params.events", to places, such as
 	// "job.toml:12".
 	Places strict.Places
+	// written are, by keys, the words of JIM that they come from.
+	written map[string]string
 }
 
 // file is what a job file may hold: a Spec, and cluster for one cluster. Where
@@ -65,8 +68,8 @@ const (
 )
 
 // Parse reads a job file. The name appears in the places of problems; when it
-// ends in ".json", or the text starts with "{", the text is JSON, else TOML.
-// A text of more than 4 MiB is refused. When there are problems, the Spec is
+// ends in ".jdf" the text is in JIM's words; when it ends in ".json", or the text
+// starts with "{", it is JSON, else TOML. A text of more than 4 MiB is refused. When there are problems, the Spec is
 // only good for finding more of them: see [jjm.Problems.Unsaid].
 func Parse(name string, text []byte) (Doc, jjm.Problems) { return ParseKeyed(name, text, "") }
 
@@ -74,14 +77,19 @@ func Parse(name string, text []byte) (Doc, jjm.Problems) { return ParseKeyed(nam
 // which outranks the file's own; "" is none.
 func ParseKeyed(name string, text []byte, key string) (Doc, jjm.Problems) {
 	var f file
-	places, problems := strict.Decode(name, text, &f)
+	var doc Doc
+	var problems jjm.Problems
+	if strings.HasSuffix(name, ".jdf") {
+		doc, problems = decodeJDF(name, text, &f)
+	} else {
+		doc.Places, problems = strict.Decode(name, text, &f)
+	}
 	if key != "" {
 		f.Key = key
 	}
-	doc := Doc{Places: places}
 	for i := range problems {
 		p := problems[i]
-		if strings.HasPrefix(p.Text, "unknown key") && !strings.HasSuffix(p.Text, "?") &&
+		if doc.written == nil && strings.HasPrefix(p.Text, "unknown key") && !strings.HasSuffix(p.Text, "?") &&
 			!strings.ContainsAny(p.Field, ".[") {
 			problems[i].Text += " (settings of the job type stand below [params])"
 		}
@@ -101,7 +109,7 @@ func (d Doc) Locate(problems jjm.Problems) jjm.Problems {
 			}
 		}
 	}
-	return d.Places.Locate(problems)
+	return d.asWritten(d.Places.Locate(problems))
 }
 
 // defaults fills what a job file may leave out.

@@ -512,17 +512,18 @@ func localsOf(t *testing.T, file, text string) (*jjm.Spec, [][]string) {
 }
 
 func TestJobFiles_DoWhatTheySay(t *testing.T) {
-	files, err := filepath.Glob("*.toml")
+	files, err := filepath.Glob("*.[tj][od][mf]*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]int{"hello.toml": 3, "script.toml": 3, "montecarlo.toml": 20, "failing.toml": 5} {
+	for file, want := range map[string]int{"hello.toml": 3, "script.toml": 3, "montecarlo.toml": 20, "failing.toml": 5,
+		"jim.jdf": 5} {
 		_, argvs := locals(t, file)
 		if len(argvs) != want {
 			t.Errorf("%s makes %d local jobs, want %d", file, len(argvs), want)
 		}
 	}
-	if len(files) != 4 {
+	if len(files) != 5 {
 		t.Errorf("there are %d job files here: test them all", len(files))
 	}
 }
@@ -568,6 +569,20 @@ func TestJobFiles_ScriptLeavesItsOutputs(t *testing.T) {
 				t.Errorf("%q left %v for %s (%v)", argv, found, pattern, err)
 			}
 		}
+	}
+}
+
+func TestJobFiles_JIMsRunsItsDriver(t *testing.T) {
+	spec, argvs := locals(t, "jim.jdf")
+	env, got := recorders(t)
+	dir := local(t, spec, argvs[1], env)
+	text, err := os.ReadFile(filepath.Join(dir, "events.4711.101.txt"))
+	if err != nil || strings.Count(string(text), "\nevent ") != 100 ||
+		!strings.HasPrefix(string(text), "request 4711, release p17.09.06, station fnal-d0\n") {
+		t.Errorf("%v: %.200s", err, text)
+	}
+	if report := got("GBS_LOG"); !strings.Contains(report, "SUCCEEDED events.4711.101.txt") {
+		t.Errorf("report is %q", report)
 	}
 }
 

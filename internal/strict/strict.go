@@ -95,7 +95,7 @@ func line(where string) int {
 func Decode(name string, text []byte, into any) (Places, jjm.Problems) {
 	name = path.Base(strings.ToValidUTF8(name, "?"))
 	places := Places{"": name}
-	if ps := readable(text); ps != nil {
+	if ps := Readable(text); ps != nil {
 		return places, places.Locate(ps)
 	}
 	var tree map[string]any
@@ -108,7 +108,7 @@ func Decode(name string, text []byte, into any) (Places, jjm.Problems) {
 	if tree != nil {
 		ps = append(ps, decodeTree(tree, "", into)...)
 	}
-	return places, limited(places.Locate(ps))
+	return places, Limited(places.Locate(ps))
 }
 
 // DecodeMap reads a table that is decoded already, such as a job's parameters,
@@ -117,11 +117,11 @@ func Decode(name string, text []byte, into any) (Places, jjm.Problems) {
 // gives "params.events". Numbers may have passed through JSON: a float that is
 // whole serves as an integer.
 func DecodeMap(table map[string]any, prefix string, into ...any) jjm.Problems {
-	return limited(decodeTable(table, prefix, into))
+	return Limited(decodeTable(table, prefix, into))
 }
 
-// readable finds what makes a text no text at all.
-func readable(text []byte) jjm.Problems {
+// Readable finds what makes a text no text at all: it is too long, or not UTF-8.
+func Readable(text []byte) jjm.Problems {
 	at := func(i int) string { return fmt.Sprintf("in line %d", 1+bytes.Count(text[:i], []byte("\n"))) }
 	if len(text) > MaxBytes {
 		return jjm.Problems{{Text: fmt.Sprintf(
@@ -143,8 +143,8 @@ func readable(text []byte) jjm.Problems {
 	return nil
 }
 
-// limited keeps the first MaxProblems problems and counts the rest.
-func limited(ps jjm.Problems) jjm.Problems {
+// Limited keeps the first MaxProblems problems and counts the rest.
+func Limited(ps jjm.Problems) jjm.Problems {
 	if len(ps) <= MaxProblems {
 		return ps
 	}
