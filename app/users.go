@@ -7,6 +7,7 @@ import (
 
 	"jjm"
 	"jjm/engine"
+	"jjm/internal/tree"
 	"jjm/run"
 	"jjm/run/asuser"
 	"jjm/sandbox"
@@ -33,6 +34,10 @@ func (u users) Area(o jjm.Owner, root string) (sandbox.FS, error) {
 }
 
 func (u users) Open(o jjm.Owner, path string) (io.ReadCloser, error) { return u.pool.For(o).Open(path) }
+
+func (u users) OpenTree(o jjm.Owner, path string, most tree.Most) (*tree.Source, error) {
+	return u.pool.For(o).OpenTree(path, most)
+}
 
 func (u users) Runner(o jjm.Owner) run.Runner { return u.pool.For(o) }
 

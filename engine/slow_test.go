@@ -11,6 +11,7 @@ import (
 	"jjm"
 	"jjm/adapters/adaptertest"
 	"jjm/engine"
+	"jjm/internal/tree"
 	"jjm/run"
 	"jjm/sandbox"
 	"jjm/wire"
@@ -42,6 +43,10 @@ func (u *slowUsers) Area(o jjm.Owner, root string) (sandbox.FS, error) {
 }
 
 func (u *slowUsers) Open(_ jjm.Owner, path string) (io.ReadCloser, error) { return os.Open(path) }
+
+func (u *slowUsers) OpenTree(_ jjm.Owner, path string, most tree.Most) (*tree.Source, error) {
+	return tree.Read(path, most)
+}
 
 func (u *slowUsers) Runner(jjm.Owner) run.Runner { return nil }
 

@@ -16,12 +16,13 @@ import (
 	"unicode"
 
 	"jjm"
+	"jjm/internal/tree"
 )
 
 // Pack copies the inputs of a grid job into a package named by its content, and
 // gives that name and the names of its files in the order of the inputs. The
 // same inputs give the same package, which is stored once. open opens an input
-// by its path. Inputs whose name is bad or used twice, or whose content does
+// by its path, a folder as a [tree.Source]. Inputs whose name is bad or used twice, or whose content does
 // not have the SHA-256 that the job file gives, are refused; then, as after any
 // error, no package is left. Without inputs there is no package: pkg is "".
 func (a *Area) Pack(ctx context.Context, inputs []jjm.Input, open func(path string) (io.ReadCloser, error)) (pkg string,
@@ -81,6 +82,9 @@ func (a *Area) packOne(ctx context.Context, name string, in jjm.Input,
 		return "", err
 	}
 	defer src.Close()
+	if t, ok := src.(*tree.Source); ok {
+		return a.packTree(ctx, name, t)
+	}
 	sum, err := a.copyIn(ctx, name, modeOf(in.Executable), src)
 	if err == nil && in.SHA256 != "" && !strings.EqualFold(sum, in.SHA256) {
 		err = jjm.Errorf(jjm.Invalid, "its SHA-256 is %s, the job file says %.80s: correct one of them", sum, in.SHA256)

@@ -8,6 +8,7 @@ import (
 
 	"jjm"
 	"jjm/internal/rights"
+	"jjm/internal/tree"
 	"jjm/run"
 	"jjm/sandbox"
 )
@@ -20,6 +21,8 @@ type Users interface {
 	Area(o jjm.Owner, root string) (sandbox.FS, error)
 	// Open opens a regular file that the owner may read.
 	Open(o jjm.Owner, path string) (io.ReadCloser, error)
+	// OpenTree opens a folder that the owner may read.
+	OpenTree(o jjm.Owner, path string, most tree.Most) (*tree.Source, error)
 	// Runner runs commands as the owner.
 	Runner(o jjm.Owner) run.Runner
 }
@@ -46,6 +49,18 @@ func (as *Areas) OpenAs(owner jjm.Owner, path string) (io.ReadCloser, error) {
 		return rights.Regular(path)
 	}
 	return rights.Open(path, rights.Of(owner.UID, owner.GID))
+}
+
+// OpenTree opens a folder with the owner's rights and no others.
+func (as *Areas) OpenTree(owner jjm.Owner, path string, most tree.Most) (*tree.Source, error) {
+	switch {
+	case as.users != nil:
+		return as.users.OpenTree(owner, path, most)
+	case owner.UID == os.Geteuid():
+		return tree.Read(path, most)
+	}
+	return nil, jjm.Errorf(jjm.Invalid, "%s is a folder, and jobs run as the daemon's account here, not as %s: "+
+		"pack it in an archive", path, owner.User)
 }
 
 // As returns a context under which commands run as an account.

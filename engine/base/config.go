@@ -84,6 +84,8 @@ type Config struct {
 	// MaxInputBytes caps the inputs of one grid job in all, which the daemon copies
 	// into the work area; 0 = no cap.
 	MaxInputBytes int64 `toml:"max_input_bytes"`
+	// MaxInputFiles caps what has a name in one folder that is an input; 0 = no cap.
+	MaxInputFiles int64 `toml:"max_input_files"`
 	// MaxTarBytes caps the output tar; 0 = no cap. Without one a sparse file of
 	// a job could fill the disk.
 	MaxTarBytes int64 `toml:"max_tar_bytes"`
@@ -132,6 +134,7 @@ func Defaults() Config {
 		MaxAttempts:        3, // maxAttempt of JEDI
 		MaxPending:         100_000,
 		MaxInputBytes:      16 << 30,
+		MaxInputFiles:      20_000,
 		MaxTarBytes:        64 << 30,
 		MaxOutputBytes:     4 << 30,
 		Retry:              jjm.DefaultLimits(),

@@ -37,7 +37,7 @@ func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit)
 	problems = append(problems, checkCredentials(spec, req.Credentials)...)
 	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
 	site := js.types.Site(owner, req.BaseDir)
-	h, fit, more := js.examine(ctx, owner, spec, site)
+	h, fit, more := js.examine(ctx, owner, spec, site, req.BaseDir)
 	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {
 		return wire.Submitted{}, doc.Locate(problems).Err()
 	}
@@ -70,8 +70,8 @@ func (js *Jobs) mayAccept(mem state.Memory, owner jjm.Owner, spec *jjm.Spec, req
 
 // examine finds the mistakes that only the job type and the site can tell, the
 // handler, and the clusters that would be used.
-func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) (h handlers.Handler,
-	fit state.Choice, problems jjm.Problems) {
+func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site,
+	base string) (h handlers.Handler, fit state.Choice, problems jjm.Problems) {
 	fit, more := js.rooms.Clusters.Choose(spec)
 	h, err := js.b.Deps.Types.Get(spec.Type)
 	if err != nil {
@@ -88,7 +88,8 @@ func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, si
 			problems = js.rooms.Datasets.CheckDatasets(ctx, owner, spec, h, site, fit.Clusters)
 		}
 	}
-	problems = append(problems, checkInputs(spec, site, js.b.Conf().MaxInputBytes)...)
+	open := js.types.Packable(owner, base)
+	problems = append(problems, checkInputs(spec, open, js.b.Conf().MaxInputBytes)...)
 	problems = append(problems, js.rooms.Prover.CheckRecovers(ctx, owner, spec)...)
 	return h, fit, append(problems, more...)
 }

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"jjm"
-	"jjm/handlers"
+	"jjm/internal/tree"
 )
 
 // inputBudget is how many bytes the inputs of one grid job may still have.
@@ -57,6 +57,10 @@ func within(limit int64, open func(string) (io.ReadCloser, error)) func(string) 
 			f.Close()
 			return nil, err
 		}
+		if _, folder := f.(*tree.Source); folder { // no more is taken than it says
+			*b = ahead
+			return f, nil
+		}
 		return &counted{f, b}, nil
 	}
 }
@@ -78,11 +82,11 @@ func (c *counted) Read(p []byte) (int, error) {
 
 // checkInputs finds inputs that cannot be read, and too many bytes of them as far as
 // the files say how large they are.
-func checkInputs(spec *jjm.Spec, site handlers.Site, limit int64) jjm.Problems {
+func checkInputs(spec *jjm.Spec, open func(string) (io.ReadCloser, error), limit int64) jjm.Problems {
 	var ps jjm.Problems
 	budget := inputBudget{limit, limit}
 	for i, in := range spec.Inputs {
-		f, err := site.Open(in.Path)
+		f, err := open(in.Path)
 		if err != nil {
 			ps = append(ps, jjm.Problem{Field: fmt.Sprintf("inputs[%d].path", i), Text: err.Error()})
 			continue
@@ -91,7 +95,24 @@ func checkInputs(spec *jjm.Spec, site handlers.Site, limit int64) jjm.Problems {
 			f.Close()
 			return append(ps, jjm.Problem{Field: fmt.Sprintf("inputs[%d].path", i), Text: err.Error()})
 		}
+		if _, folder := f.(*tree.Source); folder {
+			ps = append(ps, ofFolder(i, &in)...)
+		}
 		f.Close()
+	}
+	return ps
+}
+
+// ofFolder finds what is said of an input that means nothing of a folder.
+func ofFolder(i int, in *jjm.Input) (ps jjm.Problems) {
+	bad := func(key, text string) {
+		ps = append(ps, jjm.Problem{Field: fmt.Sprintf("inputs[%d].%s", i, key), Text: text})
+	}
+	if in.Executable {
+		bad("executable", in.Path+" is a folder, whose files keep their modes: leave it out, or chmod them")
+	}
+	if in.SHA256 != "" {
+		bad("sha256", in.Path+" is a folder, which has no checksum: leave it out, or pack it in an archive")
 	}
 	return ps
 }

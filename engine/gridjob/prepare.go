@@ -72,7 +72,8 @@ func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, h handlers.Handler, 
 	if err != nil {
 		return err
 	}
-	pkg, files, err := ar.Pack(ctx, inputs, within(js.b.Conf().MaxInputBytes, site.Open))
+	pkg, files, err := ar.Pack(ctx, inputs, within(js.b.Conf().MaxInputBytes,
+		js.types.Packable(job.Owner, job.BaseDir)))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"jjm"
 	"jjm/engine/state"
 	"jjm/handlers"
+	"jjm/internal/tree"
 	"jjm/split"
 )
 
@@ -48,6 +49,26 @@ func (jt *Types) openInput(owner jjm.Owner, base, path string) (io.ReadCloser, e
 		err = fmt.Errorf("open %s: %s may not read it: %w", path, owner.User, p.Err)
 	}
 	return nil, jjm.Errorf(kind, "%w", err)
+}
+
+// Packable returns how the inputs of a job are opened to be packed: files as Site opens
+// them, and folders as a [tree.Source].
+func (jt *Types) Packable(owner jjm.Owner, base string) func(path string) (io.ReadCloser, error) {
+	most := tree.Most{Entries: jt.b.Conf().MaxInputFiles, Bytes: jt.b.Conf().MaxInputBytes}
+	return func(path string) (io.ReadCloser, error) {
+		f, err := jt.openInput(owner, base, path)
+		if !errors.Is(err, syscall.EISDIR) {
+			return f, err
+		}
+		if !filepath.IsAbs(path) {
+			path = base + "/" + path
+		}
+		t, err := jt.areas.OpenTree(owner, path, most)
+		if err != nil {
+			return nil, err
+		}
+		return t, nil
+	}
 }
 
 // passes reports whether an error is of the machine rather than of the file.

@@ -79,6 +79,9 @@ func reopen(h *os.File, path string, who Who) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info.IsDir() {
+		return nil, unix.EISDIR
+	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file")
 	}

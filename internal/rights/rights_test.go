@@ -87,7 +87,7 @@ func TestOpen_GivesWhatTheAccountCouldReadAndNothingElse(t *testing.T) {
 		"hers/loop": "too many levels", "hers/dangling": "no such file", "hers/nothing": "no such file",
 		"hers/own/x": "denied",
 		"hers/fifo":  "not a regular", "hers/null": "not a regular", "hers/socket": "not a regular",
-		"hers/dir": "not a regular", "hers/": "not a regular",
+		"hers/dir": "is a directory", "hers/": "is a directory",
 	} {
 		f, err := Open(dir+"/"+name, mallory)
 		switch {

@@ -1,6 +1,7 @@
 package asuser
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
@@ -20,6 +21,7 @@ import (
 
 	"jjm"
 	"jjm/internal/needs"
+	"jjm/internal/tree"
 	"jjm/run"
 	"jjm/sandbox"
 )
@@ -366,5 +368,54 @@ func TestRun_EndsWhatPrintsOrHoldsTooMuch(t *testing.T) {
 		Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, MaxMemory: 64 << 20, Deadline: time.Minute})
 	if err != nil || out.Exit == 0 || !strings.Contains(string(out.Stderr), "memory") {
 		t.Errorf("exit %d, error %v, it said %q", out.Exit, err, out.Stderr)
+	}
+}
+
+// TestOpenTree_GivesWhatTheAccountMayRead: a folder comes with the account's rights, as a
+// whole or not at all, and what is too much is refused before any of it is read.
+func TestOpenTree_GivesWhatTheAccountMayRead(t *testing.T) {
+	u := pool(t, Limits{}).For(somebody(t, "daemon"))
+	dir := needs.PublicDir(t)
+	for name, mode := range map[string]os.FileMode{"run.sh": 0o755, "sub/data": 0o644} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(name), mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src, err := u.OpenTree(dir, tree.Most{Entries: 3, Bytes: 14})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for r := tar.NewReader(src); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, h.Name)
+	}
+	_, err = io.Copy(io.Discard, src)
+	if err != nil || src.Size() != 14 || strings.Join(names, " ") != "run.sh sub sub/data" {
+		t.Errorf("%v, %d bytes, %v", names, src.Size(), err)
+	}
+	if err := src.Close(); err != nil {
+		t.Error(err)
+	}
+	for what, most := range map[string]tree.Most{"max_input_files": {Entries: 2}, "max_input_bytes": {Bytes: 13}} {
+		if _, err := u.OpenTree(dir, most); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := u.Open(dir); !errors.Is(err, syscall.EISDIR) {
+		t.Errorf("a folder as a file: %v", err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.OpenTree(dir, tree.Most{}); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a folder of root's: %v", err)
 	}
 }

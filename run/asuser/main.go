@@ -18,6 +18,7 @@ import (
 	"jjm/internal/acl"
 	"jjm/internal/diskuse"
 	"jjm/internal/rights"
+	"jjm/internal/tree"
 	"jjm/run"
 )
 
@@ -138,6 +139,8 @@ func (h *helper) do(req request, files []*os.File) {
 		h.run(req, files)
 	case "stream":
 		h.stream(req, files)
+	case "tree":
+		h.tree(req, files)
 	case "usage":
 		use, err := h.usage(req)
 		h.reply(reply{ID: req.ID, Err: failureOf(err), Use: &use})
@@ -194,6 +197,23 @@ func (h *helper) stream(req request, files []*os.File) {
 	}
 	h.reply(reply{ID: req.ID, Begun: true, Bytes: size})
 	n, err := io.CopyBuffer(struct{ io.Writer }{files[0]}, struct{ io.Reader }{f}, make([]byte, 256<<10))
+	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n}) // before the end of the stream is seen
+}
+
+// tree writes a folder into the descriptor as a tar.
+func (h *helper) tree(req request, files []*os.File) {
+	if len(files) != 1 {
+		h.reply(reply{ID: req.ID, Err: failureOf(fmt.Errorf("tree: %d descriptors: want 1", len(files)))})
+		return
+	}
+	t, err := tree.Open(req.Name, tree.Most{Entries: req.MaxFiles, Bytes: req.MaxBytes})
+	if err != nil {
+		h.reply(reply{ID: req.ID, Err: failureOf(err)})
+		return
+	}
+	defer func() { _ = t.Close() }()
+	h.reply(reply{ID: req.ID, Begun: true, Bytes: t.Bytes()})
+	n, err := t.Write(struct{ io.Writer }{files[0]})
 	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n}) // before the end of the stream is seen
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/internal/tree"
 )
 
 // Open opens a regular file for reading, anywhere that the account may read. Its
@@ -16,6 +17,26 @@ import (
 // stall, and stalls nobody but the reader, who gets an error of kind Busy after
 // half a minute. A content that breaks off is an error too, never a short file.
 func (u *User) Open(path string) (io.ReadCloser, error) {
+	return u.stream(request{Op: "stream", Name: path})
+}
+
+// OpenTree opens a folder that the account may read as package tree packs it, in the same
+// way.
+func (u *User) OpenTree(path string, most tree.Most) (*tree.Source, error) {
+	s, err := u.stream(request{Op: "tree", Name: path, MaxBytes: most.Bytes, MaxFiles: most.Entries})
+	if err != nil {
+		return nil, err
+	}
+	if most.Bytes > 0 && s.size > most.Bytes {
+		return nil, errors.Join(jjm.Errorf(jjm.Invalid, "open %s: its files have %d bytes: at most %d", path, s.size,
+			most.Bytes), s.Close())
+	}
+	return &tree.Source{ReadCloser: s, Bytes: s.size}, nil
+}
+
+// stream has the helper write something that has a path into a pipe.
+func (u *User) stream(req request) (*stream, error) {
+	path := req.Name
 	ctx, cancel := context.WithTimeout(context.Background(), u.pool.limits.Act)
 	defer cancel()
 	l, err := u.helper(ctx)
@@ -28,7 +49,8 @@ func (u *User) Open(path string) (io.ReadCloser, error) {
 	}
 	id, call, err := l.open()
 	if err == nil {
-		err = l.write(request{ID: id, Op: "stream", Name: path}, theirs)
+		req.ID = id
+		err = l.write(req, theirs)
 		if err == nil {
 			theirs.Close()
 			s := &stream{life: l, id: id, call: call, pipe: ours, path: path}

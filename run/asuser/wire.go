@@ -33,7 +33,7 @@ const (
 // request is what the daemon asks.
 type request struct {
 	ID int64 `json:"id"`
-	// Op is ping, cancel (the run of the same id), run, stream, or an act on
+	// Op is ping, cancel (the run of the same id), run, stream, tree, or an act on
 	// files below Root.
 	Op   string      `json:"op"`
 	Root string      `json:"root,omitempty"`
@@ -47,7 +47,7 @@ type request struct {
 	Folder bool     `json:"folder,omitempty"`
 	Access acl.Perm `json:"access,omitempty"`
 	UIDs   []int    `json:"uids,omitempty"`
-	// MaxBytes and MaxFiles are of usage, and Limit.
+	// MaxBytes and MaxFiles are of usage and tree, and Limit of usage.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 	MaxFiles int64 `json:"max_files,omitempty"`
 	// Argv, Dir, Env and Limit are of run.

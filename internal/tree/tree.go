@@ -1,0 +1,256 @@
+// Package tree packs folders that are inputs of jobs: files, folders and links that stay
+// within, with their modes, as a tar. What there is is counted before any of it is read.
+// It works with the rights of the process; nothing is followed out of the folder.
+package tree
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"jjm"
+)
+
+// Most bounds a folder: what has a name in it, and the bytes of its files; 0 is no bound.
+type Most struct{ Entries, Bytes int64 }
+
+// mostDeep is how many folders may lie in one another. 4096 is PATH_MAX of Linux
+// (limits.h): deeper names could hardly be opened.
+const mostDeep = 256
+
+// ModeBits are the bits of a mode that are kept: no setuid, setgid or sticky bit, and no
+// leave for others to write.
+const ModeBits fs.FileMode = 0o755
+
+// Tree is a folder that was looked at. Close releases it.
+type Tree struct {
+	root    *os.Root
+	entries []entry
+	bytes   int64
+}
+
+// entry is something with a name in a folder.
+type entry struct {
+	name   string
+	info   fs.FileInfo
+	target string // of a link
+}
+
+// Open looks at everything below a folder. The error is of kind Invalid where the folder
+// has more than it may, or something other than files, folders and links that stay
+// within it.
+func Open(folder string, most Most) (*Tree, error) {
+	fd, err := syscall.Open(folder, syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: folder, Err: err}
+	}
+	defer func() { _ = syscall.Close(fd) }()
+	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd)) // whatever the path means by now
+	if err != nil {
+		return nil, fmt.Errorf("open folder %s: %w", folder, err)
+	}
+	t := &Tree{root: root}
+	if err := t.look(".", most, 0); err != nil {
+		return nil, errors.Join(fmt.Errorf("folder %s: %w", folder, err), root.Close())
+	}
+	return t, nil
+}
+
+// Bytes are those of all files.
+func (t *Tree) Bytes() int64 { return t.bytes }
+
+// Close releases the folder.
+func (t *Tree) Close() error { return t.root.Close() }
+
+// look notes what lies in a folder, by name, each folder before what lies in it.
+func (t *Tree) look(dir string, most Most, deep int) error {
+	if deep > mostDeep {
+		return jjm.Errorf(jjm.Invalid, "%.100s lies in more than %d folders: pack it in an archive", dir, mostDeep)
+	}
+	names, err := t.names(dir, most)
+	if err != nil {
+		return err
+	}
+	for _, d := range names {
+		e, err := t.entryOf(path.Join(dir, d.Name()))
+		if err != nil {
+			return err
+		}
+		t.entries = append(t.entries, e)
+		if e.info.Mode().IsRegular() {
+			t.bytes += e.info.Size()
+		}
+		if err := t.within(most); err != nil {
+			return err
+		}
+		if !e.info.IsDir() {
+			continue
+		}
+		if err := t.look(e.name, most, deep+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within refuses more than there may be.
+func (t *Tree) within(most Most) error {
+	switch {
+	case most.Entries > 0 && int64(len(t.entries)) > most.Entries:
+		return jjm.Errorf(jjm.Invalid, "it holds more than %d files and folders, which is what this site allows "+
+			"(engine.max_input_files): pack them in an archive", most.Entries)
+	case most.Bytes > 0 && t.bytes > most.Bytes:
+		return jjm.Errorf(jjm.Invalid, "its files have more than %d bytes, which is what this site allows "+
+			"(engine.max_input_bytes): take fewer or smaller ones, or a dataset", most.Bytes)
+	}
+	return nil
+}
+
+// names lists a folder, at most one name more than there may be, in order.
+func (t *Tree) names(dir string, most Most) ([]fs.DirEntry, error) {
+	d, err := t.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = d.Close() }()
+	limit := -1
+	if most.Entries > 0 {
+		limit = int(most.Entries) + 1
+	}
+	names, err := d.ReadDir(limit)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	slices.SortFunc(names, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return names, nil
+}
+
+// entryOf looks at what has a name.
+func (t *Tree) entryOf(name string) (entry, error) {
+	info, err := t.root.Lstat(name)
+	if err != nil {
+		return entry{}, err
+	}
+	e := entry{name: name, info: info}
+	switch mode := info.Mode(); {
+	case mode.IsRegular(), mode.IsDir():
+		return e, nil
+	case mode&fs.ModeSymlink == 0:
+		return e, jjm.Errorf(jjm.Invalid, "%.200s is %s: want files, folders and links", name, mode.Type())
+	}
+	if e.target, err = t.root.Readlink(name); err != nil {
+		return e, err
+	}
+	if err := CheckLink(name, e.target); err != nil {
+		return e, err
+	}
+	if _, err := t.root.Stat(name); err != nil {
+		return e, jjm.Errorf(jjm.Invalid, "link %.200s leads to nothing in the folder, %.200s: %w", name, e.target, err)
+	}
+	return e, nil
+}
+
+// CheckLink refuses a link that leads out of its tree. It may climb at its beginning only:
+// ".." behind another link is that link's, and no text tells where that leads.
+func CheckLink(name, target string) error {
+	down := target
+	for strings.HasPrefix(down, "../") {
+		down = strings.TrimLeft(down[3:], "/")
+	}
+	if down != ".." && slices.Contains(strings.Split(down, "/"), "..") {
+		return jjm.Errorf(jjm.Invalid, "link %.200s leads to %.200s: want .. at its beginning only", name, target)
+	}
+	if target == "" || path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
+		return jjm.Errorf(jjm.Invalid, "link %.200s leads out of the folder, to %.200s: copy what it stands for", name, target)
+	}
+	return nil
+}
+
+// Write writes the tar and returns how many bytes it has. What was changed since Open is
+// an error.
+func (t *Tree) Write(to io.Writer) (int64, error) {
+	c := &counter{to: to}
+	w := tar.NewWriter(c)
+	for i := range t.entries {
+		if err := t.add(w, &t.entries[i]); err != nil {
+			return c.n, err
+		}
+	}
+	return c.n, w.Close()
+}
+
+func (t *Tree) add(w *tar.Writer, e *entry) error {
+	h := &tar.Header{Name: e.name, Mode: int64(e.info.Mode() & ModeBits), Format: tar.FormatPAX}
+	switch {
+	case e.info.IsDir():
+		h.Typeflag = tar.TypeDir
+		return w.WriteHeader(h)
+	case !e.info.Mode().IsRegular():
+		h.Typeflag, h.Linkname = tar.TypeSymlink, e.target
+		return w.WriteHeader(h)
+	}
+	f, err := t.root.OpenFile(e.name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(now, e.info) || now.Size() != e.info.Size() {
+		return jjm.Errorf(jjm.Busy, "%.200s was changed while the folder was packed", e.name)
+	}
+	h.Typeflag, h.Size = tar.TypeReg, now.Size()
+	if err := w.WriteHeader(h); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(w, f, h.Size); err != nil {
+		return fmt.Errorf("%.200s: %w", e.name, err)
+	}
+	return nil
+}
+
+// counter counts what is written.
+type counter struct {
+	to io.Writer
+	n  int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.to.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// Source is a tree as a stream: a tar, with what it was found to hold.
+type Source struct {
+	io.ReadCloser
+	// Bytes are those of all files in it.
+	Bytes int64
+}
+
+// Size is Bytes.
+func (s *Source) Size() int64 { return s.Bytes }
+
+// Read opens a folder as a stream of this process's own.
+func Read(folder string, most Most) (*Source, error) {
+	t, err := Open(folder, most)
+	if err != nil {
+		return nil, err
+	}
+	r, w := io.Pipe()
+	go func() {
+		_, err := t.Write(w)
+		w.CloseWithError(errors.Join(err, t.Close()))
+	}()
+	return &Source{r, t.Bytes()}, nil
+}
