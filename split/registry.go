@@ -115,15 +115,15 @@ func (m *method) refuse(work Work, params Params) (int64, error) {
 		return -1, nil
 	}
 	n, err := m.tally(&work, &params)
-	if err == nil && n > MaxParts {
+	if err != nil {
+		return 0, err
+	}
+	if n > MaxParts {
 		size := ""
 		if m.size != nil {
 			size = m.size(&work, &params)
 		}
-		err = m.invalid("%swould make %d parts: at most %d", size, n, MaxParts)
-	}
-	if err != nil {
-		return 0, err
+		return 0, m.invalid("%swould make %d parts: at most %d", size, n, MaxParts)
 	}
 	return n, nil
 }

@@ -85,11 +85,13 @@ func (h *helper) serve() {
 	for {
 		var req request
 		files, err := receive(h.conn, buf, &req)
-		if err == nil && req.Long {
-			files, err = long(files, &req)
-		}
 		if err != nil {
 			return // with the process its commands end
+		}
+		if req.Long {
+			if files, err = long(files, &req); err != nil {
+				return
+			}
 		}
 		switch req.Op {
 		case "ping":
