@@ -18,7 +18,7 @@ type method struct {
 	// start checks the parameters and sorts the work. The Cutting is empty but
 	// for its carry.
 	start func(*Cutting, *Work, *Params) (cutter, error)
-	// bound gives a number that the parts certainly do not exceed, quickly.
+	// bound returns a number that the parts certainly do not exceed, quickly.
 	bound func(*Work, *Params) int64
 	// size, where not nil, tells how much work there is, before "would make".
 	size func(*Work, *Params) string

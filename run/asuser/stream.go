@@ -32,7 +32,7 @@ func (u *User) Open(path string) (io.ReadCloser, error) {
 		if err == nil {
 			theirs.Close()
 			s := &stream{life: l, id: id, call: call, pipe: ours, path: path}
-			if err = s.begun(ctx); err == nil {
+			if err = s.started(ctx); err == nil {
 				return s, nil
 			}
 		}
@@ -60,7 +60,7 @@ type stream struct {
 func (s *stream) Size() int64 { return s.size }
 
 // begun waits until the file is open.
-func (s *stream) begun(ctx context.Context) error {
+func (s *stream) started(ctx context.Context) error {
 	a, err := s.life.await(ctx, s.call)
 	closeAll(a.files)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *stream) begun(ctx context.Context) error {
 	if err := a.Err.err(); err != nil {
 		return err
 	}
-	if !a.Begun {
+	if !a.Started {
 		return jjm.Errorf(jjm.Busy, "open %s: the helper of %s does not say that it is open", s.path, s.life.who)
 	}
 	s.size = a.Bytes
