@@ -140,7 +140,8 @@ func (k *Keyed[K]) take() (key K, l *lane[K], ok bool) {
 		return key, nil, false
 	}
 	l = k.backlog.round[at]
-	k.backlog.round = append(append(k.backlog.round[:at], k.backlog.round[at+1:]...), l) // its next turn comes after the others'
+	// its next turn comes after the others'
+	k.backlog.round = append(append(k.backlog.round[:at], k.backlog.round[at+1:]...), l)
 	key, l.queue = l.queue[0], l.queue[1:]
 	delete(k.backlog.queued, key)
 	k.busy[key] = false
