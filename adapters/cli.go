@@ -81,11 +81,14 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 		cmd.Deadline = time.Until(end)
 	}
 	out, err := run.Run(ctx, cmd)
-	if err == nil && out.Truncated {
-		err = jjm.Errorf(jjm.Busy, "%s printed more than %d MiB (max_output_mb), and was ended",
+	if err != nil {
+		return out, err
+	}
+	if out.Truncated {
+		return out, jjm.Errorf(jjm.Busy, "%s printed more than %d MiB (max_output_mb), and was ended",
 			strings.Join(argv[:min(len(argv), 8)], " "), cmd.MaxOutput>>20)
 	}
-	return out, err
+	return out, nil
 }
 
 // turnKey is of the function that hands out turns.

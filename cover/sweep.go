@@ -63,12 +63,16 @@ func (s *sweep) toRun(run uint32) error {
 
 // end ends the file.
 func (s *sweep) end() error {
-	err := s.to(beyond)
-	for err == nil && len(s.wants) > 0 {
-		s.run, s.at = s.wants[0].run, 0
-		err = s.to(beyond)
+	if err := s.to(beyond); err != nil {
+		return err
 	}
-	return err
+	for len(s.wants) > 0 {
+		s.run, s.at = s.wants[0].run, 0
+		if err := s.to(beyond); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // to goes on to a place in the run.

@@ -51,7 +51,7 @@ type Config struct {
 
 	// Version is the daemon's, named where a client asks for what it does not know.
 	Version string `toml:"-"`
-	// UserName gives the name of an account; default: the account database.
+	// UserName returns the name of an account; default: the account database.
 	UserName func(uid int) string `toml:"-"`
 }
 

@@ -148,22 +148,30 @@ func bind(path string, cfg Config) (net.Listener, error) {
 		return nil, fmt.Errorf("open socket %s: %w", path, err)
 	}
 	l.SetUnlinkOnClose(false)
-	err = os.Chmod(fresh, mode)
-	if err == nil && group >= 0 {
-		err = os.Chown(fresh, -1, group)
-	}
-	var info os.FileInfo
-	if err == nil {
-		info, err = os.Lstat(fresh)
-	}
-	if err == nil {
-		err = os.Rename(fresh, path)
-	}
+	info, err := show(fresh, path, mode, group)
 	if err != nil {
 		_, _ = l.Close(), os.Remove(fresh)
 		return nil, fmt.Errorf("open socket %s: %w", path, err)
 	}
 	return &listener{UnixListener: l, path: path, info: info}, nil
+}
+
+// show gives a fresh socket its mode, its group unless that is negative, and its name;
+// it returns what file it is.
+func show(fresh, path string, mode os.FileMode, group int) (os.FileInfo, error) {
+	if err := os.Chmod(fresh, mode); err != nil {
+		return nil, err
+	}
+	if group >= 0 {
+		if err := os.Chown(fresh, -1, group); err != nil {
+			return nil, err
+		}
+	}
+	info, err := os.Lstat(fresh)
+	if err != nil {
+		return nil, err
+	}
+	return info, os.Rename(fresh, path)
 }
 
 // listener removes its file when it is closed, unless the name has become

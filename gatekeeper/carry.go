@@ -89,17 +89,24 @@ func create(to string) (*file, error) {
 	return &file{File: f, tmp: tmp, to: to}, nil
 }
 
-// settle returns the file its mode, its time and its name.
+// name gives a file that is written its time, unless that is zero, and its name.
+func (f *file) name(when time.Time) error {
+	if !when.IsZero() {
+		if err := os.Chtimes(f.tmp, when, when); err != nil {
+			return err
+		}
+	}
+	return os.Rename(f.tmp, f.to)
+}
+
+// settle gives the file its mode, its time and its name.
 func (f *file) settle(mode os.FileMode, when time.Time) error {
 	err := f.Chmod(mode.Perm() &^ 0o022)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
-	if err == nil && !when.IsZero() {
-		err = os.Chtimes(f.tmp, when, when)
-	}
 	if err == nil {
-		err = os.Rename(f.tmp, f.to)
+		err = f.name(when)
 	}
 	if err != nil {
 		_ = os.Remove(f.tmp)
@@ -108,7 +115,7 @@ func (f *file) settle(mode os.FileMode, when time.Time) error {
 	return nil
 }
 
-// drop returns up.
+// drop closes and removes the file that is not delivered.
 func (f *file) drop() {
 	_ = f.Close()
 	_ = os.Remove(f.tmp)

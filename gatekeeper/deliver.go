@@ -115,12 +115,13 @@ func (d *Deliverer) openTar(name string) (f *os.File, size int64, err error) {
 			return err
 		}
 		info, err := f.Stat()
-		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("%s is not a file", name)
-		}
 		if err != nil {
 			_ = f.Close()
 			return err
+		}
+		if !info.Mode().IsRegular() {
+			_ = f.Close()
+			return fmt.Errorf("%s is not a file", name)
 		}
 		size = info.Size()
 		return nil
@@ -194,7 +195,7 @@ func (c tars) settle(ctx context.Context, src io.Reader, when time.Time) error {
 	return nil
 }
 
-// drop returns up those that have no name yet.
+// drop removes those that have no name yet.
 func (c tars) drop() {
 	for _, f := range c {
 		if f != nil {

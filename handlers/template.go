@@ -72,11 +72,11 @@ func ParseCommand(field string, words []string, unit string, more ...string) (Co
 	var problems jjm.Problems
 	for i, word := range words {
 		pieces, err := parseWord(word, known)
-		if err == nil && i == 0 && word == "" {
-			err = fmt.Errorf("is empty: the first word names the program")
-		}
-		if err != nil {
-			problems = append(problems, jjm.Problem{Field: fmt.Sprintf("%s[%d]", field, i), Text: err.Error()})
+		switch at := fmt.Sprintf("%s[%d]", field, i); {
+		case err != nil:
+			problems = append(problems, jjm.Problem{Field: at, Text: err.Error()})
+		case i == 0 && word == "":
+			problems = append(problems, jjm.Problem{Field: at, Text: "is empty: the first word names the program"})
 		}
 		if slices.ContainsFunc(pieces, func(p piece) bool { return p.name != "" }) {
 			t.append = nil

@@ -16,7 +16,7 @@ type Heard struct {
 // daemon should ask for itself.
 func (h Heard) OneWord() bool { return !h.Own && h.Silent == 1 && h.Answered == 0 }
 
-// Ill reports whether a batch system counts as giving no listings. An account can
+// Unhealthy reports whether a batch system counts as giving no listings. An account can
 // hold up its own commands, so one account's trouble is its own while others get
 // answers; where it is the only one, the daemon's own question decides.
 //
@@ -26,7 +26,7 @@ func (h Heard) OneWord() bool { return !h.Own && h.Silent == 1 && h.Answered == 
 //	1       1 or more no
 //	2+      fewer     yes
 //	2+      as many   no
-func (h Heard) Ill() bool {
+func (h Heard) Unhealthy() bool {
 	switch {
 	case h.Silent == 0:
 		return false

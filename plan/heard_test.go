@@ -23,7 +23,7 @@ func TestHeard_IllnessNeedsMoreThanOneAccountsWord(t *testing.T) {
 		"a forged answer among many that get none":   {Heard{Silent: 9, Answered: 1}, true},
 		"some that hold up their commands, and many": {Heard{Silent: 3, Answered: 30}, false},
 	} {
-		if got := c.heard.Ill(); got != c.ill {
+		if got := c.heard.Unhealthy(); got != c.ill {
 			t.Errorf("%s: %+v: ill %v, want %v", name, c.heard, got, c.ill)
 		}
 	}

@@ -208,12 +208,13 @@ func (a *Area) openRegular(name string) (*os.File, os.FileInfo, error) {
 		return nil, nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: notRegular(info)}
-	}
 	if err != nil {
 		f.Close()
 		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		f.Close()
+		return nil, nil, &fs.PathError{Op: "open", Path: name, Err: notRegular(info)}
 	}
 	return f, info, nil
 }

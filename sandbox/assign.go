@@ -217,10 +217,11 @@ func readSpan(f io.ReaderAt, header, pos int64) (from, to int64, err error) {
 		return 0, 0, short(err)
 	}
 	to, err = strconv.ParseInt(string(buf[len(buf)-offsetLine:len(buf)-1]), 10, 64)
-	if err == nil && pos > 0 {
-		from, err = strconv.ParseInt(string(buf[:offsetDigits]), 10, 64)
+	var wrong error
+	if pos > 0 {
+		from, wrong = strconv.ParseInt(string(buf[:offsetDigits]), 10, 64)
 	}
-	if err != nil || from < 0 || to < from || to-from > MaxAssignment {
+	if err != nil || wrong != nil || from < 0 || to < from || to-from > MaxAssignment {
 		return 0, 0, jjm.Errorf(jjm.Invalid, "bad offsets")
 	}
 	return from, to, nil

@@ -166,9 +166,12 @@ func (a *Area) putFile(h *tar.Header, r io.Reader, d durability) error {
 	}
 	return a.replace(h.Name, mode, d, func(f *os.File) error {
 		n, err := io.Copy(f, r)
-		if err == nil && n != h.Size {
-			err = io.ErrUnexpectedEOF
+		if err != nil {
+			return err
 		}
-		return err
+		if n != h.Size {
+			return io.ErrUnexpectedEOF
+		}
+		return nil
 	})
 }

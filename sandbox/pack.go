@@ -86,10 +86,13 @@ func (a *Area) packOne(ctx context.Context, name string, in jjm.Input,
 		return a.packTree(ctx, name, t)
 	}
 	sum, err := a.copyIn(ctx, name, modeOf(in.Executable), src)
-	if err == nil && in.SHA256 != "" && !strings.EqualFold(sum, in.SHA256) {
-		err = jjm.Errorf(jjm.Invalid, "its SHA-256 is %s, the job file says %.80s: correct one of them", sum, in.SHA256)
+	if err != nil {
+		return sum, err
 	}
-	return sum, err
+	if in.SHA256 != "" && !strings.EqualFold(sum, in.SHA256) {
+		return sum, jjm.Errorf(jjm.Invalid, "its SHA-256 is %s, the job file says %.80s: correct one of them", sum, in.SHA256)
+	}
+	return sum, nil
 }
 
 func modeOf(executable bool) os.FileMode {

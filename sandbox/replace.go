@@ -58,10 +58,7 @@ func (a *Area) create(name string, perm os.FileMode, d durability, fill func(*os
 	if err != nil {
 		return err
 	}
-	err = fill(f)
-	if err == nil && d >= syncFile {
-		err = f.Sync()
-	}
+	err = fillTo(f, d, fill)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -69,6 +66,14 @@ func (a *Area) create(name string, perm os.FileMode, d durability, fill func(*os
 		a.discard(name)
 	}
 	return err
+}
+
+// fillTo writes a file, to the disk if it is to be durable.
+func fillTo(f *os.File, d durability, fill func(*os.File) error) error {
+	if err := fill(f); err != nil || d < syncFile {
+		return err
+	}
+	return f.Sync()
 }
 
 // discard removes a file that is not needed; that this may fail too leaves a

@@ -169,12 +169,13 @@ func (a *Area) openIn(dir *os.File, path, name string) (*os.File, os.FileInfo, e
 	}
 	f := os.NewFile(uintptr(fd), name)
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "openat", Path: name, Err: notRegular(info)}
-	}
 	if err != nil {
 		f.Close()
 		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		f.Close()
+		return nil, nil, &fs.PathError{Op: "openat", Path: name, Err: notRegular(info)}
 	}
 	return f, info, nil
 }

@@ -18,7 +18,7 @@ type method struct {
 	// start checks the parameters and sorts the work. The Cutting is empty but
 	// for its carry.
 	start func(*Cutting, *Work, *Params) (cutter, error)
-	// bound gives a number that the parts certainly do not exceed, quickly.
+	// bound returns a number that the parts certainly do not exceed, quickly.
 	bound func(*Work, *Params) int64
 	// size, where not nil, tells how much work there is, before "would make".
 	size func(*Work, *Params) string
@@ -115,15 +115,15 @@ func (m *method) refuse(work Work, params Params) (int64, error) {
 		return -1, nil
 	}
 	n, err := m.tally(&work, &params)
-	if err == nil && n > MaxParts {
+	if err != nil {
+		return 0, err
+	}
+	if n > MaxParts {
 		size := ""
 		if m.size != nil {
 			size = m.size(&work, &params)
 		}
-		err = m.invalid("%swould make %d parts: at most %d", size, n, MaxParts)
-	}
-	if err != nil {
-		return 0, err
+		return 0, m.invalid("%swould make %d parts: at most %d", size, n, MaxParts)
 	}
 	return n, nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // WorkOf returns what a part owns as work of its own, so that it can be cut anew;
-// file gives the files that it reads, by LFN. What the new parts own is counted
+// file returns the files that it reads, by LFN. What the new parts own is counted
 // as the old part's was: events of files from the beginning of the file.
 func WorkOf(p *jjm.Part, file func(lfn string) *jjm.File) (Work, error) {
 	w := Work{Closed: true}

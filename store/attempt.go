@@ -56,11 +56,13 @@ func (tx *Tx) endAttempt(e *AttemptEnd) error {
 	}
 	n, err := tx.exec("UPDATE attempts SET ended = ? WHERE grid = ? AND local = ? AND attempt = ? AND ended = 0",
 		attemptArgs(args{}.int(int64(e.Ended)), e.ID))
-	if err == nil && n == 0 {
-		err = tx.mustBeOpen(e.ID)
-	}
 	if err != nil {
 		return err
+	}
+	if n == 0 {
+		if err := tx.mustBeOpen(e.ID); err != nil {
+			return err
+		}
 	}
 	_, err = tx.exec("INSERT INTO evidence (grid, local, attempt, evidence, verdict) VALUES (?,?,?,?,?)",
 		attemptArgs(nil, e.ID).value(string(evidence)).value(string(verdict)))
@@ -80,10 +82,13 @@ func (tx *Tx) mustBeOpen(id jjm.AttemptID) error {
 			}
 			return nil
 		})
-	if err == nil && !found {
-		err = jjm.Errorf(jjm.Gone, "it is in no bulk, or archived")
+	if err != nil {
+		return err
 	}
-	return err
+	if !found {
+		return jjm.Errorf(jjm.Gone, "it is in no bulk, or archived")
+	}
+	return nil
 }
 
 // MaxGLF is how many bytes of the end of a GBS log file are stored with the
@@ -193,10 +198,15 @@ func (s *Store) ResultsOf(ctx context.Context, id jjm.GridID, fn func(l jjm.Loca
 				page = append(page, result{local: l})
 				return nil
 			})
-			for i := 0; err == nil && i < len(page); i++ {
-				page[i].evidence, err = lastEvidence(ctx, c, page[i].local.ID)
+			if err != nil {
+				return err
 			}
-			return err
+			for i := range page {
+				if page[i].evidence, err = lastEvidence(ctx, c, page[i].local.ID); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return s.fail(err, "read the results of grid job %d", id)

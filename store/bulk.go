@@ -92,10 +92,8 @@ func (tx *Tx) insertBulk(b *jjm.Bulk) error {
 // re-pointed by the local job's BatchID.
 func (tx *Tx) SaveBulk(b *jjm.Bulk) error {
 	a := args{}.int(int64(b.State)).text(b.ID).int(int64(b.Settled)).int(int64(b.Tries)).text(b.Error).text(string(b.Tag))
-	n, err := tx.exec("UPDATE bulks SET state = ?, id = ?, settled = ?, tries = ?, error = ? WHERE tag = ?", a)
-	if err == nil && n == 0 {
-		err = jjm.Errorf(jjm.Internal, "it was never inserted")
-	}
+	err := tx.change("UPDATE bulks SET state = ?, id = ?, settled = ?, tries = ?, error = ? WHERE tag = ?", a,
+		jjm.Errorf(jjm.Internal, "it was never inserted"))
 	if err != nil {
 		return tx.fail(err, "save bulk %s", b.Tag)
 	}

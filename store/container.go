@@ -61,11 +61,11 @@ func (tx *Tx) Taken(id, member DatasetID) (int64, error) {
 // with their marks, and notes that it did. What it took already is refused.
 func (tx *Tx) Take(id, member DatasetID, from int64, files []jjm.File) (added int, err error) {
 	taken, err := tx.Taken(id, member)
-	if err == nil && taken != from {
-		err = tx.fail(jjm.Errorf(jjm.Conflict, "the next one is %d", taken), "take file %d of dataset %d", from, member)
-	}
 	if err != nil {
 		return 0, err
+	}
+	if taken != from {
+		return 0, tx.fail(jjm.Errorf(jjm.Conflict, "the next one is %d", taken), "take file %d of dataset %d", from, member)
 	}
 	if added, err = tx.AddFiles(id, files); err != nil {
 		return 0, err

@@ -95,11 +95,11 @@ func (tx *Tx) dataset(id DatasetID) (d Dataset, err error) {
 			d = scanDataset(r)
 			return nil
 		})
-	if err == nil && d.ID == 0 {
-		err = jjm.Errorf(jjm.Gone, "dataset %d is not known here", id)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return d, tx.fail(err, "read dataset %d", id)
+	case d.ID == 0:
+		return d, tx.fail(jjm.Errorf(jjm.Gone, "it is not known here"), "read dataset %d", id)
 	}
 	return d, nil
 }
@@ -283,11 +283,11 @@ func (s *Store) HasFile(ctx context.Context, id DatasetID, lfn string) (has bool
 // is Gone.
 func (s *Store) DatasetNamed(ctx context.Context, uid int, name string) (Dataset, error) {
 	all, err := s.datasets(ctx, "WHERE uid = ? AND name = ?", args{}.int(int64(uid)).text(name))
-	if err == nil && len(all) == 0 {
-		err = jjm.Errorf(jjm.Gone, "there is no dataset %.80q of uid %d", name, uid)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return Dataset{}, s.fail(err, "read dataset %.80q", name)
+	case len(all) == 0:
+		return Dataset{}, s.fail(jjm.Errorf(jjm.Gone, "there is no dataset %.80q of uid %d", name, uid), "read a dataset")
 	}
 	return all[0], nil
 }

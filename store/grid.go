@@ -172,10 +172,7 @@ func (tx *Tx) FindKey(uid int, key string) (id jjm.GridID, found bool, err error
 // ReleaseKey lets the request key of a grid job be used anew. A key that was
 // released already is no error; an unknown grid job is Gone.
 func (tx *Tx) ReleaseKey(id jjm.GridID) error {
-	n, err := tx.exec("UPDATE grid_jobs SET key_held = 0 WHERE id = ?", args{}.int(int64(id)))
-	if err == nil && n == 0 {
-		err = unknownGrid(id)
-	}
+	err := tx.change("UPDATE grid_jobs SET key_held = 0 WHERE id = ?", args{}.int(int64(id)), unknownGrid(id))
 	if err != nil {
 		return tx.fail(err, "release the key of grid job %d", id)
 	}
@@ -188,12 +185,10 @@ func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 // cutting, the tar, and every local job completed; finished without the tar;
 // any final status while a local job is in a batch system or held.
 func (tx *Tx) SaveGrid(g *jjm.GridJob) error {
-	n, err := tx.exec(`UPDATE grid_jobs SET status = ?, kill = ?, kill_by = ?, reason = ?, changed = ?, ended = ?,
+	err := tx.change(`UPDATE grid_jobs SET status = ?, kill = ?, kill_by = ?, reason = ?, changed = ?, ended = ?,
 		prepared = ?, cluster = ?, splitter = ?, why = ?, expected = ?, made = ?, closed = ?, carry = ?,
-		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ?, usage = ?, places = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)))
-	if err == nil && n == 0 {
-		err = jjm.Errorf(jjm.Internal, "it was never inserted")
-	}
+		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ?, usage = ?, places = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)),
+		jjm.Errorf(jjm.Internal, "it was never inserted"))
 	if err != nil {
 		return tx.fail(err, "save grid job %d", g.ID)
 	}
@@ -236,10 +231,13 @@ func grid(ctx context.Context, c *conn, id jjm.GridID) (g jjm.GridJob, err error
 		g, err = scanGrid(r)
 		return err
 	})
-	if err == nil && g.ID == 0 {
-		err = unknownGrid(id)
+	if err != nil {
+		return g, err
 	}
-	return g, err
+	if g.ID == 0 {
+		return g, unknownGrid(id)
+	}
+	return g, nil
 }
 
 // Filter selects grid jobs. The zero value means all that are not over.

@@ -45,11 +45,11 @@ func (s *Store) Handle(ctx context.Context, name jjm.Handle) (h Handle, err erro
 				return nil
 			})
 	})
-	if err == nil && !found {
-		err = jjm.Errorf(jjm.Gone, "no grid job is known by %s here", name)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return Handle{}, s.fail(err, "read handle %s", name)
+	case !found:
+		return Handle{}, s.fail(jjm.Errorf(jjm.Gone, "no grid job is known by %s here", name), "read a handle")
 	}
 	return h, nil
 }

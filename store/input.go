@@ -102,10 +102,8 @@ func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ..
 	}
 	where := " WHERE grid = ? AND step = ? AND file = ?"
 	key := func(a args) args { return a.int(int64(id)).int(int64(step)).int(file) }
-	n, err := tx.exec("UPDATE input_files SET "+set+where, key(a))
-	if err == nil && n == 0 {
-		err = jjm.Errorf(jjm.Internal, "the step never took notice of it")
-	}
+	err := tx.change("UPDATE input_files SET "+set+where, key(a), jjm.Errorf(jjm.Internal,
+		"the step never took notice of it"))
 	if err == nil {
 		_, err = tx.exec("UPDATE input_files SET state = CASE lost WHEN 0 THEN 2 ELSE coalesce((SELECT m.state"+markOfFile+
 			"), 3) END,"+
@@ -183,7 +181,7 @@ func (s *Store) Available(ctx context.Context, id jjm.GridID, step int, fn func(
 		WHERE a.grid = ?1 AND a.step = ?2 AND a.avail = 1 ORDER BY a.file`, stepArgs(id, step), fn)
 }
 
-// Siblings gives, by number, what became of the files that a step can still cut
+// Siblings returns, by number, what became of the files that a step can still cut
 // with the other steps that read them as master: FileFinished if all of them are
 // done with it, FileFailed if one failed, or is over without it, else FilePicked.
 // Steps of the given splitter do not count: they would wait for one another. It is
@@ -287,7 +285,7 @@ func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int,
 	return nil
 }
 
-// OwnedEvents gives, by local job, how many events it owns now, of ranges and of
+// OwnedEvents returns, by local job, how many events it owns now, of ranges and of
 // whole files; local jobs of which one file's are not known are left out.
 func (s *Store) OwnedEvents(ctx context.Context, id jjm.GridID) (map[int32]int64, error) {
 	out := map[int32]int64{}
@@ -334,10 +332,13 @@ func (s *Store) InputFile(ctx context.Context, id jjm.GridID, lfn string) (f jjm
 		f, found = got, true
 		return nil
 	})
-	if err == nil && !found {
-		err = jjm.Errorf(jjm.Gone, "store: grid job %d reads no file %.80q", id, lfn)
+	if err != nil {
+		return f, err
 	}
-	return f, err
+	if !found {
+		return f, jjm.Errorf(jjm.Gone, "store: grid job %d reads no file %.80q", id, lfn)
+	}
+	return f, nil
 }
 
 // FileStatus is what has become of a file with a step.

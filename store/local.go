@@ -189,10 +189,7 @@ func (tx *Tx) SaveLocals(ls []*jjm.LocalJob) error {
 	var a args
 	for _, l := range ls {
 		a = lifeArgs(a[:0], l).int(int64(l.ID.Grid)).int(int64(l.ID.N))
-		n, err := tx.exec(saveLocal, a)
-		if err == nil && n == 0 {
-			err = jjm.Errorf(jjm.Internal, "it was never inserted, or it is archived")
-		}
+		err := tx.change(saveLocal, a, jjm.Errorf(jjm.Internal, "it was never inserted, or it is archived"))
 		if err != nil {
 			return tx.fail(err, "save local job %s", l.ID)
 		}

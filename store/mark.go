@@ -29,22 +29,34 @@ func (tx *Tx) MarkFiles(id DatasetID, marks []Mark, actor, reason string) ([]Mar
 	out := make([]Marked, 0, len(marks))
 	for _, m := range marks {
 		one := Marked{Mark: m}
-		var err error
-		if one.File, err = tx.fileOf(id, m.LFN); err == nil && one.File < 0 {
-			err = jjm.Errorf(jjm.Gone, "the dataset has no such file")
-		}
-		if err == nil {
-			one.Before, err = tx.markOf(id, one.File)
-		}
-		if err == nil && one.Before == jjm.FileReady {
-			err = tx.mark(id, &one, actor, reason)
-		}
-		if err != nil {
+		if err := tx.markOne(id, &one, actor, reason); err != nil {
 			return nil, tx.fail(err, "mark file %.80q as %s", m.LFN, m.State)
 		}
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// markOne marks a file that has no mark.
+func (tx *Tx) markOne(id DatasetID, m *Marked, actor, reason string) (err error) {
+	if m.File, m.Before, err = tx.marked(id, m.LFN); err != nil || m.Before != jjm.FileReady {
+		return err
+	}
+	return tx.mark(id, m, actor, reason)
+}
+
+// marked returns the number of a file of a dataset and its mark, jjm.FileReady if it
+// has none; Gone if there is no such file.
+func (tx *Tx) marked(id DatasetID, lfn string) (file int64, state jjm.FileState, err error) {
+	file, err = tx.fileOf(id, lfn)
+	if err != nil {
+		return file, 0, err
+	}
+	if file < 0 {
+		return file, 0, jjm.Errorf(jjm.Gone, "the dataset has no such file")
+	}
+	state, err = tx.markOf(id, file)
+	return file, state, err
 }
 
 // markOf returns the mark of a file, jjm.FileReady if it has none.
@@ -57,8 +69,8 @@ func (tx *Tx) markOf(id DatasetID, file int64) (state jjm.FileState, err error) 
 	return state, err
 }
 
-// mark stores one mark. What is begun of the file and not wholly owned loses the
-// rest, as if a local job had failed with it.
+// mark stores one mark. Of a file that is only partly given to local jobs, the rest is
+// counted as lost, as if a local job had failed with it.
 func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
 	_, err := tx.exec("INSERT INTO file_marks (dataset, file, state, time, actor, reason) VALUES (?, ?, ?, ?, ?, ?)",
 		args{}.int(int64(id)).int(m.File).int(int64(m.State)).int(int64(jjm.At(tx.s.o.Now()))).text(actor).text(reason))
@@ -70,14 +82,16 @@ func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
 	key := func(a args) args { return a.int(m.File).int(int64(id)) }
 	_, err = tx.exec("UPDATE input_files SET state = ?, avail = 0, why = ?"+among+" AND state = 0",
 		key(args{}.int(int64(m.State)).text(reason)))
-	if err == nil {
-		_, err = tx.exec("UPDATE input_files SET avail = 0, lost = lost + 1, why = ?"+among+" AND state = 1 AND avail = 1",
-			key(args{}.text(reason)))
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = tx.exec("UPDATE input_files SET state = ?"+among+" AND state = 1 AND avail = 0 AND open = 0 AND lost > 0",
-			key(args{}.int(int64(m.State))))
+	_, err = tx.exec("UPDATE input_files SET avail = 0, lost = lost + 1, why = ?"+among+" AND state = 1 AND avail = 1",
+		key(args{}.text(reason)))
+	if err != nil {
+		return err
 	}
+	_, err = tx.exec("UPDATE input_files SET state = ?"+among+" AND state = 1 AND avail = 0 AND open = 0 AND lost > 0",
+		key(args{}.int(int64(m.State))))
 	return err
 }
 
@@ -102,22 +116,20 @@ func (tx *Tx) UnmarkFiles(id DatasetID, lfns []string) ([]Unmarked, error) {
 	out := make([]Unmarked, 0, len(lfns))
 	for _, lfn := range lfns {
 		one := Unmarked{LFN: lfn}
-		var err error
-		if one.File, err = tx.fileOf(id, lfn); err == nil && one.File < 0 {
-			err = jjm.Errorf(jjm.Gone, "the dataset has no such file")
-		}
-		if err == nil {
-			one.Before, err = tx.markOf(id, one.File)
-		}
-		if err == nil && one.Before != jjm.FileReady {
-			err = tx.unmark(id, &one)
-		}
-		if err != nil {
+		if err := tx.unmarkOne(id, &one); err != nil {
 			return nil, tx.fail(err, "take back the mark of file %.80q", lfn)
 		}
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// unmarkOne takes back the mark of a file that has one.
+func (tx *Tx) unmarkOne(id DatasetID, u *Unmarked) (err error) {
+	if u.File, u.Before, err = tx.marked(id, u.LFN); err != nil || u.Before == jjm.FileReady {
+		return err
+	}
+	return tx.unmark(id, u)
 }
 
 // unmark takes back one mark.
@@ -149,7 +161,7 @@ func (tx *Tx) unmark(id DatasetID, u *Unmarked) error {
 	return err
 }
 
-// Marks gives, by number, the marked files of a dataset.
+// Marks returns, by number, the marked files of a dataset.
 func (s *Store) Marks(ctx context.Context, id DatasetID) (map[int64]jjm.FileState, error) {
 	out := map[int64]jjm.FileState{}
 	err := s.view(ctx, func(c *conn) error {

@@ -96,19 +96,20 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 				return nil
 			})
 	})
+	if err != nil {
+		return Size{}, s.fail(err, "measure %s", s.path)
+	}
 	for _, f := range [...]struct {
 		suffix string
 		size   *int64
 	}{{"", &z.File}, {"-wal", &z.WAL}} {
-		info, statErr := os.Stat(s.path + f.suffix)
-		if statErr == nil {
+		info, err := os.Stat(s.path + f.suffix)
+		switch {
+		case err == nil:
 			*f.size = info.Size()
-		} else if !errors.Is(statErr, fs.ErrNotExist) && err == nil {
-			err = statErr
+		case !errors.Is(err, fs.ErrNotExist):
+			return Size{}, s.fail(err, "measure %s", s.path)
 		}
-	}
-	if err != nil {
-		return Size{}, s.fail(err, "measure %s", s.path)
 	}
 	return z, nil
 }

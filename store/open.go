@@ -99,11 +99,11 @@ func (s *Store) openWriter() error {
 // openReadOnly has no writer; it only makes sure that reads will work.
 func (s *Store) openReadOnly() error {
 	size, err := fileSize(s.path)
-	if err == nil && size == 0 {
-		err = jjm.Errorf(jjm.Conflict, "the file is empty: start the daemon once to make the store")
-	}
 	if err != nil {
 		return err
+	}
+	if size == 0 {
+		return jjm.Errorf(jjm.Conflict, "the file is empty: start the daemon once to make the store")
 	}
 	return s.view(context.Background(), func(c *conn) error {
 		version, err := s.identify(c)
@@ -202,11 +202,14 @@ func (s *Store) useWAL() error {
 		got = r.text(0)
 		return nil
 	})
-	if err == nil && got != "wal" {
-		err = jjm.Errorf(
+	if err != nil {
+		return err
+	}
+	if got != "wal" {
+		return jjm.Errorf(
 			jjm.Busy, "the file system does not support a write-ahead log (journal mode %q): put the store on a local disk", got)
 	}
-	return err
+	return nil
 }
 
 // schema returns the names of the migrations in order; the position of a name,
@@ -249,17 +252,27 @@ func (s *Store) step(from int, text string) error {
 	if _, err := s.writer.exec("BEGIN IMMEDIATE", nil); err != nil {
 		return err
 	}
-	now, err := s.writer.number("PRAGMA user_version", nil)
-	if err == nil && now == int64(from) {
-		err = s.writer.script(fmt.Sprintf("%s;\nPRAGMA application_id = %d;\nPRAGMA user_version = %d", text, applicationID,
-			from+1))
-	}
-	if err == nil {
-		_, err = s.writer.exec("COMMIT", nil)
-	}
+	err := s.migrateFrom(from, text)
 	if err != nil {
 		s.writer.exec("ROLLBACK", nil) // the connection is closed by Open anyway
 	}
+	return err
+}
+
+// migrateFrom runs one migration in the transaction that is open, and commits it.
+func (s *Store) migrateFrom(from int, text string) error {
+	now, err := s.writer.number("PRAGMA user_version", nil)
+	if err != nil {
+		return err
+	}
+	if now == int64(from) {
+		err := s.writer.script(fmt.Sprintf("%s;\nPRAGMA application_id = %d;\nPRAGMA user_version = %d", text,
+			applicationID, from+1))
+		if err != nil {
+			return err
+		}
+	}
+	_, err = s.writer.exec("COMMIT", nil)
 	return err
 }
 
@@ -279,9 +292,10 @@ func (s *Store) takeOver() (clean bool, err error) {
 		s.nonce, clean = r.text(0), r.bool(1)
 		return nil
 	})
-	if err == nil && clean {
-		_, err = s.writer.exec("UPDATE identity SET clean = 0", nil)
+	if err != nil || !clean {
+		return clean, err
 	}
+	_, err = s.writer.exec("UPDATE identity SET clean = 0", nil)
 	return clean, err
 }
 

@@ -53,10 +53,13 @@ func pieces(p *jjm.Part) (ps []piece, err error) {
 	default:
 		return nil, jjm.Errorf(jjm.Internal, "a part of %ss owns nothing of files", p.Unit)
 	}
-	if err == nil && units != p.Count {
-		err = jjm.Errorf(jjm.Internal, "it is of %d %ss, but owns %d of its files", p.Count, p.Unit, units)
+	if err != nil {
+		return ps, err
 	}
-	return ps, err
+	if units != p.Count {
+		return ps, jjm.Errorf(jjm.Internal, "it is of %d %ss, but owns %d of its files", p.Count, p.Unit, units)
+	}
+	return ps, nil
 }
 
 // insertOwned stores what new local jobs read and own of files.
@@ -153,11 +156,11 @@ func (o *owning) number(lfn string) (int64, error) {
 		return n, nil
 	}
 	n, err := o.tx.fileOf(o.master, lfn)
-	if err == nil && n < 0 {
-		err = jjm.Errorf(jjm.Internal, "file %.80q is not in the master dataset of its step", lfn)
-	}
 	if err != nil {
 		return 0, err
+	}
+	if n < 0 {
+		return 0, jjm.Errorf(jjm.Internal, "file %.80q is not in the master dataset of its step", lfn)
 	}
 	o.known[lfn] = n
 	return n, nil
@@ -280,21 +283,16 @@ func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 	masters := map[gridStep]DatasetID{}
 	for _, id := range ids {
 		step, err := tx.c.number("SELECT step FROM local_jobs WHERE grid = ? AND n = ?", localArgs(id))
-		at := gridStep{id.Grid, step}
-		if _, known := masters[at]; err == nil && !known {
-			masters[at], err = tx.master(id.Grid, int(step))
-		}
 		if err != nil {
 			return tx.fail(err, "give back the files of local job %s", id)
 		}
-		files, err := tx.ownedBy(id)
-		if err == nil && len(files) == 0 {
-			err = jjm.Errorf(jjm.Conflict, "it owns nothing of files")
+		at := gridStep{id.Grid, step}
+		if _, known := masters[at]; !known {
+			if masters[at], err = tx.master(id.Grid, int(step)); err != nil {
+				return tx.fail(err, "give back the files of local job %s", id)
+			}
 		}
-		if err == nil {
-			_, err = tx.exec("UPDATE cover_input SET released = ? WHERE grid = ? AND local = ? AND released = 0",
-				args{}.int(int64(now)).int(int64(id.Grid)).int(int64(id.N)))
-		}
+		files, err := tx.release(id, now)
 		if err != nil {
 			return tx.fail(err, "give back the files of local job %s", id)
 		}
@@ -410,4 +408,18 @@ func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owne
 		return s.fail(err, "read the cover of grid job %d", id)
 	}
 	return nil
+}
+
+// release notes that a local job owns nothing more, and returns what it owned.
+func (tx *Tx) release(id jjm.LocalID, now jjm.Time) (map[int64]*delta, error) {
+	files, err := tx.ownedBy(id)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, jjm.Errorf(jjm.Conflict, "it owns nothing of files")
+	}
+	_, err = tx.exec("UPDATE cover_input SET released = ? WHERE grid = ? AND local = ? AND released = 0",
+		args{}.int(int64(now)).int(int64(id.Grid)).int(int64(id.N)))
+	return files, err
 }

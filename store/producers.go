@@ -24,7 +24,7 @@ type Produced struct {
 	Producers []Producer
 }
 
-// Producers gives, by their LFNs, files of the master dataset of a grid job's first
+// Producers returns, by their LFNs, files of the master dataset of a grid job's first
 // step, with the local jobs of that step that own some of them, live or archived.
 // Files that it does not read are left out. It takes time in the number of files and
 // of the local jobs that own them.
@@ -73,14 +73,16 @@ func produced(ctx context.Context, c *conn, id jjm.GridID, master DatasetID, lfn
 			owners = append(owners, int32(r.int(0)))
 			return nil
 		})
+	if err != nil {
+		return p, false, err
+	}
 	for _, n := range owners {
 		j, known := jobs[n]
-		if err == nil && !known {
-			j, err = producer(ctx, c, jjm.LocalID{Grid: id, N: n})
+		if !known {
+			if j, err = producer(ctx, c, jjm.LocalID{Grid: id, N: n}); err != nil {
+				return p, false, err
+			}
 			jobs[n] = j
-		}
-		if err != nil {
-			return p, false, err
 		}
 		p.Producers = append(p.Producers, j)
 	}

@@ -157,18 +157,26 @@ func (s *Store) begin(ctx context.Context) (*conn, error) {
 	case <-ctx.Done():
 		return nil, s.fail(ctx.Err(), "wait for the turn to write")
 	}
-	err := ctx.Err()
-	if err == nil && s.writer == nil {
-		s.writer, err = dial(s.path, s.o.writeMode())
-	}
-	if err == nil {
-		_, err = s.writer.exec("BEGIN IMMEDIATE", nil)
-	}
+	err := s.openTx(ctx)
 	if err != nil {
 		s.turn <- struct{}{}
 		return nil, s.fail(err, "begin a transaction")
 	}
 	return s.writer, nil
+}
+
+// openTx begins a transaction of the writer, which is connected anew if it is gone.
+func (s *Store) openTx(ctx context.Context) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.writer == nil {
+		if s.writer, err = dial(s.path, s.o.writeMode()); err != nil {
+			return err
+		}
+	}
+	_, err = s.writer.exec("BEGIN IMMEDIATE", nil)
+	return err
 }
 
 // rollback undoes the transaction of the writer. SQLite itself undoes it after
@@ -199,6 +207,18 @@ func (tx *Tx) exec(query string, a args) (int64, error) {
 		return 0, err
 	}
 	return tx.c.exec(query, a)
+}
+
+// change runs a statement that must change a row: none is the error if it changes none.
+func (tx *Tx) change(query string, a args, none error) error {
+	n, err := tx.exec(query, a)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return none
+	}
+	return nil
 }
 
 // view runs fn with a read connection, inside one snapshot.

@@ -304,6 +304,15 @@ func (d *Drop) still(name string, seen stamp) bool {
 	return err == nil && stampOf(st) == seen
 }
 
+// moveAway moves an entry to refused/. rename(2) does nothing if both names are links to
+// the same file: then one of them is removed.
+func (d *Drop) moveAway(name, target string, seen stamp) error {
+	if err := d.move(name, target); err != nil || !d.still(name, seen) {
+		return err
+	}
+	return d.root.Remove(name)
+}
+
 // refuse moves an entry to refused/ and writes the reason.
 func (d *Drop) refuse(name string, seen stamp, why error) {
 	if !d.still(name, seen) {
@@ -311,12 +320,7 @@ func (d *Drop) refuse(name string, seen stamp, why error) {
 	}
 	// 255 bytes is the longest name (NAME_MAX); room for a number and ".why".
 	target, _ := xmltext.Cut(name, 240)
-	err := d.move(name, target)
-	if err == nil && d.still(name, seen) {
-		// rename(2) does nothing if both names are links to the same file.
-		err = d.root.Remove(name)
-	}
-	if err != nil {
+	if err := d.moveAway(name, target, seen); err != nil {
 		d.stuck[seen] = true
 		d.warn("a refused fragment cannot be moved away", "file", filepath.Join(d.dir, name), "refused", why, "error", err)
 	}

@@ -105,19 +105,26 @@ func (db *DB) appendPending(path string, xml []byte) error {
 	if err != nil {
 		return err
 	}
+	return errors.Join(db.appendTo(f, path, xml), f.Close())
+}
+
+// appendTo adds a fragment to the file at path; a part of one is taken back.
+func (db *DB) appendTo(f *os.File, path string, xml []byte) error {
 	st, err := f.Stat()
-	if err == nil && st.Size() > maxPending {
-		err = fmt.Errorf("%s: %d bytes of fragments wait already", path, st.Size())
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		if err = db.endTorn(f, st.Size()); err == nil {
-			_, err = f.Write(append(xml, 0))
-		}
-		if err != nil {
-			_ = f.Truncate(st.Size())
-		}
+	if st.Size() > maxPending {
+		return fmt.Errorf("%s: %d bytes of fragments wait already", path, st.Size())
 	}
-	return errors.Join(err, f.Close())
+	if err = db.endTorn(f, st.Size()); err != nil {
+		_ = f.Truncate(st.Size())
+		return err
+	}
+	if _, err = f.Write(append(xml, 0)); err != nil {
+		_ = f.Truncate(st.Size())
+	}
+	return err
 }
 
 // endTorn ends a fragment that a crash left without its NUL, so that the next

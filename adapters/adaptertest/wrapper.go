@@ -26,7 +26,7 @@ type Wrapper interface {
 
 // AreaWrapper claims and reports in work areas, as jjm-wrapper does.
 type AreaWrapper struct {
-	// Area gives the work area of an owner.
+	// Area returns the work area of an owner.
 	Area func(owner jjm.Owner) *sandbox.Area
 	// Bare leaves out the attempt's folder with its GLF and outputs; the result
 	// alone is written. It is for benchmarks.

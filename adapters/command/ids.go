@@ -51,7 +51,7 @@ func (i ids) read(id string) (bulk string, position int32, err error) {
 	return bulk, int32(n - i.first), nil
 }
 
-// expression gives the ids of jobs as an expression with named groups.
+// expression returns the ids of jobs as an expression with named groups.
 func idExpression(form template, bulk string) string {
 	var s strings.Builder
 	seen := map[string]bool{}

@@ -15,7 +15,7 @@ type option struct {
 	// key is how descriptions name it, field how job files do, name what its
 	// template is called.
 	key, field, name string
-	// value gives the text for a request; "" = not asked for.
+	// value returns the text for a request; "" = not asked for.
 	value func(s submit, r jjm.Request) string
 }
 

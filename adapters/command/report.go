@@ -255,7 +255,7 @@ func (f exitForm) parse(text string) (code, signal int, err error) {
 var firstNumber = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?`)
 
 // parseCPU reads seconds, "12.5 second(s)", or [days-][hours:]minutes:seconds,
-// and gives milliseconds; 0 for what it does not understand.
+// and returns milliseconds; 0 for what it does not understand.
 func parseCPU(text string) int64 {
 	text, _, _ = strings.Cut(text, " ")
 	days, rest, dashed := strings.Cut(text, "-")

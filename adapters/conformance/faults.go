@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -274,9 +275,7 @@ func (s *suite) faultyCancel(f fault, bad adapters.Adapter, b adapters.Bulk, r a
 		return
 	}
 	for _, one := range answers {
-		if one != nil && err == nil {
-			err = one
-		}
+		err = cmp.Or(err, one)
 	}
 	switch {
 	case err != nil || f.hangs || f.missing:

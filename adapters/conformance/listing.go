@@ -157,10 +157,14 @@ func (s *suite) whole() {
 // handOver submits and releases a bulk from any goroutine.
 func (s *suite) handOver(b adapters.Bulk) bool {
 	r, err := s.Adapter.Submit(s.Context(), b)
-	if err == nil && s.Adapter.Capabilities().TwoPhase {
-		_, err = s.Adapter.Control(s.Context(), s.Owner, adapters.Release, refs(b, r))
-	}
 	if err != nil {
+		s.Errorf("%v", err)
+		return false
+	}
+	if !s.Adapter.Capabilities().TwoPhase {
+		return true
+	}
+	if _, err = s.Adapter.Control(s.Context(), s.Owner, adapters.Release, refs(b, r)); err != nil {
 		s.Errorf("%v", err)
 	}
 	return err == nil

@@ -240,11 +240,11 @@ func (b *bulk) makeEnd(chown bool) error {
 	if errors.Is(err, os.ErrExist) {
 		return nil
 	}
-	if err == nil && chown {
-		err = os.Chown(end, b.Owner.UID, b.Owner.GID)
-		if err != nil {
-			_ = os.Remove(end)
-		}
+	if err != nil || !chown {
+		return err
+	}
+	if err = os.Chown(end, b.Owner.UID, b.Owner.GID); err != nil {
+		_ = os.Remove(end)
 	}
 	return err
 }

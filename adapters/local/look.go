@@ -154,12 +154,13 @@ func (a *Adapter) find(owner jjm.Owner, ref adapters.Ref) (*bulk, int32, error) 
 	if ref.ID != "" {
 		number, index, whole := strings.Cut(ref.ID, "_")
 		id, err := strconv.ParseInt(number, 10, 64)
-		if err == nil && whole && pos < 0 {
+		var wrong error
+		if whole && pos < 0 {
 			var n int64
-			n, err = strconv.ParseInt(index, 10, 32)
+			n, wrong = strconv.ParseInt(index, 10, 32)
 			pos = int32(n)
 		}
-		if err != nil {
+		if err != nil || wrong != nil {
 			return nil, 0, jjm.Errorf(jjm.Invalid, "job id %.40q: want 17 or 17_3", ref.ID)
 		}
 		b = a.bulks[id]

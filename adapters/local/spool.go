@@ -234,10 +234,13 @@ func readBounded(path string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: not a plain file", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s: longer than %d bytes", path, most)
+	if err != nil {
+		return text, err
 	}
-	return text, err
+	if int64(len(text)) > most {
+		return text, fmt.Errorf("%s: longer than %d bytes", path, most)
+	}
+	return text, nil
 }
 
 func (a *Adapter) setAside(path string, why error) {

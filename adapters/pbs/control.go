@@ -21,11 +21,13 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	// A release is nearly always of whole bulks: then the arrays need not be
 	// expanded, which costs the server most of the time.
 	p, err := a.planned(ctx, owner, op, refs, op != adapters.Release)
-	if err == nil && p.unsure {
-		p, err = a.planned(ctx, owner, op, refs, true)
-	}
 	if err != nil {
 		return nil, a.wrap(op.String(), err)
+	}
+	if p.unsure {
+		if p, err = a.planned(ctx, owner, op, refs, true); err != nil {
+			return nil, a.wrap(op.String(), err)
+		}
 	}
 	for _, argv := range commands(op, d, p.targets) {
 		out, err := a.config.Run(ctx, nil, argv.argv...)

@@ -74,7 +74,10 @@ func parseRecord(line string) (r record, ok bool, err error) {
 	}
 	n := func(col int) int64 {
 		v, e := strconv.ParseFloat(f[col], 64)
-		if (e != nil || v != v || v > 1e18 || v < -1e18) && err == nil {
+		if err != nil {
+			return 0
+		}
+		if e != nil || v != v || v > 1e18 || v < -1e18 {
 			err = fmt.Errorf("column %d: %.40q is no number", col+1, f[col])
 		}
 		return int64(v)

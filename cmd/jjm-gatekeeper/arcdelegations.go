@@ -65,11 +65,11 @@ func readDelegations(control string) (map[string][]string, error) {
 	}
 	out, err := run.Run(context.Background(),
 		run.Cmd{Argv: []string{program, "arc", "delegations", control}, Env: []string{"PATH=/usr/bin:/bin"}})
-	if err == nil && out.Exit != 0 {
-		err = jjm.Errorf(jjm.Busy, "%s: %s", program, strings.TrimSpace(string(out.Stderr)))
-	}
 	if err != nil {
 		return nil, err
+	}
+	if out.Exit != 0 {
+		return nil, jjm.Errorf(jjm.Busy, "%s: %s", program, strings.TrimSpace(string(out.Stderr)))
 	}
 	of := map[string][]string{}
 	for line := range strings.Lines(string(out.Stdout)) {

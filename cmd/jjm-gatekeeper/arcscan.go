@@ -308,11 +308,16 @@ func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
 		return
 	}
 	stamp, err := door.Refresh(context.Background(), e.ID, jjm.ProxyKind, file, keeper, gatekeeper.Stamp(e.ProxyStamp))
-	if err == nil && string(stamp) != e.ProxyStamp {
-		err = e.asOwner(func() error { return appendTo(e.file(".grami"), arc.ProxyStampLine(string(stamp))) })
-	}
 	if err != nil {
 		p.say("arc scan: job %s: %v", e.GridID, err)
+		return
+	}
+	if string(stamp) == e.ProxyStamp {
+		return
+	}
+	err = e.asOwner(func() error { return appendTo(e.file(".grami"), arc.ProxyStampLine(string(stamp))) })
+	if err != nil {
+		p.say("arc scan: job %s: note which proxy it has: %v", e.GridID, err)
 	}
 }
 

@@ -78,12 +78,17 @@ func (p *process) deliver(args []string) int {
 	defer unlock()
 	ctx, door := context.Background(), p.door()
 	l := door.Lookup(ctx, args[0])[0]
-	err := l.Error.Err()
-	if err == nil && gatekeeper.Final(l) {
-		err = p.bringAll(ctx, door, l)
-	}
+	err := p.bringFinal(ctx, door, l)
 	if err != nil {
 		p.say("deliver: %v", err)
 	}
 	return codeOf(err)
+}
+
+// bringFinal brings the files of a grid job that is over.
+func (p *process) bringFinal(ctx context.Context, door *gatekeeper.Door, l wire.Lookup) error {
+	if err := l.Error.Err(); err != nil || !gatekeeper.Final(l) {
+		return err
+	}
+	return p.bringAll(ctx, door, l)
 }

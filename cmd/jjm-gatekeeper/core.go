@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -119,11 +118,11 @@ func (p *process) readJob(path string) (gatekeeper.Job, error) {
 		f, job.Name, base = file, filepath.Base(path), filepath.Dir(path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, jjm.MaxJobFile+1))
-	if err == nil && len(text) > jjm.MaxJobFile {
-		err = fmt.Errorf("longer than %d bytes", jjm.MaxJobFile)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return job, jjm.Errorf(jjm.Invalid, "job file: %w", err)
+	case len(text) > jjm.MaxJobFile:
+		return job, jjm.Errorf(jjm.Invalid, "job file: longer than %d bytes", jjm.MaxJobFile)
 	}
 	job.Text = string(text)
 	job.BaseDir, err = filepath.Abs(base)

@@ -152,10 +152,13 @@ func readFile(name string) ([]byte, error) {
 // readJobFile reads a file that is no longer than a job file may be.
 func readJobFile(f *os.File) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, jjm.MaxJobFile+1))
-	if err == nil && len(text) > jjm.MaxJobFile {
-		err = fmt.Errorf("%s is longer than %d bytes", f.Name(), jjm.MaxJobFile)
+	if err != nil {
+		return text, err
 	}
-	return text, err
+	if len(text) > jjm.MaxJobFile {
+		return text, fmt.Errorf("%s is longer than %d bytes", f.Name(), jjm.MaxJobFile)
+	}
+	return text, nil
 }
 
 // gramOrigin says where the job came from; whose it is, the proxy tells.
@@ -216,10 +219,14 @@ func (p *process) gramRenew(job gram.Job) {
 	mark := filepath.Join(job.Folder, proxyMark)
 	seen, _ := os.ReadFile(mark) // none: nothing was handed on yet
 	stamp, err := p.door().Refresh(context.Background(), job.ID, jjm.ProxyKind, job.Proxy, nil, gatekeeper.Stamp(seen))
-	if err == nil && string(stamp) != string(seen) {
-		err = os.WriteFile(mark, []byte(stamp), 0o600)
-	}
 	if err != nil {
+		p.say("gram: %v", err)
+		return
+	}
+	if string(stamp) == string(seen) {
+		return
+	}
+	if err := os.WriteFile(mark, []byte(stamp), 0o600); err != nil {
 		p.say("gram: %v", err)
 	}
 }

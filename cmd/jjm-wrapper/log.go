@@ -80,11 +80,11 @@ func (l *logFile) text() (string, error) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &os.PathError{Op: "read", Path: sandbox.GLFName, Err: errors.New("is not a regular file")}
-	}
 	if err != nil {
 		return l.kept.String(), err
+	}
+	if !info.Mode().IsRegular() {
+		return l.kept.String(), &os.PathError{Op: "read", Path: sandbox.GLFName, Err: errors.New("is not a regular file")}
 	}
 	text, err := sandbox.HeadTail(f, glf.MaxFile)
 	if l.kept.Len() > 0 && text != "" && !strings.HasSuffix(text, "\n") {

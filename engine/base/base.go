@@ -72,7 +72,7 @@ type Folders struct {
 type Accounts struct {
 	// Caller tells who an account is that left something in SpoolDir.
 	Caller func(uid, gid int) wire.Caller
-	// Find gives an account by a name of it or by its number: Invalid if the machine
+	// Find returns an account by a name of it or by its number: Invalid if the machine
 	// knows none, Busy if that cannot be told now.
 	Find func(ctx context.Context, name string) (jjm.Owner, error)
 	// Account is the one account that all jobs run as; nil means each owner's

@@ -176,8 +176,8 @@ func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, los
 	if err != nil {
 		return err
 	}
-	if len(results) != len(refs) {
-		return jjm.Errorf(jjm.Internal, "%d answers for %d jobs", len(results), len(refs))
+	if err := answered(len(results), len(refs)); err != nil {
+		return err
 	}
 	found, err := w.presence(cmd, account, refs)
 	if err != nil {

@@ -243,3 +243,11 @@ func (ct *controller) addDuplicate(owner jjm.Owner, ref adapters.Ref) {
 
 // wakeControl has the control loop look at what is to be done. It does not wait.
 func (ct *controller) wakeControl() { fair.Kick(ct.controlKick) }
+
+// answered refuses answers of an adapter that are not one for each job.
+func answered(answers, jobs int) error {
+	if answers != jobs {
+		return jjm.Errorf(jjm.Internal, "%d answers for %d jobs", answers, jobs)
+	}
+	return nil
+}

@@ -187,7 +187,7 @@ func (w *watcher) judgeHealth(ctx context.Context, latest error) {
 	if h.OneWord() {
 		h.Pinged = w.pings(ctx)
 	}
-	if !h.Ill() {
+	if !h.Unhealthy() {
 		cause = nil
 	}
 	w.c.health.note(cause, latest == nil)

@@ -63,11 +63,11 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 	})
 	sb.c.settler.settled(tag)
 	sb.c.notBusy(sb.c.accountOf(tag))
-	if err == nil && sb.c.caps().TwoPhase {
-		err = sb.release(ctx, tag)
+	defer sb.c.watcher.wakeWatch()
+	if err != nil || !sb.c.caps().TwoPhase {
+		return err
 	}
-	sb.c.watcher.wakeWatch()
-	return err
+	return sb.release(ctx, tag)
 }
 
 // release lets the jobs of a held bulk run, now that their ids are stored.

@@ -91,8 +91,8 @@ func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []a
 	if crashed := ct.b.Crash("hold.acted"); crashed != nil {
 		return crashed
 	}
-	if err == nil && len(results) != len(refs) {
-		err = jjm.Errorf(jjm.Internal, "%d answers for %d jobs", len(results), len(refs))
+	if err == nil {
+		err = answered(len(results), len(refs))
 	}
 	ends := map[jjm.AttemptID]string{} // with their trouble
 	for i, j := range jobs {

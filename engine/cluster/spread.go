@@ -78,7 +78,7 @@ func (c *Cluster) wasBusy(mem state.Memory) bool {
 	}
 	c.mu.Unlock()
 	if h.Silent != 1 || h.Own {
-		return h.Ill()
+		return h.Unhealthy()
 	}
 	for _, b := range mem.Bulks() {
 		if b.Cluster == c.name && b.ID != "" && c.account(b.Owner) != busy {
@@ -86,7 +86,7 @@ func (c *Cluster) wasBusy(mem state.Memory) bool {
 			break
 		}
 	}
-	return h.Ill()
+	return h.Unhealthy()
 }
 
 // loads are what each cluster of the site has, in all and of each owner.

@@ -82,14 +82,14 @@ func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	if err != nil {
 		ds.b.Complain(slog.LevelWarn, fmt.Sprintf("source/%s/%d", s.Grid, s.i), "source of a dataset, trying again", "job",
 			s.Grid, "dataset", d.Name, "error", err)
+		whole = false
 	}
-	if err == nil && whole && !d.Open {
+	if whole && !d.Open {
 		why := "its program has listed all of it"
 		if d.Container != "" {
 			why = "all datasets of container " + d.Container + " are closed"
 		}
-		_, err = ds.closeDataset(ctx, job.Owner.UID, d.Name, why)
-		if err == nil {
+		if _, err := ds.closeDataset(ctx, job.Owner.UID, d.Name, why); err == nil {
 			return 0
 		}
 	}

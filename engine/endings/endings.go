@@ -16,12 +16,23 @@ import (
 // is a memory of observations only: after a restart listings and folders tell
 // it all again.
 type Endings struct {
-	whose func(jjm.GridID) int // the account of a grid job
-	Look  chan struct{}        // wakes who looks at what may be over
+	Look  chan struct{} // wakes who looks at what may be over
 	mu    sync.Mutex
+	noted notes // reached by open alone
+}
+
+// notes are what the lock of Endings guards.
+type notes struct {
+	whose func(jjm.GridID) int              // the account of a grid job
 	m     map[int]map[jjm.AttemptID]*Ending // by account
 	held  map[int]int64                     // memory of results, by account, in bytes
 	all   int64                             // of all accounts
+}
+
+// open takes the lock and returns what it guards, until done is called.
+func (es *Endings) open() (n *notes, done func()) {
+	es.mu.Lock()
+	return &es.noted, es.mu.Unlock
 }
 
 // Ending is what was noticed about one attempt.
@@ -65,23 +76,23 @@ func (en *Ending) setBack(now jjm.Time) {
 }
 
 func New(whose func(jjm.GridID) int) *Endings {
-	return &Endings{whose: whose, Look: make(chan struct{}, 1), m: map[int]map[jjm.AttemptID]*Ending{},
-		held: map[int]int64{}}
+	return &Endings{Look: make(chan struct{}, 1), noted: notes{whose: whose,
+		m: map[int]map[jjm.AttemptID]*Ending{}, held: map[int]int64{}}}
 }
 
 // Wake has what may be over looked at.
 func (es *Endings) Wake() { fair.Kick(es.Look) }
 
-// get returns the entry of an attempt, or nil. The lock is held.
-func (es *Endings) get(id jjm.AttemptID) *Ending { return es.m[es.whose(id.Grid)][id] }
+// get returns the entry of an attempt, or nil.
+func (n *notes) get(id jjm.AttemptID) *Ending { return n.m[n.whose(id.Grid)][id] }
 
-// of returns the entry of an attempt, made if need be. The lock is held.
-func (es *Endings) of(id jjm.AttemptID) *Ending {
-	uid := es.whose(id.Grid)
-	of := es.m[uid]
+// of returns the entry of an attempt, made if need be.
+func (n *notes) of(id jjm.AttemptID) *Ending {
+	uid := n.whose(id.Grid)
+	of := n.m[uid]
 	if of == nil {
 		of = map[jjm.AttemptID]*Ending{}
-		es.m[uid] = of
+		n.m[uid] = of
 	}
 	en := of[id]
 	if en == nil {
@@ -93,9 +104,9 @@ func (es *Endings) of(id jjm.AttemptID) *Ending {
 
 // With runs fn on the entry of id under the lock.
 func (es *Endings) With(id jjm.AttemptID, fn func(*Ending)) {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	fn(es.of(id))
+	n, done := es.open()
+	defer done()
+	fn(n.of(id))
 }
 
 // Report notes that the batch system says that the attempt is over.
@@ -110,21 +121,21 @@ func (es *Endings) Report(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
 
 // Result notes a wrapper's result.
 func (es *Endings) Result(r *jjm.Result, now jjm.Time) {
-	es.With(r.AttemptID(), func(en *Ending) {
-		if en.Result == nil {
-			en.Result, en.ResultAt, en.Due = r, now, 0
-			es.hold(es.whose(r.Grid), Weight(r)) // where the entry is
-		}
-	})
+	n, done := es.open()
+	defer done()
+	if en := n.of(r.AttemptID()); en.Result == nil {
+		en.Result, en.ResultAt, en.Due = r, now, 0
+		n.hold(n.whose(r.Grid), Weight(r)) // where the entry is
+	}
 }
 
 // WithoutReport counts, for each bulk, the results whose end the batch system has
 // not told yet.
 func (es *Endings) WithoutReport() map[jjm.Tag]int {
-	es.mu.Lock()
-	defer es.mu.Unlock()
+	n, done := es.open()
+	defer done()
 	tags := map[jjm.Tag]int{}
-	for _, of := range es.m {
+	for _, of := range n.m {
 		for _, en := range of {
 			if en.Result != nil && !en.Report.State.Ended() {
 				tags[en.Result.Tag]++
@@ -136,9 +147,9 @@ func (es *Endings) WithoutReport() map[jjm.Tag]int {
 
 // Alive forgets an absence.
 func (es *Endings) Alive(id jjm.AttemptID) {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	if en := es.get(id); en != nil {
+	n, done := es.open()
+	defer done()
+	if en := n.get(id); en != nil {
 		en.Missing, en.asked, en.looked = false, false, false
 	}
 }
@@ -146,9 +157,9 @@ func (es *Endings) Alive(id jjm.AttemptID) {
 // Revived forgets an end that the batch system took back: a job that it started
 // anew has an end of its own, from which its result has time to arrive.
 func (es *Endings) Revived(id jjm.AttemptID) {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	if en := es.get(id); en != nil && en.Report.State.Ended() {
+	n, done := es.open()
+	defer done()
+	if en := n.get(id); en != nil && en.Report.State.Ended() {
 		en.Report, en.Ended = jjm.Report{}, 0
 	}
 }
@@ -220,7 +231,7 @@ func (en *Ending) Judged() jjm.Report {
 	return jjm.Report{ID: other.ID, Submitted: other.Submitted}
 }
 
-// Beats notes a wrapper's heartbeat, and gives for how long none has changed it.
+// Beats notes a wrapper's heartbeat, and returns for how long none has changed it.
 func (es *Endings) Beats(id jjm.AttemptID, beat time.Time, now jjm.Time) (quiet time.Duration) {
 	es.With(id, func(en *Ending) {
 		if !beat.Equal(en.beat) {
@@ -238,9 +249,9 @@ func (es *Endings) BeatLooked(id jjm.AttemptID, fresh bool) {
 
 // Stale reports whether the heartbeat of an attempt was looked at and not fresh.
 func (es *Endings) Stale(id jjm.AttemptID) bool {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	en := es.get(id)
+	n, done := es.open()
+	defer done()
+	en := n.get(id)
 	return en != nil && en.looked && !en.fresh
 }
 
@@ -251,34 +262,34 @@ func (es *Endings) Kill(id jjm.AttemptID) {
 
 // Knows reports whether this end was already noted.
 func (es *Endings) Knows(id jjm.AttemptID, s jjm.BatchState) bool {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	en := es.get(id)
+	n, done := es.open()
+	defer done()
+	en := n.get(id)
 	return en != nil && en.Report.State == s
 }
 
 // Accounted reports whether accounting was asked in vain.
 func (es *Endings) Accounted(id jjm.AttemptID) bool {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	en := es.get(id)
+	n, done := es.open()
+	defer done()
+	en := n.get(id)
 	return en != nil && en.asked
 }
 
 // HasResult reports whether the attempt's result was read.
 func (es *Endings) HasResult(id jjm.AttemptID) bool {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	en := es.get(id)
+	n, done := es.open()
+	defer done()
+	en := n.get(id)
 	return en != nil && en.Result != nil
 }
 
 // Due lists at most limit attempts of an account to look at now.
 func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
-	es.mu.Lock()
-	defer es.mu.Unlock()
+	n, done := es.open()
+	defer done()
 	var ids []jjm.AttemptID
-	for id, en := range es.m[uid] {
+	for id, en := range n.m[uid] {
 		if en.Due <= now || now < en.Set {
 			if ids = append(ids, id); len(ids) == limit {
 				break
@@ -290,27 +301,27 @@ func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
 
 // Copy returns a snapshot of an entry.
 func (es *Endings) Copy(id jjm.AttemptID, now jjm.Time) Ending {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	en := es.of(id)
+	n, done := es.open()
+	defer done()
+	en := n.of(id)
 	en.setBack(now)
 	return *en
 }
 
 // Forget drops the entry: the attempt was judged, or is no longer current.
 func (es *Endings) Forget(id jjm.AttemptID) {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	for uid, of := range es.m { // not by whose: its grid job may be gone since
+	n, done := es.open()
+	defer done()
+	for uid, of := range n.m { // not by whose: its grid job may be gone since
 		en := of[id]
 		if en == nil {
 			continue
 		}
 		if en.Result != nil {
-			es.hold(uid, -Weight(en.Result))
+			n.hold(uid, -Weight(en.Result))
 		}
 		if delete(of, id); len(of) == 0 {
-			delete(es.m, uid)
+			delete(n.m, uid)
 		}
 		return
 	}
@@ -318,9 +329,9 @@ func (es *Endings) Forget(id jjm.AttemptID) {
 
 // Accounts lists those that have something to look at.
 func (es *Endings) Accounts() []int {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	return slices.Collect(maps.Keys(es.m))
+	n, done := es.open()
+	defer done()
+	return slices.Collect(maps.Keys(n.m))
 }
 
 // What results that wait for their verdict may take of the memory: for one
@@ -330,20 +341,20 @@ const (
 	heldByAll = 192 << 20
 )
 
-// hold counts memory of results. The lock is held.
-func (es *Endings) hold(uid int, bytes int64) {
-	es.all += bytes
-	if es.held[uid] += bytes; es.held[uid] <= 0 {
-		delete(es.held, uid)
+// hold counts memory of results.
+func (n *notes) hold(uid int, bytes int64) {
+	n.all += bytes
+	if n.held[uid] += bytes; n.held[uid] <= 0 {
+		delete(n.held, uid)
 	}
 }
 
 // MayHold reports whether one more result of an account may be read: always one.
 func (es *Endings) MayHold(uid int) bool {
-	es.mu.Lock()
-	defer es.mu.Unlock()
-	held := es.held[uid]
-	return held == 0 || held < heldByOne && es.all < heldByAll
+	n, done := es.open()
+	defer done()
+	held := n.held[uid]
+	return held == 0 || held < heldByOne && n.all < heldByAll
 }
 
 // Weight is about the memory that a result takes, in bytes: what it consists of,

@@ -23,21 +23,26 @@ import (
 // no account has more than width at once.
 type Keyed[K comparable] struct {
 	do       func(context.Context, K) time.Duration
-	whose    func(K) int // the account's uid; it takes no lock of the engine
 	width    int
 	most     int // of runs without a place
 	patience time.Duration
 	wake     chan struct{}
 
-	mu     sync.Mutex
+	mu      sync.Mutex
+	backlog backlog[K]
+	places  int        // taken
+	long    int        // runs that left theirs
+	busy    map[K]bool // the value: kicked since
+	timers  map[K]*time.Timer
+	delays  map[K]time.Duration // of kicks that came during a run and have time
+}
+
+// backlog is the work that waits, by account.
+type backlog[K comparable] struct {
+	whose  func(K) int      // the account's uid; it takes no lock of the engine
 	lanes  map[int]*lane[K] // of the accounts with work
 	round  []*lane[K]       // the same, in the order of their turns
-	places int              // taken
-	long   int              // runs that left theirs
 	queued map[K]bool
-	busy   map[K]bool // the value: kicked since
-	timers map[K]*time.Timer
-	delays map[K]time.Duration // of kicks that came during a run and have time
 }
 
 // lane is the work of one account.
@@ -54,9 +59,9 @@ func NewKeyed[K comparable](width int, patience time.Duration, whose func(K) int
 	do func(context.Context, K) time.Duration) *Keyed[K] {
 	width = max(width, 1)
 	return &Keyed[K]{
-		do: do, whose: whose, width: width, most: mostLong * width, patience: patience, wake: make(chan struct{}, 1),
-		lanes: map[int]*lane[K]{}, queued: map[K]bool{}, busy: map[K]bool{}, timers: map[K]*time.Timer{},
-		delays: map[K]time.Duration{},
+		do: do, width: width, most: mostLong * width, patience: patience, wake: make(chan struct{}, 1),
+		backlog: backlog[K]{whose: whose, lanes: map[int]*lane[K]{}, queued: map[K]bool{}},
+		busy:    map[K]bool{}, timers: map[K]*time.Timer{}, delays: map[K]time.Duration{},
 	}
 }
 
@@ -78,7 +83,7 @@ func (k *Keyed[K]) Kick(key K) {
 	if _, busy := k.busy[key]; busy {
 		k.busy[key] = true
 	} else {
-		k.enqueue(key)
+		k.backlog.enqueue(key)
 	}
 	k.mu.Unlock()
 	Kick(k.wake)
@@ -92,7 +97,7 @@ func (k *Keyed[K]) KickIn(key K, d time.Duration) {
 		if before, known := k.delays[key]; !known || d < before {
 			k.delays[key] = d
 		}
-	} else if !k.queued[key] && k.timers[key] == nil {
+	} else if !k.backlog.queued[key] && k.timers[key] == nil {
 		k.arm(key, d)
 	}
 }
@@ -101,19 +106,19 @@ func (k *Keyed[K]) arm(key K, d time.Duration) {
 	k.timers[key] = time.AfterFunc(d, func() { k.Kick(key) })
 }
 
-// enqueue puts a key into its account's lane. The lock is held.
-func (k *Keyed[K]) enqueue(key K) {
-	if k.queued[key] {
+// enqueue puts a key into its account's lane.
+func (b *backlog[K]) enqueue(key K) {
+	if b.queued[key] {
 		return
 	}
-	uid := k.whose(key)
-	l := k.lanes[uid]
+	uid := b.whose(key)
+	l := b.lanes[uid]
 	if l == nil {
 		l = &lane[K]{uid: uid}
-		k.lanes[uid] = l
-		k.round = append(k.round, l)
+		b.lanes[uid] = l
+		b.round = append(b.round, l)
 	}
-	k.queued[key] = true
+	b.queued[key] = true
 	l.queue = append(l.queue, key)
 }
 
@@ -126,18 +131,19 @@ func (k *Keyed[K]) take() (key K, l *lane[K], ok bool) {
 		return key, nil, false
 	}
 	at := -1
-	for i, l := range k.round {
-		if len(l.queue) > 0 && l.runs < k.width && (at < 0 || l.runs < k.round[at].runs) {
+	for i, l := range k.backlog.round {
+		if len(l.queue) > 0 && l.runs < k.width && (at < 0 || l.runs < k.backlog.round[at].runs) {
 			at = i
 		}
 	}
 	if at < 0 {
 		return key, nil, false
 	}
-	l = k.round[at]
-	k.round = append(append(k.round[:at], k.round[at+1:]...), l) // its next turn comes after the others'
+	l = k.backlog.round[at]
+	// its next turn comes after the others'
+	k.backlog.round = append(append(k.backlog.round[:at], k.backlog.round[at+1:]...), l)
 	key, l.queue = l.queue[0], l.queue[1:]
-	delete(k.queued, key)
+	delete(k.backlog.queued, key)
 	k.busy[key] = false
 	l.runs++
 	k.places++
@@ -173,23 +179,23 @@ func (k *Keyed[K]) finish(key K, l *lane[K], left *bool, again time.Duration) {
 	delete(k.delays, key)
 	switch {
 	case kicked:
-		k.enqueue(key)
+		k.backlog.enqueue(key)
 	case again > 0 && k.timers[key] == nil:
 		k.arm(key, again)
 	}
 	if l.runs == 0 && len(l.queue) == 0 {
-		k.forget(l)
+		k.backlog.forget(l)
 	}
 	k.mu.Unlock()
 	Kick(k.wake)
 }
 
-// forget drops the lane of an account without work. The lock is held.
-func (k *Keyed[K]) forget(gone *lane[K]) {
-	delete(k.lanes, gone.uid)
-	for i, l := range k.round {
+// forget drops the lane of an account without work.
+func (b *backlog[K]) forget(gone *lane[K]) {
+	delete(b.lanes, gone.uid)
+	for i, l := range b.round {
 		if l == gone {
-			k.round = append(k.round[:i], k.round[i+1:]...)
+			b.round = append(b.round[:i], b.round[i+1:]...)
 			return
 		}
 	}

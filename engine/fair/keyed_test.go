@@ -154,8 +154,8 @@ func TestKeyed_AKickDuringARunIsNotLost(t *testing.T) {
 			}
 			b.k.mu.Lock()
 			defer b.k.mu.Unlock()
-			if len(b.k.lanes) != 0 || len(b.k.round) != 0 {
-				t.Errorf("left: %v", b.k.lanes)
+			if len(b.k.backlog.lanes) != 0 || len(b.k.backlog.round) != 0 {
+				t.Errorf("left: %v", b.k.backlog.lanes)
 			}
 		})
 	})

@@ -247,12 +247,15 @@ func (fd *Feeder) countFirst(job *jjm.GridJob, cut *state.Cutting, work split.Wo
 		return nil
 	}
 	n, err := cut.Splitter.Count(work, cut.Params)
-	if err == nil && n > int64(fd.b.Conf().MaxLocalJobs) {
-		err = jjm.Errorf(
+	if err != nil {
+		return err
+	}
+	if n > int64(fd.b.Conf().MaxLocalJobs) {
+		return jjm.Errorf(
 			jjm.Invalid, "it would make %d local jobs; this site allows %d (engine.max_local_jobs): make larger parts", n,
 			fd.b.Conf().MaxLocalJobs)
 	}
-	return err
+	return nil
 }
 
 // knowInputs notes which datasets the step reads, and how much news there was

@@ -148,11 +148,14 @@ func (fd *Feeder) startMerge(ctx context.Context, job *jjm.GridJob) (*mergeFeed,
 		f.numbers, f.lfns = append(f.numbers, n), append(f.lfns, file.LFN)
 		return nil
 	})
-	if err == nil && job.Merging.Splitter == split.WMBSMergeBySize {
-		err = fd.lineage.Tell(ctx, lineage.Family{Maker: job.ID, Well: lineage.MergeReady}, &work, f.numbers)
-	}
 	if err != nil {
 		return nil, err
+	}
+	if job.Merging.Splitter == split.WMBSMergeBySize {
+		err := fd.lineage.Tell(ctx, lineage.Family{Maker: job.ID, Well: lineage.MergeReady}, &work, f.numbers)
+		if err != nil {
+			return nil, err
+		}
 	}
 	return f, f.pack(job, work)
 }

@@ -117,7 +117,10 @@ func (pr *Prover) recoveryTask(ctx context.Context, caller wire.Caller, id jjm.G
 		return nil, job.Status.String(), jjm.Errorf(jjm.Conflict, "it made no local jobs")
 	}
 	t, err := pr.task(ctx, &job)
-	if err == nil && t.facts.Made > 0 && t.facts.Unit != unit {
+	if err != nil {
+		return t, job.Status.String(), err
+	}
+	if t.facts.Made > 0 && t.facts.Unit != unit {
 		err = jjm.Errorf(jjm.Conflict, "it counts by %s, and not by %s", t.facts.Unit, unit)
 	}
 	return t, job.Status.String(), err

@@ -66,9 +66,9 @@ type task struct {
 	files iter.Seq2[cover.File, error]
 	// rows calls back with the ledger, in its order.
 	rows func(ctx context.Context, fn func(cover.Row) error) error
-	// events gives how many events a local job's input holds, 0 = not known.
+	// events returns how many events a local job's input holds, 0 = not known.
 	events func(l *jjm.LocalJob) int64
-	// file gives what is known of a file, for a recovery.
+	// file returns what is known of a file, for a recovery.
 	file func(lfn string) (jjm.File, error)
 	// merged reports whether what a completed local job made is in a merged file.
 	merged func(l *jjm.LocalJob) bool

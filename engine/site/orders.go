@@ -153,18 +153,25 @@ func (si *Site) order(ctx context.Context, begin, end func(*state.Change) ([]jjm
 	var more, less []jjm.Order
 	err := si.s.Change(ctx, "order", func(c *state.Change) (err error) {
 		if begin != nil {
-			more, err = begin(c)
+			if more, err = begin(c); err != nil {
+				return err
+			}
 		}
-		if end != nil && err == nil {
-			less, err = end(c)
+		if end != nil {
+			if less, err = end(c); err != nil {
+				return err
+			}
 		}
 		c.Orders = func(a *state.Memo) { a.SetOrders(less, more) }
-		return err
+		return nil
 	})
-	if err == nil && len(more)+len(less) > 0 {
+	if err != nil {
+		return err
+	}
+	if len(more)+len(less) > 0 {
 		si.orderChanged(append(more, less...))
 	}
-	return err
+	return nil
 }
 
 // orderChanged lets the grid jobs concerned, their records and the submit loops

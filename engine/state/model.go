@@ -256,7 +256,7 @@ func (g *Grid) eligible(n int32, now jjm.Time) bool {
 }
 
 // trim drops what is no longer eligible from the front of what is ready of a place
-// and gives its length; entries behind the front may still be stale.
+// and returns its length; entries behind the front may still be stale.
 func (g *Grid) trim(place int32, now jjm.Time) int {
 	q := g.ready.Of(place)
 	for len(q) > 0 && !g.eligible(q[0], now) {

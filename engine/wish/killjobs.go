@@ -67,10 +67,13 @@ func (ws *Wishes) killRange(ctx context.Context, caller wire.Caller, ref jjm.Ref
 		}
 		return nil
 	})
-	if err == nil && !known {
-		err = jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
+	if err != nil {
+		return noChange, err
 	}
-	return noChange, err
+	if !known {
+		return noChange, jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
+	}
+	return noChange, nil
 }
 
 // allMade refuses a wish about local jobs that are still to be made: it could only

@@ -51,8 +51,11 @@ func copyTar(to io.Writer, f io.Reader, size int64) error {
 	}
 	// Other methods would pass the buffer by.
 	n, err := io.CopyBuffer(to, struct{ io.Reader }{f}, make([]byte, copyBuffer))
-	if err == nil && n < size {
+	if err != nil {
+		return err
+	}
+	if n < size {
 		return jjm.Errorf(jjm.Internal, "its file ended after %d of %d bytes", n, size)
 	}
-	return err
+	return nil
 }

@@ -103,10 +103,13 @@ func may(f *os.File, want acl.Perm, who Who) error {
 		return nil
 	}
 	ok, err := acl.Allows(f, want, who.UID, who.GIDs)
-	if err == nil && !ok {
-		err = fmt.Errorf("%s: uid %d may not: %w", f.Name(), who.UID, fs.ErrPermission)
+	if err != nil {
+		return err
 	}
-	return err
+	if !ok {
+		return fmt.Errorf("%s: uid %d may not: %w", f.Name(), who.UID, fs.ErrPermission)
+	}
+	return nil
 }
 
 // walk goes from folder to folder. Its last handle is where it is; the others
@@ -222,10 +225,13 @@ func (w *walk) step(name string) (target string, err error) {
 	defer next.Close()
 	buf := make([]byte, 4096) // PATH_MAX of Linux, limits.h
 	n, err := unix.Readlinkat(fd, "", buf)
-	if err == nil && n == 0 {
-		err = unix.ENOENT
+	if err != nil {
+		return "", err
 	}
-	return string(buf[:max(n, 0)]), err
+	if n == 0 {
+		return "", unix.ENOENT
+	}
+	return string(buf[:n]), nil
 }
 
 // Regular opens a regular file for reading with the rights that this process

@@ -315,12 +315,13 @@ func into(at int, name string, mount int) (int, error) {
 		return -1, err
 	}
 	m, err := MountOf(fd)
-	if err == nil && m.ID != mount {
-		err = ErrElsewhere
-	}
 	if err != nil {
 		unix.Close(fd)
 		return -1, err
+	}
+	if m.ID != mount {
+		unix.Close(fd)
+		return -1, ErrElsewhere
 	}
 	return fd, nil
 }

@@ -86,7 +86,7 @@ func (l *life) result(ctx context.Context, id int64, call *call, limit time.Dura
 			return reply{}, jjm.Errorf(jjm.Ambiguous, "%w", err)
 		}
 		closeAll(a.files)
-		if !a.Begun {
+		if !a.Started {
 			return a.reply, a.Err.err()
 		}
 	}

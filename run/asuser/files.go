@@ -190,11 +190,8 @@ func (f *Files) OpenFile(name string, flag int, perm os.FileMode) (*os.File, err
 
 func (f *Files) open(name string, flag int, perm os.FileMode, mount int) (*os.File, error) {
 	a, err := f.ask(request{Op: "open", Name: name, Flag: flag, Perm: perm, Mount: mount})
-	if err == nil && len(a.files) != 1 {
-		err = jjm.Errorf(jjm.Busy, "the helper of %s gave %d files: want one", f.user.owner.User, len(a.files))
-	}
 	if err == nil {
-		err = f.check(a.files[0], mount, flag)
+		err = f.checkOne(a.files, mount, flag)
 	}
 	if err != nil {
 		closeAll(a.files)
@@ -203,7 +200,7 @@ func (f *Files) open(name string, flag int, perm os.FileMode, mount int) (*os.Fi
 	return named(a.files[0], filepath.Join(f.root, name)), nil
 }
 
-// named returns an open file the name that people know it by.
+// named gives an open file the name that people know it by.
 func named(file *os.File, name string) *os.File {
 	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -211,6 +208,14 @@ func named(file *os.File, name string) *os.File {
 	}
 	file.Close()
 	return os.NewFile(uintptr(fd), name)
+}
+
+// checkOne checks the one file that an answer is to have.
+func (f *Files) checkOne(files []*os.File, mount, flag int) error {
+	if len(files) != 1 {
+		return jjm.Errorf(jjm.Busy, "the helper of %s gave %d files: want one", f.user.owner.User, len(files))
+	}
+	return f.check(files[0], mount, flag)
 }
 
 // check refuses what is not what was asked for, whatever the guard let pass.
@@ -260,11 +265,11 @@ func (f *Files) Usage(most diskuse.Most) (diskuse.Use, error) {
 	}
 	a, err := f.ask(request{Op: "usage", MaxBytes: most.Bytes, MaxFiles: most.Files, Limit: most.Time})
 	closeAll(a.files)
-	if err == nil && a.Use == nil {
-		err = jjm.Errorf(jjm.Busy, "the helper of %s counts nothing", f.user.owner.User)
-	}
 	if err != nil {
 		return diskuse.Use{}, err
+	}
+	if a.Use == nil {
+		return diskuse.Use{}, jjm.Errorf(jjm.Busy, "the helper of %s counts nothing", f.user.owner.User)
 	}
 	return *a.Use, nil
 }

@@ -149,7 +149,7 @@ func lie(word string) {
 		case "lazy": // answers pings only
 		case "flood":
 			for range 10 {
-				_ = send(conn, reply{ID: req.ID, Begun: true})
+				_ = send(conn, reply{ID: req.ID, Started: true})
 			}
 		case "garbage":
 			_, _ = conn.Write([]byte(`{"id":"x"`))

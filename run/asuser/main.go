@@ -86,11 +86,13 @@ func (h *helper) serve() {
 	for {
 		var req request
 		files, err := receive(h.conn, buf, &req)
-		if err == nil && req.Long {
-			files, err = long(files, &req)
-		}
 		if err != nil {
 			return // with the process its commands end
+		}
+		if req.Long {
+			if files, err = long(files, &req); err != nil {
+				return
+			}
 		}
 		switch req.Op {
 		case "ping":
@@ -171,7 +173,7 @@ func (h *helper) run(req request, files []*os.File) {
 		Limit: req.Limit, MaxMemory: req.Memory},
 		func() {
 			closeAll(files) // else the pipes stay open as long as this waits
-			h.reply(reply{ID: req.ID, Begun: true})
+			h.reply(reply{ID: req.ID, Started: true})
 		})
 	h.mu.Lock()
 	delete(h.runs, req.ID)
@@ -195,7 +197,7 @@ func (h *helper) stream(req request, files []*os.File) {
 	if info, err := f.Stat(); err == nil {
 		size = info.Size()
 	}
-	h.reply(reply{ID: req.ID, Begun: true, Bytes: size})
+	h.reply(reply{ID: req.ID, Started: true, Bytes: size})
 	n, err := io.CopyBuffer(struct{ io.Writer }{files[0]}, struct{ io.Reader }{f}, make([]byte, 256<<10))
 	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n}) // before the end of the stream is seen
 }

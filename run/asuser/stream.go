@@ -54,7 +54,7 @@ func (u *User) stream(req request) (*stream, error) {
 		if err == nil {
 			theirs.Close()
 			s := &stream{life: l, id: id, call: call, pipe: ours, path: path}
-			if err = s.begun(ctx); err == nil {
+			if err = s.started(ctx); err == nil {
 				return s, nil
 			}
 		}
@@ -82,19 +82,20 @@ type stream struct {
 func (s *stream) Size() int64 { return s.size }
 
 // begun waits until the file is open.
-func (s *stream) begun(ctx context.Context) error {
+func (s *stream) started(ctx context.Context) error {
 	a, err := s.life.await(ctx, s.call)
 	closeAll(a.files)
-	if err == nil {
-		err = a.Err.err()
-	} else {
-		err = jjm.Errorf(jjm.Busy, "open %s: %w", s.path, err)
+	if err != nil {
+		return jjm.Errorf(jjm.Busy, "open %s: %w", s.path, err)
 	}
-	if err == nil && !a.Begun {
-		err = jjm.Errorf(jjm.Busy, "open %s: the helper of %s does not say that it is open", s.path, s.life.who)
+	if err := a.Err.err(); err != nil {
+		return err
+	}
+	if !a.Started {
+		return jjm.Errorf(jjm.Busy, "open %s: the helper of %s does not say that it is open", s.path, s.life.who)
 	}
 	s.size = a.Bytes
-	return err
+	return nil
 }
 
 // Read reads what came, and at its end whether that was all.
@@ -124,15 +125,23 @@ func (s *stream) whole() error {
 	a, err := s.life.await(ctx, s.call)
 	closeAll(a.files)
 	if err == nil {
-		err = a.Err.err()
-	}
-	if err == nil && a.Bytes != s.read {
-		err = fmt.Errorf("%d bytes came of %d", s.read, a.Bytes)
+		err = s.complete(a)
 	}
 	if err != nil {
 		return jjm.Errorf(jjm.Busy, "read %s: it broke off: %w", s.path, err)
 	}
 	return io.EOF
+}
+
+// complete reports why what was read is not all, by the helper's last word.
+func (s *stream) complete(a answer) error {
+	if err := a.Err.err(); err != nil {
+		return err
+	}
+	if a.Bytes != s.read {
+		return fmt.Errorf("%d bytes came of %d", s.read, a.Bytes)
+	}
+	return nil
 }
 
 // Close may be called before the end.

@@ -61,18 +61,18 @@ type request struct {
 	Long bool `json:"long,omitempty"`
 }
 
-// reply is what the helper answers. A run has two: Begun, and its end; a stream
+// reply is what the helper answers. A run has two: Started, and its end; a stream
 // too.
 type reply struct {
-	ID     int64         `json:"id"`
-	Begun  bool          `json:"begun,omitempty"`
-	Err    *failure      `json:"err,omitempty"`
-	Exit   int           `json:"exit,omitempty"`
-	Signal int           `json:"signal,omitempty"`
-	Wall   time.Duration `json:"wall,omitempty"`
-	Bytes  int64         `json:"bytes,omitempty"`
-	Use    *diskuse.Use  `json:"use,omitempty"`
-	Info   *fileInfo     `json:"info,omitempty"`
+	ID      int64         `json:"id"`
+	Started bool          `json:"begun,omitempty"`
+	Err     *failure      `json:"err,omitempty"`
+	Exit    int           `json:"exit,omitempty"`
+	Signal  int           `json:"signal,omitempty"`
+	Wall    time.Duration `json:"wall,omitempty"`
+	Bytes   int64         `json:"bytes,omitempty"`
+	Use     *diskuse.Use  `json:"use,omitempty"`
+	Info    *fileInfo     `json:"info,omitempty"`
 }
 
 // failure carries an error: enough of it for errors.Is and jjm.KindOf.

@@ -138,12 +138,14 @@ func (b *bench) recorded(d *bed, kind string, n int, request string) (r recorded
 		return c.Total == n && c.New+c.Submitting == 0
 	})
 	r.ids = time.Since(began)
-	if err == nil && request == "" {
-		err = b.until(j, id, "a local job runs", func(c wire.Counts) bool { return c.Running+c.Completing+c.Completed > 0 })
-		r.ran = time.Since(began)
-	}
 	if err != nil {
 		return r, err
+	}
+	if request == "" {
+		err := b.until(j, id, "a local job runs", func(c wire.Counts) bool { return c.Running+c.Completing+c.Completed > 0 })
+		if r.ran = time.Since(began); err != nil {
+			return r, err
+		}
 	}
 	return r, b.killAndWait(j, id)
 }
@@ -312,10 +314,13 @@ func (b *bench) slurmShort(d *bed) (err error) {
 	began = time.Now()
 	status, err := j.runJob(b.ctx,
 		fmt.Sprintf("type = \"script\"\nname = \"bench\"\n[params]\ncommand = [\"/bin/true\"]\ncount = %d\n", n))
-	if err == nil && status != jjm.Done.String() {
-		err = fmt.Errorf("the grid job is %s", status)
+	if err != nil {
+		return err
+	}
+	if status != jjm.Done.String() {
+		return fmt.Errorf("the grid job is %s", status)
 	}
 	b.beside("slurm", fmt.Sprintf("%d times /bin/true to the tar, wrapper included", n), ms(time.Since(began)), "ms",
 		"bare array", ms(bare), throughput)
-	return err
+	return nil
 }

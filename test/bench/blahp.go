@@ -53,10 +53,13 @@ func (l *lrms) submit(b *bench, key string) (string, executed, error) {
 		"/dev/null",
 		"-o", l.work+"/out."+key, "-e", l.work+"/err."+key, "-D", "home_bl_bench_"+key, "-n", "1")
 	_, id, ok := strings.Cut(strings.TrimSpace(out), "BLAHP_JOBID_PREFIX")
-	if err == nil && !ok {
-		err = fmt.Errorf("%s submit printed %q", l.name, out)
+	if err != nil {
+		return id, took, err
 	}
-	return id, took, err
+	if !ok {
+		return id, took, fmt.Errorf("%s submit printed %q", l.name, out)
+	}
+	return id, took, nil
 }
 
 // blahp measures what HTCondor's gatekeeper costs in front of jjm, beside its

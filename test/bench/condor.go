@@ -59,9 +59,10 @@ func (b *bench) bareCluster(d *bed, n int) (r recorded, err error) {
 		err = until(b.ctx, "a bare job runs", 3*time.Minute, func() (bool, error) {
 			out, _, err := d.run(b, "", "condor_q", "-limit", "1", "-constraint", "ClusterId == "+cluster+" && NumJobStarts > 0",
 				"-af", "ProcId")
-			if err == nil && out == "" {
-				out, _, err = d.run(b, "", "condor_history", "-match", "1", "-constraint", "ClusterId == "+cluster, "-af", "ProcId")
+			if err != nil || out != "" {
+				return out != "", err
 			}
+			out, _, err = d.run(b, "", "condor_history", "-match", "1", "-constraint", "ClusterId == "+cluster, "-af", "ProcId")
 			return out != "", err
 		})
 	}

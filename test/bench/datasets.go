@@ -169,12 +169,15 @@ func (b *bench) wholeDataset(n int) (err error) {
 		return err
 	}
 	status, err := d.runJob(b.ctx, readsText(largeParts))
-	if err == nil && status != jjm.Done.String() {
-		err = fmt.Errorf("the grid job is %s", status)
+	if err != nil {
+		return err
+	}
+	if status != jjm.Done.String() {
+		return fmt.Errorf("the grid job is %s", status)
 	}
 	b.tell("datasets", fmt.Sprintf("%d files, %d per part, /bin/true: files per second, from add to the tar", n,
 		largeParts), rate(n, time.Since(began)), "")
-	return err
+	return nil
 }
 
 // addFiles adds the files from..to-1 to the dataset.

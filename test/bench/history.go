@@ -39,10 +39,12 @@ func (h *historian) answer(ctx context.Context, do string, arg func(into any) er
 	if err != nil {
 		return nil, err
 	}
-	for left := args.Jobs; left > 0 && err == nil; left -= historyGrid {
-		err = h.grid(ctx, s, min(left, historyGrid))
+	for left := args.Jobs; left > 0; left -= historyGrid {
+		if err := h.grid(ctx, s, min(left, historyGrid)); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
-	return nil, errors.Join(err, s.Close())
+	return nil, s.Close()
 }
 
 // grid makes one grid job with n local jobs, finished and archived.

@@ -132,10 +132,13 @@ func (s *site) restart(ctx context.Context) (r restarted, err error) {
 		}
 		c := client.Client{Socket: filepath.Join(s.args.Dir, "jjm.sock")}
 		a, err := client.Call(ctx, &c, wire.VerbLookup(), wire.LookupRequest{Refs: []string{s.grid.String()}})
-		if err == nil && len(a.Lookup) == 1 {
-			err = a.Lookup[0].Error.Err()
+		if err != nil {
+			return err
 		}
-		return err
+		if len(a.Lookup) == 1 {
+			return a.Lookup[0].Error.Err()
+		}
+		return nil
 	})
 	return restarted{ms(time.Since(began)), ms(processCPU() - cpu - (s.player.spent() - playing))}, err
 }

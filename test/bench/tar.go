@@ -89,11 +89,11 @@ type tarred struct {
 func (t *tarrer) tar(ctx context.Context) (tarred, error) {
 	began, cpu := time.Now(), processCPU()
 	info, err := t.area.WriteTar(ctx, tarName, "bench", t.entries(), 0)
-	if err == nil && (info.Files != t.args.Files || info.Absent != 0) {
-		err = fmt.Errorf("the tar has %d files and lacks %d", info.Files, info.Absent)
-	}
 	if err != nil {
 		return tarred{}, err
+	}
+	if info.Files != t.args.Files || info.Absent != 0 {
+		return tarred{}, fmt.Errorf("the tar has %d files and lacks %d", info.Files, info.Absent)
 	}
 	made := tarred{WallMS: ms(time.Since(began)), CPUMS: ms(processCPU() - cpu), Bytes: info.Bytes}
 	made.PeakMB, err = peakMB("self")

@@ -35,12 +35,7 @@ func Put(dir string, n Note, now time.Time) error {
 		return jjm.Errorf(jjm.Busy, "%w", err)
 	}
 	defer in.Close()
-	boxes, err := in.Mine(os.Geteuid())
-	if err == nil && len(boxes) == 0 {
-		var b *Box
-		b, err = in.make(os.Geteuid())
-		boxes = []*Box{b}
-	}
+	boxes, err := in.mine(os.Geteuid())
 	if err != nil {
 		return jjm.Errorf(jjm.Busy, "spool: %w", err)
 	}
@@ -97,13 +92,7 @@ func (b *Box) write(name Name, text []byte, shared bool) error {
 		return fmt.Errorf("make an entry in %s: %w", b.Path(), err)
 	}
 	f := os.NewFile(uintptr(fd), filepath.Join(b.Path(), tmp))
-	_, err = f.Write(text)
-	if err == nil && shared {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
+	err = settle(f, text, shared)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -115,6 +104,29 @@ func (b *Box) write(name Name, text []byte, shared bool) error {
 		return err
 	}
 	return b.dir.Sync()
+}
+
+// settle writes an entry, which others may read if it is shared, to the disk.
+func settle(f *os.File, text []byte, shared bool) error {
+	if _, err := f.Write(text); err != nil {
+		return err
+	}
+	if shared {
+		if err := f.Chmod(0o644); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// mine returns the boxes of an account, one that is made now if it has none.
+func (in *In) mine(uid int) ([]*Box, error) {
+	boxes, err := in.Mine(uid)
+	if err != nil || len(boxes) > 0 {
+		return boxes, err
+	}
+	b, err := in.make(uid)
+	return []*Box{b}, err
 }
 
 // Writable reports why nothing can be added just now.

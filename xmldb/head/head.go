@@ -96,11 +96,12 @@ func Read(dir string, grid jjm.GridID) (Head, error) {
 		return Head{}, jjm.Errorf(kind(err), "read record of grid job %d: %w", grid, err)
 	}
 	h, err := Parse(data)
-	if err == nil && h.Grid.ID != grid {
-		err = fmt.Errorf("it is the record of grid job %d", h.Grid.ID)
-	}
 	if err != nil {
 		return Head{}, jjm.Errorf(jjm.Internal, "read record of grid job %d: %s: %w", grid, path, err)
+	}
+	if h.Grid.ID != grid {
+		return Head{}, jjm.Errorf(jjm.Internal, "read record of grid job %d: %s: it is the record of grid job %d", grid, path,
+			h.Grid.ID)
 	}
 	return h, nil
 }

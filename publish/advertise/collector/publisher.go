@@ -13,13 +13,13 @@ import (
 
 // Deps are what a publisher works with.
 type Deps struct {
-	// Facts gives what there is to tell. It is called often and returns at once.
+	// Facts returns what there is to tell. It is called often and returns at once.
 	Facts func() advertise.Facts
 	// File is where the publisher notes what it published; see wire.AdvertisedFile.
 	File string
 	Now  func() time.Time
 	Log  *slog.Logger
-	// Open gives a collector by its address; nil = HTCondor's commands.
+	// Open returns a collector by its address; nil = HTCondor's commands.
 	Open func(address string) Collector
 }
 
