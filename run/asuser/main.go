@@ -214,7 +214,7 @@ func (h *helper) tree(req request, files []*os.File) {
 		return
 	}
 	defer func() { _ = t.Close() }()
-	h.reply(reply{ID: req.ID, Begun: true, Bytes: t.Bytes()})
+	h.reply(reply{ID: req.ID, Started: true, Bytes: t.Bytes()})
 	n, err := t.Write(struct{ io.Writer }{files[0]})
 	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n}) // before the end of the stream is seen
 }

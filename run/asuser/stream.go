@@ -17,7 +17,11 @@ import (
 // stall, and stalls nobody but the reader, who gets an error of kind Busy after
 // half a minute. A content that breaks off is an error too, never a short file.
 func (u *User) Open(path string) (io.ReadCloser, error) {
-	return u.stream(request{Op: "stream", Name: path})
+	s, err := u.stream(request{Op: "stream", Name: path})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // OpenTree opens a folder that the account may read as package tree packs it, in the same
