@@ -246,7 +246,7 @@ func TestDatasets_WhatIsNotCarriedOutIsRefused(t *testing.T) {
 		fileJob("", "secondary = true\n"+raw+
 			inline(1)): "datasets",
 		"type = \"script\"\n[[datasets]]\n" + raw + inline(1) +
-			"[params]\ncommand = [\"true\"]\n": "datasets",
+			"[params]\ncommand = [\"true\"]\n": "datasets[0]",
 		"type = \"script\"\n[split]\nby = \"FileBased\"\n[params]\ncommand = [\"true\"]\n": "split",
 		fileJob("", raw+inline(
 			5)+"\n[split]\nby = \"EventBased\"\nparams = {events_per_job = 1}\n"): "split",
