@@ -241,10 +241,10 @@ func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (
 	datasets := slices.Clone(spec.Datasets)
 	for i, d := range datasets {
 		if d.Secondary {
-			datasets[i] = jjm.DatasetInput{Name: d.Name, Secondary: true, Attributes: d.Attributes}
+			datasets[i] = jjm.DatasetInput{Name: d.Name, Secondary: true, Attributes: d.Attributes, Stream: d.Stream}
 			continue
 		}
-		master.Name = r.named(d.Name)
+		master.Name, master.Stream = r.named(d.Name), d.Stream
 		datasets[i] = master
 	}
 	if spec.Datasets = datasets; len(master.Files) <= maxInline {

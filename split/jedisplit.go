@@ -389,6 +389,9 @@ func (k *jediCut) along(c *Cutting, in *jjm.PartInput, job jedi.Job) {
 		}
 		c.carry.Cursors[d.Name] = int64(d.Used)
 	}
+	if first := &job.Master[0]; k.work.Files[first.ID].FirstEvent > 0 {
+		more(in).FirstNumber = k.work.Files[first.ID].FirstEvent + max(first.Start, 0)
+	}
 	if k.p.RandomSeed {
 		more(in).Seed = c.carry.Seeds.Take() + k.p.RandomSeedOffset
 	}
