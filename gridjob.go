@@ -168,6 +168,9 @@ type Request struct {
 	Cores    int      `json:"cores,omitempty"`
 	MemoryMB int64    `json:"memory_mb,omitempty"` // MiB
 	Walltime Duration `json:"walltime,omitzero"`
+	// CPUTime is how much processor time each process of a local job may use; 0 = no
+	// limit. The wrapper sets it, alike in every batch system.
+	CPUTime Duration `json:"cpu_time,omitzero"`
 	// Queue is a queue or partition.
 	Queue string `json:"queue,omitempty"`
 	GPUs  int    `json:"gpus,omitempty"`

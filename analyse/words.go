@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -162,7 +163,7 @@ func (c *attempt) exitCode() string {
 	s := fmt.Sprintf("exit code %d", exit)
 	switch {
 	case signal != 0:
-		s += fmt.Sprintf(" (signal %d)", signal)
+		s += fmt.Sprintf(" (signal %d%s)", signal, ofCPU(signal))
 	case exit == 126:
 		s += " (the command could not be executed)"
 	case exit == 127:
@@ -266,4 +267,13 @@ func (t table) retryText(o Outcome) string {
 		return fmt.Sprintf("; retry %d of %d (late, asked for)", o.Counters.LateHandled, *t.lim.LateHandled)
 	}
 	return fmt.Sprintf("; retry %d of %d (late)", o.Counters.LateUnhandled, *t.lim.LateUnhandled)
+}
+
+// ofCPU words the signal of who used up the processor time that it may use
+// (setrlimit(2), RLIMIT_CPU).
+func ofCPU(signal int) string {
+	if signal == int(syscall.SIGXCPU) {
+		return ": it used up its processor time"
+	}
+	return ""
 }

@@ -168,7 +168,7 @@ func TestRead_AMillionFilesAreNotHeld(t *testing.T) {
 	}
 }
 
-// endless gives lines without holding them.
+// endless returns lines without holding them.
 type endless struct {
 	left int
 	rest []byte

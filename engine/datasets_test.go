@@ -78,7 +78,7 @@ func fileJob(more, dataset string) string {
 	return "type = \"filetest\"\n" + more + "[[datasets]]\n" + dataset
 }
 
-// owners gives, by the LFNs of the master dataset, the local jobs that own a piece
+// owners returns, by the LFNs of the master dataset, the local jobs that own a piece
 // of it now.
 func (w *world) owners(id jjm.GridID) map[string][]int32 {
 	w.t.Helper()

@@ -9,7 +9,7 @@ import (
 	"jjm/store"
 )
 
-// freshStore gives the bytes of a store in which nothing happened yet: to make
+// freshStore returns the bytes of a store in which nothing happened yet: to make
 // the schema costs more than most tests do afterwards, and is not what they are
 // about.
 var freshStore = sync.OnceValues(func() ([]byte, error) {

@@ -112,7 +112,7 @@ func handle[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank, 
 	return verb
 }
 
-// Within returns the verb a time of its own for the answer, which is shorter than gate.answer_time.
+// Within gives the verb a time of its own for the answer, which is shorter than gate.answer_time.
 func (v Verb) Within(d time.Duration) Verb {
 	v.within = d
 	return v

@@ -115,7 +115,7 @@ func (f *file) settle(mode os.FileMode, when time.Time) error {
 	return nil
 }
 
-// drop returns up.
+// drop closes and removes the file that is not delivered.
 func (f *file) drop() {
 	_ = f.Close()
 	_ = os.Remove(f.tmp)

@@ -195,7 +195,7 @@ func (c tars) settle(ctx context.Context, src io.Reader, when time.Time) error {
 	return nil
 }
 
-// drop returns up those that have no name yet.
+// drop removes those that have no name yet.
 func (c tars) drop() {
 	for _, f := range c {
 		if f != nil {

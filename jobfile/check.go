@@ -186,6 +186,11 @@ func (c *checker) request(r request) (out jjm.Request) {
 			c.problem("request.memory_mb", "%d is out of range: want 1 to %d (MiB)", *n, maxMemoryMB)
 		}
 	}
+	if w := r.CPUTime; w != nil {
+		if out.CPUTime = *w; w.D() < time.Second || w.D() > maxWalltime {
+			c.problem("request.cpu_time", "%s is out of range: want 1s to 8760h", *w)
+		}
+	}
 	if w := r.Walltime; w != nil {
 		if out.Walltime = *w; w.D() < time.Second || w.D() > maxWalltime {
 			c.problem("request.walltime", "%s is out of range: want 1s to 8760h", *w)

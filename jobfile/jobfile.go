@@ -39,6 +39,7 @@ type request struct {
 	Cores      *int          `json:"cores"`
 	MemoryMB   *int64        `json:"memory_mb"`
 	Walltime   *jjm.Duration `json:"walltime"`
+	CPUTime    *jjm.Duration `json:"cpu_time"`
 	Queue      *string       `json:"queue"`
 	GPUs       *int          `json:"gpus"`
 	ScratchMB  *int64        `json:"scratch_mb"`

@@ -101,7 +101,7 @@ func fair(demands []Demand, room int) []int {
 	return level(want, order, room)
 }
 
-// level returns each demand one job as far as the room goes, then fills up to
+// level gives each demand one job as far as the room goes, then fills up to
 // the highest level that the room affords, then hands out the remainder, fewer
 // than there are demands, in order.
 func level(want []Demand, order []int, room int) []int {

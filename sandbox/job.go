@@ -29,6 +29,9 @@ type Job struct {
 	// (decision R25).
 	Grace     jjm.Duration `json:"grace,omitzero"`
 	Heartbeat jjm.Duration `json:"heartbeat,omitzero"`
+	// CPUTime is how much processor time a process may use, in whole seconds; 0 means
+	// no limit.
+	CPUTime jjm.Duration `json:"cpu_time,omitzero"`
 	// MaxOutputBytes caps the outputs of one attempt together; 0 means no cap.
 	MaxOutputBytes int64 `json:"max_output_bytes,omitempty"`
 }

@@ -25,7 +25,7 @@ func (b *binder) start() {
 	}
 }
 
-// bind returns a part its place, unless it has one or reads no files.
+// bind gives a part its place, unless it has one or reads no files.
 func (b *binder) bind(part *jjm.Part) {
 	in := part.Input
 	if in == nil || in.Place != nil || len(in.Files) == 0 {

@@ -88,10 +88,13 @@ func genericMethod() *method {
 			return nil, m.invalid("attribute and values, and multi_attrs: want one of them")
 		}
 		var err error
-		if g.total, err = g.check(m); err == nil && g.at > g.total {
-			err = m.conflict("%d parts were made before, but there are %d values now", g.at, g.total)
+		if g.total, err = g.check(m); err != nil {
+			return g, err
 		}
-		return g, err
+		if g.at > g.total {
+			return g, m.conflict("%d parts were made before, but there are %d values now", g.at, g.total)
+		}
+		return g, nil
 	}
 	return m
 }

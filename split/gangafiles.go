@@ -172,7 +172,7 @@ func (k *bunches) wholly(c *Cutting, in *jjm.PartInput, n int) int64 {
 	return total
 }
 
-// cut returns the part its range of the events of the bunch, and says whether it
+// cut gives the part its range of the events of the bunch, and says whether it
 // is the last one. A bunch without events is one part without.
 func (k *bunches) cut(c *Cutting, in *jjm.PartInput, n int) (count int64, last bool) {
 	var total int64

@@ -141,7 +141,7 @@ func sortByRun(w *Work, files []int32) {
 	}
 }
 
-// corrected gives the parts of a walk in which each section was processed once.
+// corrected returns the parts of a walk in which each section was processed once.
 type corrected struct {
 	parts []jjm.Part
 	walk  *lumiWalk

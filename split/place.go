@@ -138,7 +138,7 @@ func readers(at []string, sites map[string][]string) []string {
 	return out
 }
 
-// open returns the place its job group before a part is made; full says that the
+// open gives the place its job group before a part is made; full says that the
 // present one is full.
 func (p *place) open(c *Cutting, full bool) {
 	if p.group == 0 || full {

@@ -181,7 +181,7 @@ func (s *Store) Available(ctx context.Context, id jjm.GridID, step int, fn func(
 		WHERE a.grid = ?1 AND a.step = ?2 AND a.avail = 1 ORDER BY a.file`, stepArgs(id, step), fn)
 }
 
-// Siblings gives, by number, what became of the files that a step can still cut
+// Siblings returns, by number, what became of the files that a step can still cut
 // with the other steps that read them as master: FileFinished if all of them are
 // done with it, FileFailed if one failed, or is over without it, else FilePicked.
 // Steps of the given splitter do not count: they would wait for one another. It is
@@ -285,7 +285,7 @@ func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int,
 	return nil
 }
 
-// OwnedEvents gives, by local job, how many events it owns now, of ranges and of
+// OwnedEvents returns, by local job, how many events it owns now, of ranges and of
 // whole files; local jobs of which one file's are not known are left out.
 func (s *Store) OwnedEvents(ctx context.Context, id jjm.GridID) (map[int32]int64, error) {
 	out := map[int32]int64{}

@@ -45,7 +45,7 @@ func (m *model) notice(t *rapid.T) {
 	}
 }
 
-// ready gives the numbers of the files in a state.
+// ready returns the numbers of the files in a state.
 func (m *model) in(state jjm.FileState) (files []int) {
 	for i, s := range m.state {
 		if s == state {

@@ -43,7 +43,7 @@ func (s *Store) Made(ctx context.Context, id DatasetID) (m Made, err error) {
 	return m, nil
 }
 
-// ParentsOf gives, by name, the files that some files of a dataset were made from.
+// ParentsOf returns, by name, the files that some files of a dataset were made from.
 // Files that the dataset does not have are left out. It takes time in the number of
 // names.
 func (s *Store) ParentsOf(ctx context.Context, id DatasetID, lfns []string) (map[string][]string, error) {

@@ -69,8 +69,8 @@ func (tx *Tx) markOf(id DatasetID, file int64) (state jjm.FileState, err error) 
 	return state, err
 }
 
-// mark stores one mark. What is begun of the file and not wholly owned loses the
-// rest, as if a local job had failed with it.
+// mark stores one mark. Of a file that is only partly given to local jobs, the rest is
+// counted as lost, as if a local job had failed with it.
 func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
 	_, err := tx.exec("INSERT INTO file_marks (dataset, file, state, time, actor, reason) VALUES (?, ?, ?, ?, ?, ?)",
 		args{}.int(int64(id)).int(m.File).int(int64(m.State)).int(int64(jjm.At(tx.s.o.Now()))).text(actor).text(reason))
@@ -161,7 +161,7 @@ func (tx *Tx) unmark(id DatasetID, u *Unmarked) error {
 	return err
 }
 
-// Marks gives, by number, the marked files of a dataset.
+// Marks returns, by number, the marked files of a dataset.
 func (s *Store) Marks(ctx context.Context, id DatasetID) (map[int64]jjm.FileState, error) {
 	out := map[int64]jjm.FileState{}
 	err := s.view(ctx, func(c *conn) error {

@@ -279,12 +279,14 @@ func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 	masters := map[gridStep]DatasetID{}
 	for _, id := range ids {
 		step, err := tx.c.number("SELECT step FROM local_jobs WHERE grid = ? AND n = ?", localArgs(id))
-		at := gridStep{id.Grid, step}
-		if _, known := masters[at]; err == nil && !known {
-			masters[at], err = tx.master(id.Grid, int(step))
-		}
 		if err != nil {
 			return tx.fail(err, "give back the files of local job %s", id)
+		}
+		at := gridStep{id.Grid, step}
+		if _, known := masters[at]; !known {
+			if masters[at], err = tx.master(id.Grid, int(step)); err != nil {
+				return tx.fail(err, "give back the files of local job %s", id)
+			}
 		}
 		files, err := tx.release(id, now)
 		if err != nil {

@@ -24,7 +24,7 @@ type Produced struct {
 	Producers []Producer
 }
 
-// Producers gives, by their LFNs, files of the master dataset of a grid job's first
+// Producers returns, by their LFNs, files of the master dataset of a grid job's first
 // step, with the local jobs of that step that own some of them, live or archived.
 // Files that it does not read are left out. It takes time in the number of files and
 // of the local jobs that own them.

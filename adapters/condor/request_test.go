@@ -9,7 +9,7 @@ import (
 	"jjm/adapters"
 )
 
-// make gives an adapter that runs no commands.
+// make returns an adapter that runs no commands.
 func adapterOf(t testing.TB, change func(c *Config)) *Adapter {
 	t.Helper()
 	a, err := New("pool", adapters.Env{}, func(config any) error {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -76,6 +77,11 @@ func (a *attempt) start() (pid, exit int, err error) {
 	// Orphans of the application become children of this process, so that it
 	// sees and ends them (prctl(2)). Where the kernel refuses, they are init's.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	unlimit, err := limitCPU(a.job.CPUTime.D())
+	if err != nil {
+		return 0, exitNotExecutable, fmt.Errorf("limit the processor time of %s: %w", program, err)
+	}
+	defer unlimit()
 	pid, err = syscall.ForkExec(program, argv, &syscall.ProcAttr{
 		Dir: a.workDir(), Env: env,
 		Files: []uintptr{files[0].Fd(), files[1].Fd(), files[2].Fd()},
@@ -86,6 +92,23 @@ func (a *attempt) start() (pid, exit int, err error) {
 		return 0, exit, err
 	}
 	return pid, 0, nil
+}
+
+// limitCPU sets how much processor time each process of the application may use: this
+// process's own limit, which they inherit, until unlimit is called. Of what is used
+// beyond, the kernel tells by XCPU every second (setrlimit(2)). A smaller limit that is
+// there already stays.
+func limitCPU(limit time.Duration) (unlimit func(), err error) {
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(unix.RLIMIT_CPU, &before); err != nil || limit <= 0 {
+		return func() {}, err
+	}
+	now := before
+	now.Cur = min(before.Cur, uint64((limit+time.Second-1)/time.Second))
+	if err := syscall.Setrlimit(unix.RLIMIT_CPU, &now); err != nil {
+		return nil, err
+	}
+	return func() { _ = syscall.Setrlimit(unix.RLIMIT_CPU, &before) }, nil
 }
 
 // standardFiles opens the application's three; those that were opened are

@@ -424,3 +424,14 @@ func childrenCPU(t *testing.T) time.Duration {
 	}
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
+
+// Each process gets XCPU once it has used what it may, whatever the batch system does.
+func TestRun_ProcessorTimeIsLimited(t *testing.T) {
+	s := newSite(t, `while :; do :; done`)
+	s.job.CPUTime = jjm.Duration(time.Second)
+	s.write()
+	s.run(exitOK)
+	if r := s.result(); r.Signal != int(syscall.SIGXCPU) || r.UserMS+r.SysMS < 900 {
+		t.Errorf("signal %d after %d ms of processor time", r.Signal, r.UserMS+r.SysMS)
+	}
+}

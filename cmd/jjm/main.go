@@ -42,7 +42,7 @@ type cli struct {
 	getenv           func(string) string
 }
 
-// main runs a command line and gives the exit code.
+// main runs a command line and returns the exit code.
 func (c *cli) main(args []string) int {
 	name, err := c.run(args)
 	if ferr := c.out.Flush(); ferr != nil && err == nil {

@@ -57,10 +57,13 @@ func (v *verify) Run(c *cli) error {
 	} else {
 		err = c.printReport(a.Verify, v.Recovery)
 	}
-	if code := a.Verify.Verdict.Exit(); err == nil && code != 0 {
+	if err != nil {
+		return err
+	}
+	if code := a.Verify.Verdict.Exit(); code != 0 {
 		return &exit{code: code}
 	}
-	return err
+	return nil
 }
 
 // writeRecovery writes a recovery and its lists, if there is one; none of them may

@@ -206,12 +206,15 @@ func placed(c *state.Change, uid int, d jjm.Dataset, made bool) error {
 // roomFor refuses more files in a dataset than the site allows.
 func roomFor(c *state.Change, id store.DatasetID, name string) error {
 	have, err := c.Tx.FilesIn(id)
-	if most := c.S.B.Conf().MaxFiles; err == nil && have > int64(most) {
-		err = jjm.Errorf(
+	if err != nil {
+		return err
+	}
+	if most := c.S.B.Conf().MaxFiles; have > int64(most) {
+		return jjm.Errorf(
 			jjm.Invalid, "dataset %s would have %d files; this site allows %d (engine.max_files): make several of it", name,
 			have, most)
 	}
-	return err
+	return nil
 }
 
 // brought says that the job file itself lists files of a dataset.

@@ -206,7 +206,7 @@ func (r *retraction) behind(named map[int32]bool) (work, merges map[int32]bool, 
 	return work, merges, nil
 }
 
-// merged gives, by completed merge, the local jobs that made what is in it.
+// merged returns, by completed merge, the local jobs that made what is in it.
 func (r *retraction) merged() (map[int32][]int32, error) {
 	locals, err := r.fd.b.Store.Locals(r.ctx, r.job.ID, 0, int32(r.job.Step.Made))
 	if err != nil {
@@ -293,7 +293,7 @@ func mayMakeAgain(g *state.Grid) error {
 	return nil
 }
 
-// makeAgain returns back what a completed local job owns, to a new one.
+// makeAgain gives what a completed local job owns, to a new one.
 func makeAgain(c *state.Change, l *jjm.LocalJob, why, actor string) (next string, err error) {
 	if l == nil {
 		return "", jjm.Errorf(jjm.Internal, "it is not among the live ones")

@@ -82,7 +82,7 @@ func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, h handlers.Handler, 
 	return ar.WriteJob(sandbox.Job{
 		Grid: job.ID, Package: pkg, Files: files, Credentials: credentialsOf(job),
 		Env: job.Spec.Env, Outputs: job.Spec.Outputs,
-		Result: job.Spec.Result, Mode: mode(job.Spec),
+		Result: job.Spec.Result, Mode: mode(job.Spec), CPUTime: job.Spec.Request.CPUTime,
 		Grace: js.b.Conf().Grace, Heartbeat: js.b.Conf().Heartbeat, MaxOutputBytes: js.b.Conf().MaxOutputBytes,
 	})
 }

@@ -63,7 +63,7 @@ func (it *Intake) TakeIn(ctx context.Context) {
 	}
 }
 
-// intakeRound returns each account its turn. more reports that somebody's budget was
+// intakeRound gives each account its turn. more reports that somebody's budget was
 // too small.
 func (it *Intake) intakeRound(ctx context.Context) (acted int, more bool) {
 	more = !it.survey()

@@ -15,7 +15,7 @@ const (
 	maxAncestors   = 10_000
 )
 
-// Ancestors gives, by LFN, the nearest merged ancestors of files of a dataset
+// Ancestors returns, by LFN, the nearest merged ancestors of files of a dataset
 // (WMBS, include_parents). Merged are files that a grid job with a merge step made,
 // and those that people or catalogues list: what these name as parents of their
 // files are merged as well. It is nil where the parents of the files are these.

@@ -51,7 +51,7 @@ func (pr *Prover) provedMerge(ctx context.Context, job *jjm.GridJob, over bool) 
 	return pr.prove(ctx, t, nil)
 }
 
-// lostUnmerged gives, by number, the files to be merged whose makers were retracted:
+// lostUnmerged returns, by number, the files to be merged whose makers were retracted:
 // nobody misses them in a merged file.
 func (pr *Prover) lostUnmerged(ctx context.Context, id jjm.GridID) (map[int64]bool, error) {
 	retracted, err := pr.b.Store.Retracted(ctx, id)

@@ -329,14 +329,15 @@ func (r *reader) number(name string, most int64) int64 {
 // job with a limit for its CPU time alone is given as much wall time.
 func (r *reader) request() jjm.Request {
 	const year = 8760 * 3600
-	seconds := r.number("walltime", year)
+	seconds, cpu := r.number("walltime", year), r.number("cputime", year)
 	if seconds == 0 {
-		seconds = r.number("cputime", year)
+		seconds = cpu
 	}
 	cores := r.number("count", maxCores)
 	return jjm.Request{
 		Cores: int(cores), MemoryMB: min(r.number("memory", maxMemory)*max(cores, 1), maxMemory),
-		Walltime: jjm.Duration(time.Duration(seconds) * time.Second), ScratchMB: r.number("disk", 1<<30),
+		Walltime: jjm.Duration(time.Duration(seconds) * time.Second),
+		CPUTime:  jjm.Duration(time.Duration(cpu) * time.Second), ScratchMB: r.number("disk", 1<<30),
 		Queue: r.take("QUEUE"),
 	}
 }

@@ -55,7 +55,8 @@ func TestRead_RecordedPlainJob(t *testing.T) {
 		Inputs: []jjm.Input{{Path: "run.sh", Name: "run.sh", Executable: true}, {Path: "in.dat", Name: "in.dat"},
 			{Path: "x", Name: "x"}},
 		Outputs: []string{"out.dat", "d"},
-		Request: jjm.Request{Cores: 2, MemoryMB: 1000, Walltime: jjm.Duration(20 * time.Minute)},
+		Request: jjm.Request{Cores: 2, MemoryMB: 1000, Walltime: jjm.Duration(20 * time.Minute),
+			CPUTime: jjm.Duration(10 * time.Minute)},
 	}
 	if diff := cmp.Diff(want, job.Plain); diff != "" {
 		t.Error(diff)
@@ -103,7 +104,7 @@ func TestRead_GridJobs(t *testing.T) {
 	want := jjm.Spec{Type: "montecarlo", Name: "mc", Mode: "Production", Clusters: []string{"a", "b"},
 		Outputs: []string{"*.root", "log"},
 		Env:     map[string]string{"LABEL": "x"}, Inputs: []jjm.Input{{Path: "mc.sh", Name: "mc.sh"}},
-		Request: jjm.Request{Walltime: jjm.Duration(time.Minute)},
+		Request: jjm.Request{Walltime: jjm.Duration(time.Minute), CPUTime: jjm.Duration(time.Minute)},
 		Params:  map[string]any{"events": int64(500), "command": []any{"mc.sh"}}}
 	if diff := cmp.Diff(want, doc.Spec); diff != "" || len(problems) > 0 {
 		t.Errorf("variables: %v %s", problems, diff)

@@ -220,18 +220,20 @@ func (t *translation) environment() map[string]string {
 
 // request reads the needs: times are minutes, memory is in MB.
 func (t *translation) request() jjm.Request {
-	minutes := t.number("max_wall_time")
-	for _, name := range []string{"max_time", "max_cpu_time"} {
-		if minutes == 0 {
-			minutes = t.number(name)
-		}
+	minutes, cpu := t.number("max_wall_time"), t.number("max_cpu_time")
+	if minutes == 0 {
+		minutes = t.number("max_time")
+	}
+	if minutes == 0 {
+		minutes = cpu
 	}
 	memory := t.number("max_memory")
 	if memory == 0 {
 		memory = t.number("min_memory")
 	}
-	return jjm.Request{Walltime: jjm.Duration(time.Duration(minutes) * time.Minute), MemoryMB: int64(memory),
-		Queue: t.Grami["queue"], Project: t.Grami["project"]}
+	return jjm.Request{Walltime: jjm.Duration(time.Duration(minutes) * time.Minute),
+		CPUTime: jjm.Duration(time.Duration(cpu) * time.Minute), MemoryMB: int64(memory),
+		Queue: t.Grami["queue"], Account: t.Grami["project"]}
 }
 
 // jobType applies what count means: of "multiple", how many processes; of

@@ -59,7 +59,7 @@ func TestJob_IsAPlainJob(t *testing.T) {
 		Plain: plain.Job{Name: "my prog", Executable: "/home/u/my prog", Stage: true, Arguments: []string{"a", "b c", `d"e`},
 			Env: map[string]string{"GREETING": "hello world", "HOME": "/home/u"}, Stdin: "/home/u/in", Folder: "/home/u",
 			Count:   4,
-			Request: jjm.Request{Walltime: jjm.Duration(90 * time.Minute), MemoryMB: 512, Queue: "long", Project: "dzero"}}}
+			Request: jjm.Request{Walltime: jjm.Duration(90 * time.Minute), MemoryMB: 512, Queue: "long", Account: "dzero"}}}
 	want.Streamed = want.Wants
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -89,7 +89,8 @@ func TestJob_OtherForms(t *testing.T) {
 		}},
 		"CPU time for time": {Grami{"program": "/bin/date", "directory": "/w", "max_cpu_time": "3", "min_memory": "7"},
 			func(j *Job) bool {
-				return j.Plain.Request.Walltime.D() == 3*time.Minute && j.Plain.Request.MemoryMB == 7
+				return j.Plain.Request.Walltime.D() == 3*time.Minute && j.Plain.Request.CPUTime.D() == 3*time.Minute &&
+					j.Plain.Request.MemoryMB == 7
 			}},
 	} {
 		if j, err := c.g.Job(); err != nil || !c.check(j) {

@@ -267,13 +267,15 @@ func (r *reader) request() jjm.Request {
 	if minutes == 0 {
 		minutes = r.whole("max_time", maxMinutes)
 	}
-	if r.has("max_cpu_time") {
-		r.wrong("max_cpu_time", "jjm limits wall time only: use max_wall_time")
+	cpu := r.whole("max_cpu_time", maxMinutes)
+	if minutes == 0 {
+		minutes = cpu
 	}
 	memory := max(r.whole("max_memory", maxMemory), r.whole("min_memory", maxMemory))
 	return jjm.Request{
 		Cores: int(r.whole("jjm_cores", maxCores)), MemoryMB: memory,
 		Walltime: jjm.Duration(time.Duration(minutes) * time.Minute),
+		CPUTime:  jjm.Duration(time.Duration(cpu) * time.Minute),
 		Queue:    r.word("queue"), Account: r.word("project"),
 	}
 }

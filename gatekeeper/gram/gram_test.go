@@ -204,7 +204,7 @@ func TestRead_RefusesByName(t *testing.T) {
 	for rsl, want := range map[string][]string{
 		`(executable=/dev/null)`:                            {"executable: is missing"},
 		`(executable="https://h/x")`:                        {"executable: \"https://h/x\" was not staged"},
-		`(executable=/x)(max_cpu_time=5)`:                   {"max_cpu_time: jjm limits wall time only"},
+		`(executable=/x)(max_cpu_time=soon)`:                {"max_cpu_time: "},
 		`(executable=/x)(max_wall_time=soon)(max_memory=0)`: {"max_wall_time: \"soon\"", "max_memory: \"0\""},
 		`(executable=/x)(host_count=2)`:                     {"host_count"},
 		`(executable=/x)(environment=(A))`:                  {"environment: want pairs"},

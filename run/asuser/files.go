@@ -200,7 +200,7 @@ func (f *Files) open(name string, flag int, perm os.FileMode, mount int) (*os.Fi
 	return named(a.files[0], filepath.Join(f.root, name)), nil
 }
 
-// named returns an open file the name that people know it by.
+// named gives an open file the name that people know it by.
 func named(file *os.File, name string) *os.File {
 	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

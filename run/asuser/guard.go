@@ -117,10 +117,13 @@ func (g *guard) judge(fd int) error {
 		return errors.New("it is a mere name (O_PATH)")
 	}
 	look, err := wary.At(fd)
-	if k := look.Kind(); err == nil && k != unix.S_IFREG && k != unix.S_IFDIR {
-		err = errors.New("it is not a regular file")
+	if err != nil {
+		return err
 	}
-	return err
+	if k := look.Kind(); k != unix.S_IFREG && k != unix.S_IFDIR {
+		return errors.New("it is not a regular file")
+	}
+	return nil
 }
 
 // take receives one message and its descriptors. Those are given with an error,

@@ -119,7 +119,7 @@ func files(n int) split.Work {
 	return w
 }
 
-// withParents returns every ten files a parent that a job has read.
+// withParents gives every ten files a parent that a job has read.
 func withParents(w *split.Work, n int) {
 	w.Producers = make(map[string][]split.Producer, n/10)
 	for i := range w.Files {

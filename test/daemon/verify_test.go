@@ -166,3 +166,15 @@ func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
 		t.Errorf("a grid job that is not there: exit %d", code)
 	}
 }
+
+// The limit of processor time in a job file ends the process that uses it up, and
+// people are told.
+func TestRequest_ProcessorTimeIsLimited(t *testing.T) {
+	d := start(t, "")
+	d.write("job.toml", "type = \"script\"\nresult = \"exit\"\n[request]\ncpu_time = \"1s\"\n[retry]\nmax_retry_early = 0\nmax_retry_late_unhandled = 0\n"+
+		"[params]\ncommand = [\"sh\", \"-c\", \"while :; do :; done\"]\n")
+	d.says("submit", "job.toml", "--wait")
+	if out, _ := d.says("status", "1.0"); !strings.Contains(out, "it used up its processor time") {
+		t.Errorf("status:\n%s", out)
+	}
+}

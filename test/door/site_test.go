@@ -125,7 +125,7 @@ func (s *site) begin(env ...string) {
 	go func(d *exec.Cmd, gone chan struct{}) { _ = d.Wait(); close(gone) }(s.daemon, s.gone)
 }
 
-// as returns a process a session of its own and the rights of the owner.
+// as gives a process a session of its own and the rights of the owner.
 func (s *site) as() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if s.owner.UID != 0 && os.Geteuid() == 0 {

@@ -200,7 +200,7 @@ func gramAttributes(t *testing.T, g *gramSite) {
 // What cannot be is refused at once, with every problem, and nothing is made.
 func gramRefused(t *testing.T, g *gramSite) {
 	for rsl, problem := range map[string]string{
-		`&(executable=/bin/true)(max_cpu_time=5)`:   "max_cpu_time",
+		`&(executable=/bin/true)(host_count=2)`:     "host_count",
 		`&(jjm_type=nosuch)`:                        "nosuch",
 		`&(jjm_type=script)(jjm_params=(comand x))`: "comand",
 		`&(jjm_job_file=/nowhere/job.toml)`:         "/nowhere/job.toml",

@@ -106,7 +106,7 @@ func scriptAnswers(t *testing.T, s *site, g *scripts) {
 	}
 
 	wrong := g.job(t, "1.4")
-	wrong.attr["maxcputime"] = "'5'"
+	wrong.attr["maxcputime"] = "'soon'"
 	if got := p.ask("submit", wrong); len(got) != 2 || got[0] != "ERROR:17" || !strings.Contains(got[1], "max_cpu_time") {
 		t.Errorf("what cannot be: %q", got)
 	}

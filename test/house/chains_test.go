@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,6 +44,8 @@ func TestChains_AreFound(t *testing.T) {
 		"if cerr := c(); err == nil { err = cerr }":             0,
 		"if e := c(); e != nil && err == nil { err = e }":       0,
 		"if info, err := look(); err == nil && ok { n = info }": 0,
+		"if m := most(); err == nil && n > m { err = e }":       1,
+		"if n, err = f(); err == nil && n > m { err = e }":      1,
 		"if err != nil { return }":                              0,
 		"if err == nil && n == 0 { n = 1 }":                     0,
 	} {
@@ -61,7 +64,7 @@ func chains(file *ast.File) (at []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.IfStmt:
-			if n.Init == nil && carriesOn(n.Cond) && sets(n.Body, "err") {
+			if carriesOn(n.Cond) && sets(n.Body, "err") && !keepsTheFirst(n) {
 				at = append(at, n.Pos())
 			}
 		case *ast.ForStmt:
@@ -88,6 +91,43 @@ func noError(e ast.Expr) bool {
 	x, isName := b.X.(*ast.Ident)
 	y, isNil := b.Y.(*ast.Ident)
 	return isName && isNil && x.Name == "err" && y.Name == "nil"
+}
+
+// keepsTheFirst reports whether an if has an error of its own, which it makes the error
+// where there was none; or whether "err" itself is its own.
+func keepsTheFirst(n *ast.IfStmt) bool {
+	init, ok := n.Init.(*ast.AssignStmt)
+	if !ok || init.Tok != token.DEFINE {
+		return false
+	}
+	var own []string
+	for _, e := range init.Lhs {
+		if id, ok := e.(*ast.Ident); ok {
+			own = append(own, id.Name)
+		}
+	}
+	if slices.Contains(own, "err") {
+		return true
+	}
+	for _, s := range n.Body.List {
+		a, ok := s.(*ast.AssignStmt)
+		if !ok || len(a.Rhs) != 1 {
+			continue
+		}
+		if mentions(a.Rhs[0], own) {
+			return true
+		}
+	}
+	return false
+}
+
+func mentions(e ast.Expr, names []string) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && slices.Contains(names, id.Name)
+		return !found
+	})
+	return found
 }
 
 // sets reports whether a block assigns to a name that it does not declare.

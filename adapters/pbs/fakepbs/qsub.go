@@ -125,7 +125,7 @@ func (c *complex) qsub(q request) response {
 	return response{Stdout: []byte(j.id() + "\n"), Die: c.fault("qsub-killed")}
 }
 
-// create returns the job its number, and takes it up.
+// create gives the job its number, and takes it up.
 func (c *complex) create(j *job) {
 	now := time.Now()
 	j.seq, j.ctime, j.qtime, j.mtime = c.next, now, now, now

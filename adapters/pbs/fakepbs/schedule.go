@@ -254,7 +254,7 @@ func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	c.schedule()
 }
 
-// finish returns a task its final state, and its job too if it was the last. The
+// finish gives a task its final state, and its job too if it was the last. The
 // lock is held.
 func (c *complex) finish(j *job, t *task, exit int) {
 	now := time.Now()
