@@ -6,7 +6,7 @@ import "jjm"
 // them; first_event, events and last_event as its mask has them, events -1 where
 // there is no end; first_number, the first event as its file numbers it; lumis as
 // jjm.PartInput.LumiText writes them; parents, the files to read along, where
-// include_parents asks for them; the seed, if one was drawn, and the sequence number.
+// include_parents asks for them; the seed, if one was drawn.
 func inputValues(v Values, in *jjm.PartInput) {
 	v["files"] = in.Files
 	v["file"] = in.Files[:min(1, len(in.Files))]
@@ -21,12 +21,9 @@ func inputValues(v Values, in *jjm.PartInput) {
 	if in.More != nil && in.More.FirstNumber != 0 {
 		v["first_number"] = num(in.More.FirstNumber)
 	}
-	v["parents"], v["sequence"] = nil, nil
+	v["parents"] = nil
 	if in.More != nil {
 		v["parents"] = in.More.Parents
-	}
-	if in.More != nil && in.More.Sequence != 0 {
-		v["sequence"] = num(in.More.Sequence)
 	}
 	if in.More != nil && in.More.Seed != 0 {
 		v["seed"] = num(in.More.Seed)

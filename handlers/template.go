@@ -23,6 +23,9 @@ func PartValues(job *jjm.LocalJob, seedOffset int64) Values {
 	p := &job.Part
 	v := Values{"serial": num(p.Serial), "seed": num(seedOffset + p.Serial), "job": {job.ID.String()}}
 	maps.Copy(v, p.Streams)
+	if v["sequence"] = nil; p.Input != nil && p.Input.More != nil && p.Input.More.Sequence != 0 {
+		v["sequence"] = num(p.Input.More.Sequence)
+	}
 	switch {
 	case p.Unit == jjm.UnitEvent:
 		v["first_event"], v["events"], v["last_event"] = num(p.First), num(p.Count), num(p.Last())

@@ -87,7 +87,13 @@ func TestCommand_ExpandsStreams(t *testing.T) {
 			t.Errorf("%s: %v", word, problems)
 		}
 	}
-	_, problems := ParseCommand("command", []string{"run", "${SEQNUMBER}"}, jjm.UnitFile)
+	made := eventJob() // what is made may have a sequence number, too
+	made.Part.Input = &jjm.PartInput{More: &jjm.PartMore{Sequence: 8}}
+	tmpl, problems := ParseCommand("command", []string{"run", "${SEQNUMBER}"}, jjm.UnitEvent, Streams(spec)...)
+	if got := tmpl.Expand(PartValues(made, 0)); problems != nil || !slices.Equal(got, []string{"run", "8"}) {
+		t.Errorf("events that are made: %q, %v", got, problems)
+	}
+	_, problems = ParseCommand("command", []string{"run", "${SEQNUMBER}"}, jjm.UnitFile)
 	if len(problems) != 1 || !strings.Contains(problems[0].Text, `unknown placeholder "{SEQNUMBER}"`) {
 		t.Errorf("without a sequence: %v", problems)
 	}

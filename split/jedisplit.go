@@ -331,6 +331,9 @@ func (k *jediCut) next(c *Cutting) (jjm.Part, bool) {
 	if k.ranged {
 		in.Mask.Events = mask(job.Master)
 	}
+	if first := &job.Master[0]; k.work.Files[first.ID].FirstEvent > 0 {
+		more(in).FirstNumber = k.work.Files[first.ID].FirstEvent + max(first.Start, 0)
+	}
 	in.Estimate.Seconds = job.Seconds
 	k.along(c, in, job)
 	return part, true
@@ -388,9 +391,6 @@ func (k *jediCut) along(c *Cutting, in *jjm.PartInput, job jedi.Job) {
 			c.carry.Cursors = map[string]int64{}
 		}
 		c.carry.Cursors[d.Name] = int64(d.Used)
-	}
-	if first := &job.Master[0]; k.work.Files[first.ID].FirstEvent > 0 {
-		more(in).FirstNumber = k.work.Files[first.ID].FirstEvent + max(first.Start, 0)
 	}
 	if k.p.RandomSeed {
 		more(in).Seed = c.carry.Seeds.Take() + k.p.RandomSeedOffset
