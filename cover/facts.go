@@ -183,10 +183,10 @@ type Report struct {
 	Silent    int64 `json:"silent"` // completed ones that report no count
 	// ByExit are completed local jobs of rows that report no count: a row is one
 	// command, which ended well, and each command is of one row.
-	ByExit int64 `json:"by_exit,omitempty"`
-	Files     int64 `json:"files,omitempty"`
-	Dropped   int64 `json:"dropped,omitempty"`
-	Disagree  int64 `json:"disagree,omitempty"`
+	ByExit   int64 `json:"by_exit,omitempty"`
+	Files    int64 `json:"files,omitempty"`
+	Dropped  int64 `json:"dropped,omitempty"`
+	Disagree int64 `json:"disagree,omitempty"`
 	// Findings are the first of each kind.
 	Findings []Finding `json:"findings,omitempty"`
 	// Left names the settings that left something out.
