@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"jjm"
@@ -42,4 +44,25 @@ func CommandForeseen(h Handler, spec *jjm.Spec, part *jjm.Part, place int) (Comm
 	l := jjm.LocalJob{ID: jjm.LocalID{N: int32(place)}, Part: *part}
 	l.Part.Serials = stream.Foreseen(spec, jjm.StepWork, place)
 	return CommandOf(h, spec, &l)
+}
+
+// checkSerials refuses more local jobs than an output template has numbers, as far as
+// their number is known: 0 where it is not.
+func checkSerials(h Handler, spec *jjm.Spec, site Site) (problems jjm.Problems) {
+	if !slices.ContainsFunc(spec.OutputTemplates, func(t jjm.OutputTemplate) bool { return t.MaxSerial > 0 }) {
+		return nil
+	}
+	cut, err := SplitBy(h, spec, site)
+	if err != nil {
+		return jjm.Problems{{Field: "params", Text: err.Error()}}
+	}
+	for i, t := range spec.OutputTemplates {
+		last := stream.First(spec) + int64(cut.Jobs) - 1
+		if t.MaxSerial > 0 && last > t.MaxSerial {
+			problems = append(problems, jjm.Problem{Field: fmt.Sprintf("output_templates[%d].max_serial", i), Text: fmt.Sprintf(
+				"%d is less than the %d that the last of %d local jobs would get: set it higher, or make larger parts",
+				t.MaxSerial, last, cut.Jobs)})
+		}
+	}
+	return problems
 }
