@@ -26,6 +26,10 @@ type Dataset struct {
 	Closed bool `json:"closed,omitempty"`
 }
 
+// SequenceDataset names the dataset of sequence numbers: it has no files, and each local
+// job takes the next number of it (JEDI).
+const SequenceDataset = "seq_number"
+
 // datasetName is the form of names of datasets: what catalogues of experiments
 // use, slashes included. It does not count to maxDatasetName: that would take
 // 1 ms to compile, at every start of every program.
@@ -161,6 +165,9 @@ type PartMore struct {
 	// asked for. They go back to their pools when the part's job fails for good.
 	Seed     int64 `json:"seed,omitempty"`
 	Sequence int64 `json:"sequence,omitempty"`
+	// FirstNumber is the number of its first event as the file of it counts them, where
+	// these do not begin with 0 (JEDI's FIRSTEVENT).
+	FirstNumber int64 `json:"first_number,omitempty"`
 	// Settings are the values of job fields that the part changes, by path.
 	Settings map[string]any `json:"settings,omitempty"`
 }

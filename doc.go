@@ -21,6 +21,7 @@
 //	1  split/jedi              JEDI's way: files and event ranges into jobs (pure)
 //	1  catalogue               descriptions of files: lists and folders (pure)
 //	1  cover                   was the work done exactly once? (pure)
+//	1  stream                  names of outputs by templates, streams in commands (pure)
 //	1  glf                     read and write GBS log files (pure)
 //	1  analyse                 evidence of how an attempt ended -> verdict (pure)
 //	1  jobfile                 read job files and name every mistake in them (pure)

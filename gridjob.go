@@ -126,6 +126,9 @@ type Spec struct {
 	// Outputs are glob patterns, relative to the job's directory, of files to
 	// collect besides standard output, standard error and the GBS log file.
 	Outputs []string `json:"outputs,omitempty"`
+	// OutputTemplates name outputs for good, with a number for each local job
+	// (decision R29).
+	OutputTemplates []OutputTemplate `json:"output_templates,omitempty"`
 	// Credentials are the kinds that the jobs want, of those given with the
 	// submission: ProxyKind, TokenKind.
 	Credentials []string `json:"credentials,omitempty"`
@@ -193,6 +196,23 @@ type Input struct {
 	SHA256 string `json:"sha256,omitempty"`
 	// Executable sets the x bits.
 	Executable bool `json:"executable,omitempty"`
+}
+
+// OutputTemplate names an output of each local job of the first step (JEDI's output
+// templates).
+type OutputTemplate struct {
+	// Name is the file's name for good, in which ${SN} stands for a number that no
+	// other local job of the grid job has.
+	Name string `json:"name"`
+	// Stream is the placeholder that stands for the name in commands.
+	Stream string `json:"stream,omitempty"`
+	// Source is the file that the application writes, relative to the job's
+	// directory; empty: it writes one of that name.
+	Source string `json:"source,omitempty"`
+	// MaxSerial is the largest number that may be given, 0 = no bound.
+	MaxSerial int64 `json:"max_serial,omitempty"`
+	// Log says that it is the log of the job, which jjm makes.
+	Log bool `json:"log,omitempty"`
 }
 
 // Limits are the GBS retry limits (GBS User Manual, section on the Manager

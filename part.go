@@ -24,6 +24,12 @@ type Part struct {
 	Serial int64 `json:"serial"`
 	// Args are the words of this part, for units that are not plain numbers.
 	Args []string `json:"args,omitempty"`
+	// Serials are the numbers of its output names, in the order of the templates of
+	// its step; they belong to the local job for good.
+	Serials []int64 `json:"serials,omitempty"`
+	// Streams are what stands for the streams of the job file, by their names. They
+	// follow from the rest, and are filled in for who runs the part.
+	Streams map[string][]string `json:"streams,omitempty"`
 	// Input is what it reads of files; nil for plain events and rows.
 	Input *PartInput `json:"input,omitempty"`
 }
@@ -93,6 +99,8 @@ type DatasetInput struct {
 	Secondary bool `json:"secondary,omitempty"`
 	// Attributes are JEDI's, see [Dataset.Attributes].
 	Attributes string `json:"attributes,omitempty"`
+	// Stream is the placeholder that stands for its files in commands.
+	Stream string `json:"stream,omitempty"`
 	// Open says that more files may come after those that the source gives:
 	// the grid job lives until somebody closes the dataset. A watched folder is
 	// always open.

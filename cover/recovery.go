@@ -158,7 +158,7 @@ func alongOnly(all []jjm.DatasetInput) []jjm.DatasetInput {
 	out := slices.Clone(all)
 	for i, d := range out {
 		if d.Secondary {
-			out[i] = jjm.DatasetInput{Name: d.Name, Secondary: true, Attributes: d.Attributes}
+			out[i] = jjm.DatasetInput{Name: d.Name, Secondary: true, Attributes: d.Attributes, Stream: d.Stream}
 		}
 	}
 	return out
@@ -255,7 +255,7 @@ func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (
 		if d.Secondary {
 			continue
 		}
-		master.Name = r.named(d.Name)
+		master.Name, master.Stream = r.named(d.Name), d.Stream
 		datasets[i] = master
 	}
 	if spec.Datasets = datasets; len(master.Files) <= maxInline {

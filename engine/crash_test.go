@@ -278,6 +278,22 @@ func scenarios() map[string]scenario {
 			},
 			only: []string{"dataset", "notice", "generate", "prepare", "verdict"},
 		},
+		"output names with numbers": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, play: failsOnce,
+			config: func(c *engineConfig) { c.Backoff = 0 },
+			actions: []action{
+				{0, submitAs("a", fileJob("output_dataset = \"reco\"\n", "name = \"raw\"\nopen = true\n"+inline(5)+numbers))},
+				{0, submitAs("b", mc(4)+numbers)},
+				{70 * time.Second, addFiles("raw", 3, 9)},
+				{10 * time.Minute, closeDataset("raw")},
+			},
+			wants: map[string]want{"a": ends(jjm.Done, -1, nil), "b": ends(jjm.Finished, 4, nil)},
+			also: func(s *stage) {
+				s.verifyNumbers(s.ids["a"])
+				s.verifyNumbers(s.ids["b"])
+			},
+			only: []string{"dataset", "notice", "generate", "prepare", "verdict", "collect", "accept"},
+		},
 		"a dataset that loses a file": {
 			actions: []action{
 				{0, addFiles("raw", 0, 6)},

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jjm"
+	"jjm/engine/outputs"
 	"jjm/wire"
 	"jjm/xmldb/head"
 )
@@ -178,10 +179,13 @@ func (w *world) verifyTar(id jjm.GridID, locals []jjm.LocalJob) {
 		w.t.Fatalf("tar of grid job %s is empty", id)
 	}
 	prefix, _, _ := strings.Cut(names[0], "/")
+	job, err := w.store.Grid(context.Background(), id)
+	w.must(err)
 	merges := slices.ContainsFunc(locals, func(l jjm.LocalJob) bool { return l.Step == jjm.StepMerge })
 	for i := range locals {
 		j := &locals[i]
-		out := files[prefix+"/"+prefix+"."+j.ID.String()+".out.dat"]
+		out := files[prefix+"/"+outputs.Name(prefix, j.ID, "work/out.dat",
+			outputs.Names(&job.Spec, j))]
 		if merges && j.Step == jjm.StepWork {
 			if j.State == jjm.Completed && out != "" {
 				w.t.Errorf("output of local job %s is in the tar, and merged too", j.ID)

@@ -10,6 +10,7 @@ import (
 	"jjm/internal/strict"
 	"jjm/split"
 	"jjm/split/jedi"
+	"jjm/stream"
 )
 
 // Fits finds what a job file says of datasets, of cutting and of recovery that a
@@ -150,8 +151,8 @@ func checkAttributes(d *jjm.DatasetInput) error {
 	case !d.Secondary:
 		return errors.New(
 			"they say how a secondary dataset goes along with the others: leave them out, or say secondary = true")
-	case d.Name == jedi.Sequence:
-		return fmt.Errorf("%s gives one number to each local job: it has no attributes", jedi.Sequence)
+	case stream.IsSequence(d):
+		return fmt.Errorf("%s gives one number to each local job: it has no attributes", jjm.SequenceDataset)
 	}
 	return jedi.CheckAttributes(d.Attributes)
 }
@@ -199,12 +200,21 @@ func queueOf(spec *jjm.Spec) *jedi.Queue {
 	return q
 }
 
+// SequenceStream is the dataset of sequence numbers for a splitter.
+func SequenceStream() split.Stream {
+	return split.Stream{Dataset: jjm.Dataset{Name: jjm.SequenceDataset, Closed: true}}
+}
+
 // Inline returns the work of a job whose files all stand in the job file; false if
 // some do not, or if more may come.
 func Inline(spec *jjm.Spec) (w split.Work, all bool) {
 	all = true
 	for i := range spec.Datasets {
 		d := &spec.Datasets[i]
+		if stream.IsSequence(d) {
+			w.Secondary = append(w.Secondary, SequenceStream())
+			continue
+		}
 		files, named := d.Named()
 		all = all && named && !d.Open
 		if !d.Secondary {

@@ -4,8 +4,9 @@ import "jjm"
 
 // inputValues adds what a part reads of files: files, and file, the first of
 // them; first_event, events and last_event as its mask has them, events -1 where
-// there is no end; lumis as jjm.PartInput.LumiText writes them; parents, the files
-// to read along, where include_parents asks for them; the seed, if one was drawn.
+// there is no end; first_number, the first event as its file numbers it; lumis as
+// jjm.PartInput.LumiText writes them; parents, the files to read along, where
+// include_parents asks for them; the seed, if one was drawn.
 func inputValues(v Values, in *jjm.PartInput) {
 	v["files"] = in.Files
 	v["file"] = in.Files[:min(1, len(in.Files))]
@@ -16,6 +17,10 @@ func inputValues(v Values, in *jjm.PartInput) {
 	}
 	v["first_event"], v["events"], v["last_event"] = num(events.First), num(events.Count), num(last)
 	v["lumis"] = []string{in.LumiText()}
+	v["first_number"] = num(events.First)
+	if in.More != nil && in.More.FirstNumber != 0 {
+		v["first_number"] = num(in.More.FirstNumber)
+	}
 	v["parents"] = nil
 	if in.More != nil {
 		v["parents"] = in.More.Parents

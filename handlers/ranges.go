@@ -28,7 +28,10 @@ func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	if len(problems) > 0 {
 		return problems
 	}
-	return checkAlong(h, some, site)
+	if problems := checkAlong(h, some, site); len(problems) > 0 {
+		return problems
+	}
+	return checkSerials(h, some, site)
 }
 
 // SplitBy is h.Split for a job file that may name a list of ranges.

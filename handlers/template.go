@@ -1,7 +1,9 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,13 +15,17 @@ import (
 type Values map[string][]string
 
 // PartValues returns the values that the part of a local job has: serial, seed
-// and job of every part; first_event, events and last_event of a range of
+// and job of every part, and what stands for its streams; first_event, events and last_event of a range of
 // events; row and args of a row; of files, what inputValues says. The seed is
 // seedOffset plus the serial, so it belongs to the local job for good (decision
 // R17), unless the splitter drew one.
 func PartValues(job *jjm.LocalJob, seedOffset int64) Values {
 	p := &job.Part
 	v := Values{"serial": num(p.Serial), "seed": num(seedOffset + p.Serial), "job": {job.ID.String()}}
+	maps.Copy(v, p.Streams)
+	if v["sequence"] = nil; p.Input != nil && p.Input.More != nil && p.Input.More.Sequence != 0 {
+		v["sequence"] = num(p.Input.More.Sequence)
+	}
 	switch {
 	case p.Unit == jjm.UnitEvent:
 		v["first_event"], v["events"], v["last_event"] = num(p.First), num(p.Count), num(p.Last())
@@ -36,14 +42,19 @@ func num(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
 // CommandTemplate is a command line with placeholders such as {first_event}.
 // A brace is written {{. {args}, the words of a row, and {files} and {parents},
 // the names of files, must be words of their own: they become as many words as
-// there are.
+// there are. So does a stream, {EVNT}, which may stand within a word too: its files
+// are joined by commas there.
 type CommandTemplate struct {
 	words  [][]piece
 	append []string
 }
 
-// piece is literal text, or a placeholder if name is set.
-type piece struct{ text, name string }
+// piece is literal text, or a placeholder if name is set; all says that it becomes as
+// many words as there are.
+type piece struct {
+	text, name string
+	all        bool
+}
 
 // placeholders are those of parts of a unit, and what a command without any gets
 // appended.
@@ -55,7 +66,8 @@ func placeholders(unit string) (known, appended []string) {
 	case jjm.UnitRow:
 		return append(known, "{row}", "{args}"), []string{"args"}
 	}
-	return append(known, "{files}", "{file}", "{first_event}", "{events}", "{last_event}", "{lumis}", "{parents}"),
+	return append(known, "{files}", "{file}", "{first_event}", "{events}", "{last_event}", "{first_number}", "{lumis}",
+			"{parents}"),
 		[]string{"files"}
 }
 
@@ -89,11 +101,24 @@ func ParseCommand(field string, words []string, unit string, more ...string) (Co
 // many says that a placeholder becomes several words.
 func many(name string) bool { return name == "args" || name == "files" || name == "parents" }
 
+// isStream says that a placeholder is a stream of the job file: others have no capitals.
+func isStream(name string) bool { return name != "" && name[0] >= 'A' && name[0] <= 'Z' }
+
+// meaning returns what JEDI's own placeholders are called here; others stay themselves.
+func meaning(name string, known []string) string {
+	if slices.Contains(known, "{"+name+"}") {
+		return name
+	}
+	words := map[string]string{"RNDMSEED": "seed", "SEQNUMBER": "sequence", "SKIPEVENTS": "first_event",
+		"MAXEVENTS": "events", "FIRSTEVENT": "first_number"}
+	return cmp.Or(words[name], name)
+}
+
 // parseWord cuts a word at its placeholders.
-func parseWord(word string, known []string) ([]piece, error) {
+func parseWord(whole string, known []string) ([]piece, error) {
 	var pieces []piece
 	literal := ""
-	for rest := word; ; {
+	for rest := whole; ; {
 		before, after, found := strings.Cut(rest, "{")
 		literal += before
 		if !found {
@@ -104,15 +129,20 @@ func parseWord(word string, known []string) ([]piece, error) {
 			rest = after[1:]
 			continue
 		}
-		name, next, closed := strings.Cut(after, "}")
+		word, next, closed := strings.Cut(after, "}")
+		name := meaning(word, known)
 		if !closed || !slices.Contains(known, "{"+name+"}") {
 			return nil, fmt.Errorf("unknown placeholder %.40q: known are %s (a brace is written {{)",
-				"{"+name+map[bool]string{true: "}"}[closed], strings.Join(known, " "))
+				"{"+word+map[bool]string{true: "}"}[closed], strings.Join(known, " "))
 		}
-		if many(name) && word != "{"+name+"}" {
-			return nil, fmt.Errorf("%.40q: {%s} must be a word of its own, because it becomes several words", word, name)
+		if word[0] >= 'A' && word[0] <= 'Z' {
+			literal = strings.TrimSuffix(literal, "$") // JEDI writes ${EVNT}
 		}
-		pieces = append(pieces, piece{text: literal, name: name})
+		alone := literal == "" && next == "" && len(pieces) == 0
+		if many(name) && !alone {
+			return nil, fmt.Errorf("%.40q: {%s} must be a word of its own, because it becomes several words", whole, name)
+		}
+		pieces = append(pieces, piece{text: literal, name: name, all: alone && (many(name) || isStream(name))})
 		literal, rest = "", next
 	}
 }
@@ -121,14 +151,17 @@ func parseWord(word string, known []string) ([]piece, error) {
 func (t CommandTemplate) Expand(values Values) []string {
 	var argv []string
 	for _, pieces := range t.words {
-		if len(pieces) > 0 && many(pieces[0].name) {
+		if len(pieces) > 0 && pieces[0].all {
 			argv = append(argv, values[pieces[0].name]...)
 			continue
 		}
 		var word strings.Builder
 		for _, p := range pieces {
 			word.WriteString(p.text)
-			if p.name != "" {
+			switch {
+			case isStream(p.name):
+				word.WriteString(strings.Join(values[p.name], ","))
+			case p.name != "":
 				word.WriteString(strings.Join(values[p.name], " "))
 			}
 		}

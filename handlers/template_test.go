@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jjm"
+	"jjm/stream"
 )
 
 func eventJob() *jjm.LocalJob {
@@ -51,6 +52,50 @@ func TestCommand_Expands(t *testing.T) {
 				t.Errorf("argv (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Streams become as many words as they have files, or are joined by commas within a word;
+// JEDI's own placeholders mean what jjm's do.
+func TestCommand_ExpandsStreams(t *testing.T) {
+	spec := &jjm.Spec{Datasets: []jjm.DatasetInput{{Name: "raw", Stream: "IN"},
+		{Name: "mb", Secondary: true, Stream: "MB"}, {Name: "none", Secondary: true, Stream: "NONE"},
+		{Name: "seq_number", Secondary: true, Stream: "SEQ"}},
+		OutputTemplates: []jjm.OutputTemplate{{Name: "a.${SN}", Stream: "OUT"}}}
+	job := &jjm.LocalJob{Part: jjm.Part{Unit: jjm.UnitFile, Serial: 3, Serials: []int64{9}, Input: &jjm.PartInput{
+		Files: []string{"f1", "f 2"}, Mask: jjm.Mask{Events: jjm.Span{First: 5, Count: 7}},
+		More: &jjm.PartMore{Seed: 44, Sequence: 6, FirstNumber: 1006,
+			Secondary: []jjm.StreamFiles{{Dataset: "mb", Files: []string{"p1", "p2"}}}}}}}
+	job.Part.Streams = stream.Of(spec, job)
+	for words, want := range map[string]string{
+		"run|{IN}": "run|f1|f 2", "run|${IN}|x": "run|f1|f 2|x",
+		"run|--in=${IN}": "run|--in=f1,f 2", "{MB}{MB}": "p1,p2p1,p2",
+		"run|{NONE}|x{NONE}y": "run|xy", "run|$${OUT}": "run|$a.000009", "run|{OUT}{{": "run|a.000009{",
+		"run|${RNDMSEED}-{seed}": "run|44-44", "run|${SEQNUMBER},{SEQ},{sequence}": "run|6,6,6",
+		"run|${SKIPEVENTS}|${MAXEVENTS}|${FIRSTEVENT}": "run|5|7|1006", "run|${seed}": "run|$44",
+	} {
+		tmpl, problems := ParseCommand("command", strings.Split(words, "|"), jjm.UnitFile, Streams(spec)...)
+		got := strings.Join(tmpl.Expand(PartValues(job, 0)), "|")
+		if problems != nil || got != want {
+			t.Errorf("%s: %s, want %s; %v", words, got, want, problems)
+		}
+	}
+	for word, known := range map[string]string{"{OTHER}": "{IN} {MB} {NONE} {SEQ} {OUT} {sequence}",
+		"${LASTEVENT}": "{IN}"} {
+		_, problems := ParseCommand("command", []string{"run", word}, jjm.UnitFile, Streams(spec)...)
+		if len(problems) != 1 || !strings.Contains(problems[0].Text, known) {
+			t.Errorf("%s: %v", word, problems)
+		}
+	}
+	made := eventJob() // what is made may have a sequence number, too
+	made.Part.Input = &jjm.PartInput{More: &jjm.PartMore{Sequence: 8}}
+	tmpl, problems := ParseCommand("command", []string{"run", "${SEQNUMBER}"}, jjm.UnitEvent, Streams(spec)...)
+	if got := tmpl.Expand(PartValues(made, 0)); problems != nil || !slices.Equal(got, []string{"run", "8"}) {
+		t.Errorf("events that are made: %q, %v", got, problems)
+	}
+	_, problems = ParseCommand("command", []string{"run", "${SEQNUMBER}"}, jjm.UnitFile)
+	if len(problems) != 1 || !strings.Contains(problems[0].Text, `unknown placeholder "{SEQNUMBER}"`) {
+		t.Errorf("without a sequence: %v", problems)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"jjm"
+	"jjm/stream"
 )
 
 // The limits of a job file, beside its size. Names of 64 characters are those
@@ -81,6 +82,7 @@ func check(f *file) jjm.Problems {
 	c.splitting(f.Split)
 	c.merge(f.Merge)
 	c.recovery(&f.Spec)
+	c.problems = append(c.problems, stream.Check(&f.Spec)...)
 	return c.problems
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"jjm"
+	"jjm/stream"
 )
 
 // The limits of merging. A merge of more files than maxMergeFiles would not fit
@@ -30,7 +31,7 @@ func (c *checker) merge(m *jjm.Merge) {
 	if m.Output == "" {
 		m.Output = jjm.MergeOutput
 	}
-	if !wordForm.matches(m.Output) || m.Output[0] == '-' {
+	if !stream.IsTemplate(m.Output) && (!wordForm.matches(m.Output) || m.Output[0] == '-') {
 		c.problem(
 			"merge.output", "%.40q: want a plain file name: 1 to 64 of the characters A-Z a-z 0-9 . _ -, no dot or - in front",
 			m.Output)

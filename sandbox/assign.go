@@ -28,6 +28,8 @@ type Assignment struct {
 	// Merge says that it merges what others made: it reports by its exit code, and
 	// only its own Outputs are collected.
 	Merge bool `json:"merge,omitempty"`
+	// Log asks for a log of the attempt among the outputs.
+	Log bool `json:"log,omitempty"`
 }
 
 // AttemptID names the attempt that the assignment is about.
@@ -64,6 +66,11 @@ func (s *Assignment) Rough() int {
 		rough += 64 * (len(in.Events) + len(in.Lumis))
 		if in.More != nil {
 			rough += 4096 * (len(in.More.Parents) + len(in.More.Secondary)) // as long as they may be
+		}
+	}
+	for _, files := range s.Part.Streams {
+		for _, f := range files {
+			rough += len(f) + 4
 		}
 	}
 	for _, w := range s.Part.Args {

@@ -331,6 +331,9 @@ func (k *jediCut) next(c *Cutting) (jjm.Part, bool) {
 	if k.ranged {
 		in.Mask.Events = mask(job.Master)
 	}
+	if first := &job.Master[0]; k.work.Files[first.ID].FirstEvent > 0 {
+		more(in).FirstNumber = k.work.Files[first.ID].FirstEvent + max(first.Start, 0)
+	}
 	in.Estimate.Seconds = job.Seconds
 	k.along(c, in, job)
 	return part, true

@@ -116,6 +116,14 @@ type Carry struct {
 	Sequence jedi.Numbers `json:"sequence,omitzero"`
 }
 
+// From returns the carry of a cutting whose parts are numbered from first on, 0 = 1.
+// Seeds and sequence numbers begin there too, so that none is one of a grid job that
+// goes on in this one.
+func From(first int64) Carry {
+	before := max(first-1, 0)
+	return Carry{Serial: before, Seeds: jedi.Numbers{Last: before}, Sequence: jedi.Numbers{Last: before}}
+}
+
 // Begun is the point at which a limit stopped a cut, or at which it waits.
 type Begun struct {
 	// Waits says that it waits for more input.

@@ -149,6 +149,9 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 		return tx.fail(err, "insert a grid job")
 	}
 	g.ID = jjm.GridID(id)
+	if err := tx.insertTemplates(g); err != nil {
+		return err
+	}
 	return tx.insertRecovery(g)
 }
 

@@ -10,16 +10,16 @@ import (
 )
 
 // localColumns are the columns of both tables of local jobs, in the order of
-// scanLocal: first the key and the part, which never change, last the step and the
-// place, which do not either.
+// scanLocal: first the key and the part, which never change, last the step, the
+// place and the numbers of output names, which do not either.
 const (
 	partColumns = "grid, n, unit, first, count, serial, args"
 	lifeColumns = "state, phase, attempt, early, late_handled, late_unhandled, retry_args, not_before, kill, tag, pos, " +
 		"batch_id, host, submitted, started, ended, exit, message, prog_phase, prog_done, prog_total, cluster, holding"
-	localColumns = partColumns + ", " + lifeColumns + ", step, place"
+	localColumns = partColumns + ", " + lifeColumns + ", step, place, serials"
 	numPart      = 7
 	numLife      = 23
-	numLocal     = numPart + numLife + 2
+	numLocal     = numPart + numLife + 3
 )
 
 func partArgs(a args, l *jjm.LocalJob) args {
@@ -78,6 +78,9 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 	if l.RetryArgs, err = r.words(13); err != nil {
 		return jjm.Errorf(jjm.Internal, "local job %s: column retry_args: %w", l.ID, err)
 	}
+	if err := scanSerials(r.text(32), l); err != nil {
+		return err
+	}
 	if text := r.text(29); text != "" {
 		l.Holding = new(jjm.Holding)
 		if err := json.Unmarshal([]byte(text), l.Holding); err != nil {
@@ -132,18 +135,23 @@ func manyRows(head string, width, n int) string {
 	return head + " VALUES " + strings.Repeat(one+",", n-1) + one
 }
 
-// InsertLocals stores new local jobs, and with them their entries in the cover
-// ledgers: a part that reads files owns pieces of those of its step's master
-// dataset. Within a grid job they are numbered densely: the first new one has
-// the number that follows the last stored one. A part without a unit or count,
-// one that overlaps the part of another local job of the grid job, or a grid
-// job that is over, is an error of kind Internal that names the local job.
+// InsertLocals stores new local jobs, with the next numbers for the names of their
+// outputs, which it fills in, and their entries in the cover ledgers: a part that
+// reads files owns pieces of those of its step's master dataset. Within a grid job
+// they are numbered densely: the first new one has the number that follows the last
+// stored one. A part without a unit or count, one that overlaps the part of another
+// local job of the grid job, or a grid job that is over, is an error of kind Internal
+// that names the local job.
 func (tx *Tx) InsertLocals(ls []jjm.LocalJob) error {
 	if err := tx.checkNew(ls); err != nil {
 		return tx.fail(err, "insert %d local jobs", len(ls))
 	}
+	if err := tx.numberOutputs(ls); err != nil {
+		return tx.fail(err, "insert %d local jobs", len(ls))
+	}
 	err := tx.insertMany("INSERT INTO local_jobs ("+localColumns+")", numLocal, len(ls), func(a args, i int) args {
-		return lifeArgs(partArgs(a, &ls[i]), &ls[i]).int(int64(ls[i].Step)).int(int64(ls[i].Place))
+		a = lifeArgs(partArgs(a, &ls[i]), &ls[i]).int(int64(ls[i].Step)).int(int64(ls[i].Place))
+		return a.text(serialsText(ls[i].Part.Serials))
 	})
 	if err == nil {
 		err = tx.insertOwned(ls)

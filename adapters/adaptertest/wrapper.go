@@ -11,6 +11,7 @@ import (
 	"jjm"
 	"jjm/glf"
 	"jjm/sandbox"
+	"jjm/stream"
 )
 
 // Wrapper plays jjm-wrapper for the jobs of a Sim. Its methods are called one
@@ -105,6 +106,9 @@ func (w *AreaWrapper) End(job SimJob, play Play, started, ended jjm.Time) error 
 		}
 	}
 	if !w.Bare {
+		if err := addLog(area, job, &r); err != nil {
+			return err
+		}
 		path := filepath.Join(area.Root(), sandbox.AttemptDir(id), sandbox.GLFName)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			return err
@@ -122,14 +126,31 @@ func writeOutput(area *sandbox.Area, id jjm.AttemptID, name string) ([]jjm.Outpu
 	case !filepath.IsLocal(name):
 		return []jjm.Output{{Name: name, Absent: "not below the job's directory"}}, nil
 	}
+	out, err := writeFile(area, id, below)
+	return []jjm.Output{out}, err
+}
+
+// addLog makes the log of an attempt that is to have one.
+func addLog(area *sandbox.Area, job SimJob, r *jjm.Result) error {
+	as, err := area.ReadAssignment(job.Tag, job.Index)
+	if err != nil || !as.Log {
+		return err
+	}
+	out, err := writeFile(area, job.Attempt, stream.LogName)
+	r.Outputs = append(r.Outputs, out)
+	return err
+}
+
+// writeFile makes a file in the folder of an attempt, and describes it.
+func writeFile(area *sandbox.Area, id jjm.AttemptID, below string) (jjm.Output, error) {
 	text := []byte("events of " + id.LocalID.String() + "\n")
 	path := filepath.Join(area.Root(), sandbox.AttemptDir(id), below)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
+		return jjm.Output{}, err
 	}
 	if err := os.WriteFile(path, text, 0o600); err != nil {
-		return nil, err
+		return jjm.Output{}, err
 	}
 	sum := sha256.Sum256(text)
-	return []jjm.Output{{Name: below, Bytes: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}}, nil
+	return jjm.Output{Name: below, Bytes: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}, nil
 }

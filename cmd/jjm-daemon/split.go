@@ -249,7 +249,7 @@ func (p *preview) print(cut handlers.Cutting) error {
 	if err != nil {
 		return err
 	}
-	c, err := splitter.Start(cut.Work, cut.Params, split.Carry{Serial: max(p.spec.FirstSerial-1, 0)})
+	c, err := splitter.Start(cut.Work, cut.Params, split.From(p.spec.FirstSerial))
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (p *preview) part(part *jjm.Part) error {
 		p.outlook.Add(part)
 		return nil
 	}
-	cmd, err := p.handler.Command(p.spec, &jjm.LocalJob{ID: jjm.LocalID{N: int32(n)}, Part: *part})
+	cmd, err := handlers.CommandForeseen(p.handler, p.spec, part, n)
 	if err != nil {
 		return err
 	}

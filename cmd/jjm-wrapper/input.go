@@ -26,6 +26,8 @@ const maxVariable = 96 << 10
 type input struct {
 	Unit   string `json:"unit"`
 	Serial int64  `json:"serial"`
+	// Streams are what stands for the streams of the job file.
+	Streams map[string][]string `json:"streams,omitempty"`
 	*jjm.PartInput
 }
 
@@ -37,7 +39,7 @@ func (a *attempt) writeInput() error {
 	if part.Input == nil {
 		return nil
 	}
-	text, err := json.Marshal(input{part.Unit, part.Serial, part.Input})
+	text, err := json.Marshal(input{part.Unit, part.Serial, part.Streams, part.Input})
 	if err != nil {
 		return err
 	}

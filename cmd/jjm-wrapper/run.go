@@ -107,6 +107,9 @@ func (a *attempt) perform(signals *signalBox) {
 	r.Ended = jjm.At(now())
 	a.logLine(glf.Info, glf.EndData(r.Exit))
 	if prepared {
+		if a.assign.Log {
+			names = append(names, a.keepLog(signals.hurry))
+		}
 		r.Outputs = a.collect(signals.hurry, names)
 		stopBeating()
 	}

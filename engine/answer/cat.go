@@ -12,6 +12,7 @@ import (
 
 	"jjm"
 	"jjm/engine/outputs"
+	"jjm/handlers"
 	"jjm/wire"
 )
 
@@ -72,7 +73,7 @@ func (an *Answers) script(job *jjm.GridJob, l *jjm.LocalJob) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd, err := h.Command(&job.Spec, l)
+	cmd, err := handlers.CommandOf(h, &job.Spec, l)
 	if err != nil {
 		return "", err
 	}

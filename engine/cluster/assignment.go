@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"jjm"
 	"jjm/handlers"
 	"jjm/sandbox"
+	"jjm/stream"
 )
 
 // maxAssigned is how many bytes the assignments of one bulk have in all, about: they
@@ -51,15 +53,22 @@ func (cs *Clusters) assignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assig
 	if err != nil {
 		return sandbox.Assignment{}, err
 	}
-	cmd, err := h.Command(spec, l)
+	cmd, err := handlers.CommandOf(h, spec, l)
 	if err != nil {
 		return sandbox.Assignment{}, fmt.Errorf("command of %s: %w", l.ID, err)
 	}
+	part := l.Part
+	part.Streams = stream.Of(spec, l)
 	return sandbox.Assignment{
 		Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt,
-		Argv: cmd.Argv, Env: cmd.Env, Outputs: cmd.Outputs,
-		RetryArgs: l.RetryArgs, Part: l.Part,
+		Argv: cmd.Argv, Env: cmd.Env, Outputs: cmd.Outputs, Log: keepsLog(spec, l),
+		RetryArgs: l.RetryArgs, Part: part,
 	}, nil
+}
+
+// keepsLog reports whether the job file wants a log of the local job.
+func keepsLog(spec *jjm.Spec, l *jjm.LocalJob) bool {
+	return slices.ContainsFunc(stream.Names(spec, l), func(o stream.Named) bool { return o.Log })
 }
 
 // mergeAssignment is what the wrapper is told of a local job of the merge step.
@@ -75,7 +84,11 @@ func (cs *Clusters) mergeAssignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.
 		in.Files[i] = filepath.Join(ar.Root(), lfn)
 	}
 	in.Place, part.Input = nil, &in
-	cmd, err := handlers.MergeCommand(job.Spec.Merge, &jjm.LocalJob{ID: l.ID, Part: part})
+	merge := *job.Spec.Merge
+	for _, o := range stream.Names(&job.Spec, l) {
+		merge.Output = o.Name
+	}
+	cmd, err := handlers.MergeCommand(&merge, &jjm.LocalJob{ID: l.ID, Part: part})
 	if err != nil {
 		return sandbox.Assignment{}, fmt.Errorf("merge command of %s: %w", l.ID, err)
 	}

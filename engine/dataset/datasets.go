@@ -12,6 +12,7 @@ import (
 	"jjm/plan"
 	"jjm/split"
 	"jjm/store"
+	"jjm/stream"
 )
 
 // CheckDatasets finds what is wrong with what a job file reads, once its type has
@@ -27,6 +28,9 @@ func (ds *Datasets) CheckDatasets(ctx context.Context, owner jjm.Owner, spec *jj
 		return ps
 	}
 	for i := range spec.Datasets {
+		if stream.IsSequence(&spec.Datasets[i]) {
+			continue
+		}
 		field := fmt.Sprintf("datasets[%d].", i)
 		if err := ds.mayClose(ctx, owner, spec.Datasets[i]); err != nil {
 			bad(field+"open", "%v", err)
@@ -273,6 +277,9 @@ func (ds *Datasets) openInputs(c *state.Change, g *jjm.GridJob) error {
 	var all []store.Reads
 	for i := range g.Spec.Datasets {
 		d := &g.Spec.Datasets[i]
+		if stream.IsSequence(d) {
+			continue // it has no files
+		}
 		id, made, err := c.Tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: d.Name})
 		if err != nil {
 			return broken(err)

@@ -13,6 +13,7 @@ import (
 	"jjm/handlers"
 	"jjm/split"
 	"jjm/store"
+	"jjm/stream"
 	"jjm/wire"
 )
 
@@ -54,7 +55,7 @@ func (ds *Datasets) DryRun(ctx context.Context, owner jjm.Owner, h handlers.Hand
 	plan := &wire.Plan{Type: spec.Type, Cluster: fit.Clusters[0], Clusters: fit.Clusters,
 		Splitter: cut.Splitter, Jobs: cut.Jobs, Why: slices.Concat(cut.Why, fit.Notes), Parts: parts}
 	for i, p := range parts {
-		cmd, err := h.Command(spec, &jjm.LocalJob{ID: jjm.LocalID{N: int32(i)}, Part: p})
+		cmd, err := handlers.CommandForeseen(h, spec, &p, i)
 		if err != nil {
 			return wire.Submitted{}, err
 		}
@@ -72,7 +73,7 @@ func outlook(h handlers.Handler, spec *jjm.Spec, cut handlers.Cutting, parts []j
 	var cmd handlers.Command
 	var err error
 	if len(parts) > 0 {
-		if cmd, err = h.Command(spec, &jjm.LocalJob{Part: parts[0]}); err != nil {
+		if cmd, err = handlers.CommandForeseen(h, spec, &parts[0], 0); err != nil {
 			return nil, err
 		}
 	}
@@ -107,6 +108,10 @@ func (ds *Datasets) dryWork(ctx context.Context, owner jjm.Owner, spec *jjm.Spec
 	cut.Work.Now = jjm.At(ds.b.Now())
 	for i := range spec.Datasets {
 		d := &spec.Datasets[i]
+		if stream.IsSequence(d) {
+			cut.Work.Secondary = append(cut.Work.Secondary, handlers.SequenceStream())
+			continue
+		}
 		files, set, err := ds.dryDataset(ctx, owner, d, site, cut.Work.Now)
 		if err != nil {
 			return false, err

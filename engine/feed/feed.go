@@ -14,8 +14,10 @@ import (
 	"jjm"
 	"jjm/engine/fair"
 	"jjm/engine/state"
+	"jjm/handlers"
 	"jjm/split"
 	"jjm/store"
+	"jjm/stream"
 )
 
 // feeds are the cuttings under way, by grid job. One is taken by the worker of its
@@ -99,7 +101,10 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 			return fmt.Errorf("generate grid job %s: %w", job.ID, err)
 		}
 	}
-	parts, left, next := f.cutting.Next(split.Limits{MaxParts: fd.b.Chunk()})
+	parts, left, next, err := fd.cutNext(ctx, job, f)
+	if err != nil {
+		return err
+	}
 	text, err := json.Marshal(next)
 	if err != nil {
 		return err
@@ -147,6 +152,16 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 		fd.rest(job.ID, f.news, left)
 	}
 	return nil
+}
+
+// cutNext cuts the next chunk, of as many parts as their outputs can be named.
+func (fd *Feeder) cutNext(ctx context.Context, job *jjm.GridJob, f *feed) ([]jjm.Part, split.Left, split.Carry, error) {
+	room, err := fd.s.PartsRoom(ctx, job, fd.b.Chunk())
+	if err != nil {
+		return nil, split.Left{}, split.Carry{}, err
+	}
+	parts, left, next := f.cutting.Next(split.Limits{MaxParts: max(room, 1)})
+	return parts, left, next, fd.s.WithinSerials(ctx, job, len(parts), room)
 }
 
 // tellLacks writes into the history, once, for which open secondary dataset a grid job
@@ -326,6 +341,9 @@ func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutti
 			return work, err
 		}
 		work.Secondary = append(work.Secondary, s)
+	}
+	if stream.HasSequence(&job.Spec) {
+		work.Secondary = append(work.Secondary, handlers.SequenceStream())
 	}
 	return work, nil
 }

@@ -10,7 +10,6 @@ import (
 	"jjm/engine/state"
 	"jjm/plan"
 	"jjm/split"
-	"jjm/split/jedi"
 )
 
 // Successors notes the local jobs that end in this change and read files. Those whose
@@ -54,8 +53,13 @@ func succeed(c *state.Change, l *jjm.LocalJob) error {
 	withdrawn := c.Withdrawn[l.ID]
 	again := plan.GiveBack(plan.GiveBackFacts{State: l.State, Phase: l.Phase, Result: result,
 		Kill: l.Kill || live.Kill, Orphan: c.Orphans[l.ID], Before: before, Attempts: attempts, Withdrawn: withdrawn})
+	if again {
+		if again, err = nameable(c, l); err != nil {
+			return err
+		}
+	}
 	if !again {
-		return nil
+		return freeSeed(c, l, in.Input)
 	}
 	part, err := stillReadable(c, l, in.Input)
 	if err != nil {
@@ -78,6 +82,17 @@ func succeed(c *state.Change, l *jjm.LocalJob) error {
 		To: string(jjm.GivenBack), Source: c.Name,
 		Cause: fmt.Sprintf("local job %s does its work again: number %d of at most %d", next, before+1, attempts)})
 	return nil
+}
+
+// nameable reports whether the outputs of a local job that does the work of l again can be
+// named; l tells why not.
+func nameable(c *state.Change, l *jjm.LocalJob) (bool, error) {
+	err := c.MayInsert(c.Grid(l.ID.Grid), l.Step)
+	if jjm.KindOf(err) == jjm.Invalid {
+		l.Message += "; its work is not done again: " + err.Error()
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // replace makes a new local job that does the part of one whose work is given back;
@@ -134,9 +149,14 @@ func anew(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
 	carry.Next += p.Count
 	input := *in
 	if in.More != nil {
-		more := *in.More
-		more.Seed = swap(&carry.Seeds, more.Seed, seedOffset(&g.Spec))
-		more.Sequence = swap(&carry.Sequence, more.Sequence, 0)
+		more, offset := *in.More, seedOffset(&g.Spec)
+		release(&carry, in.More, offset)
+		if more.Seed != 0 {
+			more.Seed = carry.Seeds.Take() + offset
+		}
+		if more.Sequence != 0 { // the same again: nothing else gives numbers of a sequence back
+			more.Sequence = carry.Sequence.Take()
+		}
 		input.More = &more
 	}
 	p.Input = &input
@@ -145,14 +165,33 @@ func anew(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
 	return p, err
 }
 
-// swap returns a number of a pool back and takes one; 0 is none. What is seen of the
-// numbers has an offset.
-func swap(pool *jedi.Numbers, n, offset int64) int64 {
-	if n == 0 {
-		return 0
+// release gives the numbers of a part back to their pools. What is seen of seeds has an
+// offset.
+func release(carry *split.Carry, more *jjm.PartMore, offset int64) {
+	if more.Seed != 0 {
+		carry.Seeds.GiveBack(more.Seed - offset)
 	}
-	pool.GiveBack(n - offset)
-	return pool.Take() + offset
+	if more.Sequence != 0 {
+		carry.Sequence.GiveBack(more.Sequence)
+	}
+}
+
+// freeSeed gives the seed of a local job that nobody succeeds back to the pool: whichever
+// local job comes next takes it (JEDI, random seeds). Its sequence number was an input,
+// which is not processed.
+func freeSeed(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) error {
+	if in.More == nil || in.More.Seed == 0 || l.Step != jjm.StepWork {
+		return nil
+	}
+	g := c.Grid(l.ID.Grid)
+	var carry split.Carry
+	if err := json.Unmarshal(g.Step.Carry, &carry); err != nil {
+		return jjm.Errorf(jjm.Internal, "local job %s: carry: %w", l.ID, err)
+	}
+	release(&carry, &jjm.PartMore{Seed: in.More.Seed}, seedOffset(&g.Spec))
+	text, err := json.Marshal(carry)
+	g.Step.Carry = text
+	return err
 }
 
 // seedOffset is what the job file adds to the numbers of the pool of seeds.

@@ -4,7 +4,6 @@ import (
 	"jjm"
 	"jjm/engine/outputs"
 	"jjm/engine/state"
-	"jjm/sandbox"
 	"jjm/split"
 	"jjm/store"
 )
@@ -98,7 +97,7 @@ func outputDataset(c *state.Change, job *jjm.GridJob, cluster string) (store.Dat
 // addUnmerged lets what a local job made enter the dataset to be merged. What was
 // made of one file is told where it is to stay together, in the order of its events.
 func addUnmerged(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) error {
-	files := outputs.Mergeable(l, r)
+	files := outputs.Mergeable(&job.Spec, l, r)
 	if job.Merging != nil && job.Merging.Splitter == split.WMBSMergeBySize {
 		o, err := originOf(c, l)
 		if err != nil {
@@ -139,11 +138,12 @@ func outputsOf(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result
 		return nil, err
 	}
 	var files []jjm.File
+	names := outputs.Names(&job.Spec, l)
 	for _, out := range r.Outputs {
-		if out.Absent != "" {
+		if out.Absent != "" || names[out.Name].Log { // nobody processes logs
 			continue
 		}
-		f := jjm.File{LFN: sandbox.OutputName(outputs.Stem(job), l.ID, out.Name), Size: max(out.Bytes, 0)}
+		f := jjm.File{LFN: outputs.Name(outputs.Stem(job), l.ID, out.Name, names), Size: max(out.Bytes, 0)}
 		if out.SHA256 != "" {
 			f.Checksum = "sha256:" + out.SHA256
 		}

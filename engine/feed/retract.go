@@ -15,6 +15,7 @@ import (
 	"jjm/engine/state"
 	"jjm/sandbox"
 	"jjm/store"
+	"jjm/stream"
 	"jjm/wire"
 )
 
@@ -105,18 +106,36 @@ func (r *retraction) find() error {
 func (r *retraction) maker(name string) (int32, error) {
 	none := jjm.Errorf(jjm.Gone, "%.80q: it made no such output: want a name as it is in its tar, such as %s", name,
 		sandbox.OutputName(outputs.Stem(r.job), jjm.LocalID{Grid: r.job.ID, N: 3}, "out.root"))
-	rest, ok := strings.CutPrefix(path.Base(name), outputs.Stem(r.job)+"."+r.job.ID.String()+".")
-	number, _, dot := strings.Cut(rest, ".")
-	n, err := strconv.ParseInt(number, 10, 32)
-	if !ok || !dot || err != nil {
+	n, err := r.numberIn(path.Base(name))
+	if jjm.KindOf(err) == jjm.Gone {
 		return 0, none
 	}
-	made, err := r.outputs(int32(n))
+	if err != nil {
+		return 0, err
+	}
+	made, err := r.outputs(n)
 	if err != nil {
 		return 0, err
 	}
 	if !slices.Contains(made, path.Base(name)) {
 		return 0, none
+	}
+	return n, nil
+}
+
+// numberIn returns the local job that an output in the tar is of, by its name; Gone if
+// there is none.
+func (r *retraction) numberIn(name string) (int32, error) {
+	for _, step := range [...]int32{jjm.StepWork, jjm.StepMerge} {
+		if template, serial, ok := stream.Made(&r.job.Spec, step, name); ok {
+			return r.fd.b.Store.LocalWithSerial(r.ctx, r.job.ID, step, template, serial)
+		}
+	}
+	rest, ok := strings.CutPrefix(name, outputs.Stem(r.job)+"."+r.job.ID.String()+".")
+	number, _, dot := strings.Cut(rest, ".")
+	n, err := strconv.ParseInt(number, 10, 32)
+	if !ok || !dot || err != nil {
+		return 0, jjm.Errorf(jjm.Gone, "it is no name of an output")
 	}
 	return int32(n), nil
 }
@@ -142,9 +161,10 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 	made := []string{}
 	if len(attempts) > 0 {
 		if ev := attempts[len(attempts)-1].Evidence; ev != nil && ev.Result != nil {
+			names := outputs.Names(&r.job.Spec, &locals[0])
 			for _, o := range ev.Result.Outputs {
-				if o.Absent == "" {
-					made = append(made, sandbox.OutputName(outputs.Stem(r.job), id, o.Name))
+				if o.Absent == "" && !names[o.Name].Log {
+					made = append(made, outputs.Name(outputs.Stem(r.job), id, o.Name, names))
 				}
 			}
 		}
@@ -293,6 +313,9 @@ func makeAgain(c *state.Change, l *jjm.LocalJob, why, actor string) (next string
 	if part.Count == 0 {
 		return "", jjm.Errorf(jjm.Conflict,
 			"local job %s: what it read is lost itself: %s: recover that first, and take its marks back (jjm dataset mark NAME LFN... ready)", l.ID, strings.Join(in.Input.Files, " "))
+	}
+	if err := c.MayInsert(c.Grid(l.ID.Grid), l.Step); err != nil {
+		return "", jjm.Errorf(jjm.Conflict, "%w", err)
 	}
 	before := 1
 	if in.Origin != nil {

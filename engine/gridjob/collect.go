@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,9 +125,9 @@ func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 				return cmp.Or(err, errEnough)
 			}
 			if _, lost := retracted[l.ID.N]; lost {
-				ev = withoutOutputs(ev)
+				ev = logsOnly(job, &l, ev)
 			}
-			for _, entry := range localEntries(outputs.Stem(job), &l, leaveOut(job, &l, ev)) {
+			for _, entry := range localEntries(job, &l, leaveOut(job, &l, ev)) {
 				if l.State == jjm.Completed && entry.SHA256 != "" {
 					facts.Recorded++
 					entry.Lost = func() { facts.Lost++ }
@@ -152,21 +153,23 @@ func leaveOut(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence
 	if !outputs.Merged(job, l) {
 		return ev
 	}
-	return withoutOutputs(ev)
+	return logsOnly(job, l, ev)
 }
 
-// withoutOutputs returns evidence that tells of no outputs.
-func withoutOutputs(ev *jjm.Evidence) *jjm.Evidence {
+// logsOnly returns evidence that tells of no outputs but the log.
+func logsOnly(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence {
 	if ev == nil || ev.Result == nil {
 		return ev
 	}
-	less, result := *ev, *ev.Result
-	result.Outputs, less.Result = nil, &result
+	less, result, names := *ev, *ev.Result, outputs.Names(&job.Spec, l)
+	result.Outputs = slices.DeleteFunc(slices.Clone(result.Outputs), func(o jjm.Output) bool { return !names[o.Name].Log })
+	less.Result = &result
 	return &less
 }
 
 // localEntries lists the files of one local job.
-func localEntries(stem string, l *jjm.LocalJob, ev *jjm.Evidence) []sandbox.TarEntry {
+func localEntries(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) []sandbox.TarEntry {
+	stem := outputs.Stem(job)
 	id := outputs.LastAttempt(l)
 	if ev != nil && ev.Result != nil {
 		id.Attempt = ev.Result.Attempt
@@ -185,8 +188,9 @@ func localEntries(stem string, l *jjm.LocalJob, ev *jjm.Evidence) []sandbox.TarE
 	if ev.Result == nil {
 		return entries
 	}
+	names := outputs.Names(&job.Spec, l)
 	for _, o := range ev.Result.Outputs {
-		entry := sandbox.TarEntry{Name: sandbox.OutputName(stem, l.ID, o.Name), SHA256: o.SHA256, Bytes: o.Bytes,
+		entry := sandbox.TarEntry{Name: outputs.Name(stem, l.ID, o.Name, names), SHA256: o.SHA256, Bytes: o.Bytes,
 			Absent: o.Absent}
 		if o.Absent == "" {
 			p, err := sandbox.OutputPath(id, o.Name)

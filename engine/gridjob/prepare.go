@@ -119,9 +119,16 @@ func (js *Jobs) generate(ctx context.Context, id jjm.GridID) error {
 			return jjm.Errorf(jjm.Internal, "grid job %s: carry: %w", id, err)
 		}
 	}
-	parts, left, next, err := cut.Splitter.Cut(cut.Work, split.Limits{MaxParts: js.b.Chunk()}, cut.Params, carry)
+	room, err := js.s.PartsRoom(ctx, &job, js.b.Chunk())
+	if err != nil {
+		return err
+	}
+	parts, left, next, err := cut.Splitter.Cut(cut.Work, split.Limits{MaxParts: max(room, 1)}, cut.Params, carry)
 	if err != nil {
 		return fmt.Errorf("generate grid job %s: %w", id, err)
+	}
+	if err := js.s.WithinSerials(ctx, &job, len(parts), room); err != nil {
+		return err
 	}
 	text, err := json.Marshal(next)
 	if err != nil {

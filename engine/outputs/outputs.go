@@ -8,21 +8,30 @@ import (
 
 	"jjm"
 	"jjm/sandbox"
+	"jjm/stream"
 )
 
-// Stem is the first part of the names of all collected files.
-func Stem(job *jjm.GridJob) string {
-	name := job.Spec.Name
-	if name == "" {
-		name = job.Spec.Type
+// Stem is the first part of the names of the collected files that no template names.
+func Stem(job *jjm.GridJob) string { return stream.Stem(&job.Spec) }
+
+// Names are the names for good of the outputs of a local job that are named by templates,
+// by where they are found below its attempt's folder. Of each file there is one.
+func Names(spec *jjm.Spec, l *jjm.LocalJob) map[string]stream.Named {
+	all := map[string]stream.Named{}
+	for _, o := range stream.Names(spec, l) {
+		all[o.From] = o
 	}
-	plain := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			return r
-		}
-		return '_'
-	}, name)
-	return plain[:min(len(plain), 64)]
+	return all
+}
+
+// Name returns the name under which an output of a local job is collected: that of its
+// template, else one made of the stem, the local job and its own name. Names are those of
+// [Names].
+func Name(stem string, id jjm.LocalID, file string, names map[string]stream.Named) string {
+	if o, ok := names[file]; ok {
+		return o.Name
+	}
+	return sandbox.OutputName(stem, id, file)
 }
 
 func TarName(job *jjm.GridJob) string { return Stem(job) + "." + job.ID.String() + ".tar" }
@@ -39,18 +48,19 @@ func LastAttempt(l *jjm.LocalJob) jjm.AttemptID {
 
 // AwaitsMerge reports whether a result has outputs that are to be merged.
 func AwaitsMerge(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) bool {
-	return spec.Merge != nil && l.Step == jjm.StepWork && len(Mergeable(l, r)) > 0
+	return spec.Merge != nil && l.Step == jjm.StepWork && len(Mergeable(spec, l, r)) > 0
 }
 
 // Mergeable returns the outputs of a local job as files of the dataset to be merged:
-// their names are their paths below the work area.
-func Mergeable(l *jjm.LocalJob, r *jjm.Result) []jjm.File {
+// their names are their paths below the work area. Logs are not merged.
+func Mergeable(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) []jjm.File {
 	if r == nil {
 		return nil
 	}
 	var files []jjm.File
+	names := Names(spec, l)
 	for _, o := range r.Outputs {
-		if o.Absent != "" {
+		if o.Absent != "" || names[o.Name].Log {
 			continue
 		}
 		p, err := sandbox.OutputPath(r.AttemptID(), o.Name)
@@ -82,7 +92,7 @@ func Merged(job *jjm.GridJob, l *jjm.LocalJob) bool {
 
 // LacksOutput says of a merge that ended well what is missing, "" if nothing is.
 func LacksOutput(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) string {
-	if l.Step != jjm.StepMerge || len(Mergeable(l, r)) > 0 {
+	if l.Step != jjm.StepMerge || len(Mergeable(spec, l, r)) > 0 {
 		return ""
 	}
 	return "it ended well and left no " + spec.Merge.Output

@@ -8,9 +8,7 @@ import (
 )
 
 // FirstCarry begins the cutting.
-func FirstCarry(spec *jjm.Spec) split.Carry {
-	return split.Carry{Serial: max(spec.FirstSerial-1, 0)}
-}
+func FirstCarry(spec *jjm.Spec) split.Carry { return split.From(spec.FirstSerial) }
 
 // bar ends those of new local jobs whose parts must not be submitted: they own their
 // work, which so is missing, and is in the recovery (decision R27).

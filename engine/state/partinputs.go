@@ -39,5 +39,5 @@ func (s *State) readsAlong(id jjm.GridID) bool {
 	v := s.View()
 	defer v.Close()
 	g := v.Grid(id)
-	return g != nil && g.Reads != nil
+	return g == nil || len(g.Job.Spec.Datasets) > 0
 }

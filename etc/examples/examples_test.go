@@ -492,6 +492,9 @@ func localsOf(t *testing.T, file, text string) (*jjm.Spec, [][]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if h.Describe().Reads {
+		c.Work, _ = handlers.Inline(&doc.Spec)
+	}
 	s, err := split.Get(c.Splitter)
 	if err != nil {
 		t.Fatal(err)
@@ -502,7 +505,7 @@ func localsOf(t *testing.T, file, text string) (*jjm.Spec, [][]string) {
 	}
 	var argvs [][]string
 	for i, part := range parts {
-		command, err := h.Command(&doc.Spec, &jjm.LocalJob{ID: jjm.LocalID{Grid: 1, N: int32(i)}, Part: part})
+		command, err := handlers.CommandForeseen(h, &doc.Spec, &part, i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -517,13 +520,13 @@ func TestJobFiles_DoWhatTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]int{"hello.toml": 3, "script.toml": 3, "montecarlo.toml": 20, "failing.toml": 5,
-		"jim.jdf": 5} {
+		"streams.toml": 2, "jim.jdf": 5} {
 		_, argvs := locals(t, file)
 		if len(argvs) != want {
 			t.Errorf("%s makes %d local jobs, want %d", file, len(argvs), want)
 		}
 	}
-	if len(files) != 5 {
+	if len(files) != 6 {
 		t.Errorf("there are %d job files here: test them all", len(files))
 	}
 }
@@ -557,6 +560,18 @@ func TestJobFiles_MonteCarloMergesToOneRun(t *testing.T) {
 	}
 	for name := range whole {
 		t.Errorf("%s is missing", name)
+	}
+}
+
+// Each local job of the example leaves what its templates name, as their command tells it.
+func TestJobFiles_StreamsLeaveTheirOutputs(t *testing.T) {
+	spec, argvs := locals(t, "streams.toml")
+	for i, argv := range argvs {
+		got := contents(t, local(t, spec, argv, nil))
+		if got[fmt.Sprintf("LINES.%06d.txt", i+1)] == "" ||
+			got["notes.txt"] != fmt.Sprintf("number %d, cards=/etc/os-release\n", i+1) {
+			t.Errorf("%q left %q", argv, got)
+		}
 	}
 }
 

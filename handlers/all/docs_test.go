@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,7 +83,7 @@ func run(t *testing.T, dir, text string) string {
 	}
 	var out strings.Builder
 	for i, part := range parts {
-		command, err := h.Command(&doc.Spec, &jjm.LocalJob{ID: jjm.LocalID{Grid: 1, N: int32(i)}, Part: part})
+		command, err := handlers.CommandForeseen(h, &doc.Spec, &part, i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,6 +157,22 @@ func TestJobFiles_ExamplesRunAsShown(t *testing.T) {
 	}
 }
 
+// What the page shows of streams is what the local jobs are given.
+func TestJobFiles_StreamsBecomeTheCommandsShown(t *testing.T) {
+	shown := blocks(t, "JOB-FILES.md")
+	at := slices.IndexFunc(shown, func(b block) bool { return b.info == "text commands" })
+	if at < 1 {
+		t.Fatal("no commands are shown")
+	}
+	var got strings.Builder
+	for _, a := range streamsOf(t, shown[at-1].text).Assignments {
+		fmt.Fprintln(&got, strings.Join(a.Argv, " "))
+	}
+	if diff := cmp.Diff(shown[at].text, got.String()); diff != "" {
+		t.Errorf("commands (-shown +got):\n%s", diff)
+	}
+}
+
 func TestJobFiles_MistakesAreReportedAsShown(t *testing.T) {
 	shown := 0
 	all := blocks(t, "JOB-FILES.md")
@@ -196,9 +213,11 @@ func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 	keys("retry.", jjm.Limits{})
 	keys("inputs[].", jjm.Input{})
 	keys("datasets[].", jjm.DatasetInput{})
+	keys("output_templates[].", jjm.OutputTemplate{})
 	keys("split.", jjm.Splitting{})
 	keys("merge.", jjm.Merge{})
-	for _, table := range []string{"request", "retry", "inputs", "datasets", "split", "merge"} {
+	for _, table := range []string{"request", "retry", "inputs", "datasets", "output_templates", "split",
+		"merge"} {
 		delete(want, table)
 	}
 	_, section, _ := strings.Cut(page(t, "JOB-FILES.md"), "\n## The keys\n")

@@ -67,7 +67,7 @@ func owns(t *testing.T, text string) (all []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, _, _, err := s.Cut(work, split.Limits{}, cut.Params, split.Carry{Serial: doc.Spec.FirstSerial - 1})
+	parts, _, _, err := s.Cut(work, split.Limits{}, cut.Params, split.From(doc.Spec.FirstSerial))
 	if err != nil || len(parts) == 0 || parts[0].Serial != 41 {
 		t.Fatal(parts, err)
 	}

@@ -81,7 +81,8 @@ func (Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, err
 
 func decode(spec *jjm.Spec) (p params, command handlers.CommandTemplate, problems jjm.Problems) {
 	problems = handlers.DecodeParams(spec.Params, &p)
-	command, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent, "{section}")
+	command, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent,
+		append(handlers.Streams(spec), "{section}")...)
 	return p, command, append(problems, more...)
 }
 

@@ -73,7 +73,7 @@ cpu_per_event = 12.5
 func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	var p params
 	problems := handlers.DecodeParams(spec.Params, &p)
-	_, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent)
+	_, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent, handlers.Streams(spec)...)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return problems
 	}
@@ -95,7 +95,7 @@ func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, er
 func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	var p params
 	problems := handlers.DecodeParams(spec.Params, &p)
-	t, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent)
+	t, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent, handlers.Streams(spec)...)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return handlers.Command{}, problems.Err()
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 type params struct {
-	Command    []string `json:"command" required:"true" help:"the words of the command; may hold {files} {file} {first_event} {events} {last_event} {lumis} {parents} {serial} {seed} {job}"`
+	Command    []string `json:"command" required:"true" help:"the words of the command; may hold {files} {file} {first_event} {events} {last_event} {first_number} {lumis} {parents} {serial} {seed} {job}"`
 	SeedOffset int64    `json:"seed_offset" default:"0" min:"0" max:"9007199244740992" help:"added to the serial of a local job to make {seed}"`
 }
 
@@ -54,7 +54,7 @@ func New() handlers.Handler {
 
 func read(spec *jjm.Spec) (s settings, problems jjm.Problems) {
 	problems = handlers.DecodeParams(spec.Params, &s.params)
-	command, more := handlers.ParseCommand("params.command", s.Command, jjm.UnitFile)
+	command, more := handlers.ParseCommand("params.command", s.Command, jjm.UnitFile, handlers.Streams(spec)...)
 	s.command = command
 	return s, append(problems, more...)
 }

@@ -56,7 +56,7 @@ args = [["red", "1"], ["green", "2"]]
 // included.
 func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	p, how, problems := decode(spec)
-	_, more := handlers.ParseCommand("params.command", p.Command, unit(how))
+	_, more := handlers.ParseCommand("params.command", p.Command, unit(how), handlers.Streams(spec)...)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return problems
 	}
@@ -99,7 +99,7 @@ func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, e
 		lean.Params["args"] = []any{[]any{}}
 	}
 	p, how, problems := decode(&lean)
-	t, more := handlers.ParseCommand("params.command", p.Command, unit(how))
+	t, more := handlers.ParseCommand("params.command", p.Command, unit(how), handlers.Streams(spec)...)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return handlers.Command{}, problems.Err()
 	}

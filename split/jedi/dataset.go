@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"jjm"
 )
 
 // Dataset is an input dataset of a task and how far it was used.
@@ -37,7 +39,7 @@ type Attributes struct {
 }
 
 // Sequence names the dataset of sequence numbers: one for each job.
-const Sequence = "seq_number"
+const Sequence = jjm.SequenceDataset
 
 var (
 	ratioWords  = regexp.MustCompile(`ratio=(\d+(?:\.\d+)*)`)

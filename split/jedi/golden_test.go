@@ -281,51 +281,6 @@ func known(n int64) any {
 	return float64(n)
 }
 
-func TestGolden_Numbers(t *testing.T) {
-	type job struct {
-		Job    int
-		Files  []string
-		Seed   int64  `json:"rndmSeed"`
-		Number *int64 `json:"seqNumber"`
-		Output string
-	}
-	type row struct {
-		Offset   int64 `json:"randomSeedOffset"`
-		Sequence any
-		Steps    [][2]any
-		Expect   []job
-	}
-	golden.Rows(t, "jedi/seeds_and_serials", func(_ string, r row) string {
-		var seeds, sequence Numbers
-		var got []job
-		for _, step := range r.Steps {
-			switch step[0] {
-			case "job":
-				j := job{Job: len(got) + 1, Seed: seeds.Take() + r.Offset}
-				for _, f := range step[1].([]any) {
-					j.Files = append(j.Files, f.(string))
-				}
-				if r.Sequence != nil {
-					n := sequence.Take()
-					j.Number = &n
-				}
-				var err error
-				if j.Output, err = Serial("Out._${SN}", int64(j.Job), 0); err != nil {
-					return err.Error()
-				}
-				got = append(got, j)
-			case "fail":
-				j := got[int(step[1].(float64))-1]
-				seeds.GiveBack(j.Seed - r.Offset)
-				if j.Number != nil {
-					sequence.GiveBack(*j.Number)
-				}
-			}
-		}
-		return cmp.Diff(r.Expect, got)
-	})
-}
-
 func TestGolden_EventRecords(t *testing.T) {
 	type row struct {
 		Files []rowFile

@@ -49,21 +49,6 @@ func TestNumbers_TheSmallestFreeOneIsTaken(t *testing.T) {
 	})
 }
 
-func TestSerial_FillsInTheNumber(t *testing.T) {
-	for template, want := range map[string]string{
-		"out.${SN}.root": "out.000042.root", "${SN/P}": "000042", "${SN:03}-${SN:9}": "042-000000042", "none": "none",
-		"${OTHER}": "${OTHER}",
-	} {
-		if got, err := Serial(template, 42, 42); got != want || err != nil {
-			t.Errorf("%s: %q, %v", template, got, err)
-		}
-	}
-	if _, err := Serial("${SN}", 43, 42); jjm.KindOf(err) != jjm.Invalid ||
-		!strings.Contains(err.Error(), "43 is above the largest, 42") {
-		t.Errorf("above the largest: %v", err)
-	}
-}
-
 func TestRecords_RefusesMoreThanItsBound(t *testing.T) {
 	var files []Record
 	for i := range 3 {

@@ -1,12 +1,7 @@
 package jedi
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
-
-	"jjm"
 )
 
 // Numbers is a pool of numbers 1, 2, 3, ...: seeds, or the sequence numbers of a
@@ -39,23 +34,4 @@ func (p *Numbers) GiveBack(n int64) {
 		return
 	}
 	p.Free = slices.Insert(slices.Clone(p.Free), i, n)
-}
-
-var serialWords = regexp.MustCompile(`\$\{SN(?:/P|:0?(\d{1,2}))?\}`)
-
-// Serial writes a serial number into the name of an output: ${SN} and ${SN/P}
-// with six digits, ${SN:05} with five. Names count up for every job, also for
-// one that does another's work again; a number above most, if that is not 0, is
-// an error of kind Invalid.
-func Serial(template string, n, most int64) (string, error) {
-	if most > 0 && n > most {
-		return "", jjm.Errorf(jjm.Invalid, "output %.100q: serial number %d is above the largest, %d", template, n, most)
-	}
-	return serialWords.ReplaceAllStringFunc(template, func(word string) string {
-		width := 6
-		if m := serialWords.FindStringSubmatch(word); m[1] != "" {
-			width, _ = strconv.Atoi(m[1])
-		}
-		return fmt.Sprintf("%0*d", width, n)
-	}), nil
 }

@@ -28,7 +28,6 @@ func unused() map[string]string {
 		"split/recovery.go narrowLumis":                  recovery,
 		"split/recovery.go narrowEvents":                 recovery,
 		"split/jedi/bunches.go WorkSize":                 jedi,
-		"split/jedi/numbers.go Serial":                   jedi,
 		"split/resplit.go WorkOf":                        resplit,
 		"split/resplit.go ownedLumis":                    resplit,
 		"split/resplit.go ownedEvents":                   resplit,

@@ -32,6 +32,7 @@ var layers = map[string]int{
 	"jjm/publish/accounting":          1,
 	"jjm/catalogue":                   1,
 	"jjm/cover":                       1,
+	"jjm/stream":                      1,
 	"jjm/adapters":                    2,
 	"jjm/handlers":                    2,
 	"jjm/adapters/local":              3,
@@ -66,6 +67,7 @@ var layers = map[string]int{
 var sameLayer = map[string]bool{
 	"jjm/wire -> jjm/cover":                                true, // a report is an answer
 	"jjm/jobfile -> jjm/catalogue":                         true, // descriptions of files stand in job files
+	"jjm/jobfile -> jjm/stream":                            true, // templates of names stand in them
 	"jjm/analyse -> jjm/glf":                               true, // the evidence is written in it
 	"jjm/adapters/adaptertest -> jjm/adapters/conformance": true, // testing.T for the suite
 	"jjm/gate/gatetest -> jjm/gate/verbs":                  true, // the verbs of its jobs

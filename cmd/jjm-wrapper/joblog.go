@@ -1,0 +1,85 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"jjm/sandbox"
+	"jjm/stream"
+)
+
+// keepLog packs what the attempt wrote of itself into the file that a log template of
+// the job file names: standard output, standard error and the GBS log file. It gives what
+// is to be collected.
+func (a *attempt) keepLog(ctx context.Context) wanted {
+	w := wanted{name: stream.LogName}
+	f, err := a.root.OpenFile(stream.LogName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		w.absent = fmt.Sprintf("pack the log: %s", cause(err))
+		return w
+	}
+	err = a.packLog(ctx, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, a.root.Remove(stream.LogName))
+		w.absent = fmt.Sprintf("pack the log: %s", cause(err))
+		a.note(full(err))
+	}
+	return w
+}
+
+// packLog writes the log as a compressed tar.
+func (a *attempt) packLog(ctx context.Context, to io.Writer) error {
+	z := gzip.NewWriter(to)
+	t := tar.NewWriter(z)
+	for _, name := range []string{sandbox.Stdout, sandbox.Stderr, sandbox.GLFName} {
+		if err := a.addLog(ctx, t, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return errors.Join(t.Close(), z.Close())
+}
+
+// addLog adds one of the files, as long as it is now; one that is not there is left out.
+func (a *attempt) addLog(ctx context.Context, t *tar.Writer, name string) error {
+	f, err := a.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := plain(f, info); err != nil {
+		return err
+	}
+	err = t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: info.Size(),
+		ModTime: info.ModTime()})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(t, io.LimitReader(whileThereIsTime{ctx, f}, info.Size()))
+	return err
+}
+
+// whileThereIsTime reads until ctx ends.
+type whileThereIsTime struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (w whileThereIsTime) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.r.Read(p)
+}

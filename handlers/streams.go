@@ -1,0 +1,68 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"jjm"
+	"jjm/sandbox"
+	"jjm/stream"
+)
+
+// Streams returns the placeholders that a job file adds to those of its type: its
+// streams, and the sequence number if it asks for one. They are for ParseCommand.
+func Streams(spec *jjm.Spec) []string {
+	all := stream.Placeholders(spec)
+	if stream.HasSequence(spec) {
+		all = append(all, "{sequence}")
+	}
+	return all
+}
+
+// CommandOf returns the command of a local job with what its job file says of streams:
+// their placeholders stand for something, and the outputs that have names by templates
+// are collected.
+func CommandOf(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (Command, error) {
+	job := *l
+	job.Part.Streams = stream.Of(spec, l)
+	cmd, err := h.Command(spec, &job)
+	if err != nil {
+		return cmd, err
+	}
+	for _, o := range stream.Names(spec, l) {
+		if name, ok := strings.CutPrefix(o.From, sandbox.WorkName+"/"); ok {
+			cmd.Outputs = append(cmd.Outputs[:len(cmd.Outputs):len(cmd.Outputs)], name)
+		}
+	}
+	return cmd, nil
+}
+
+// CommandForeseen is CommandOf for a part that is only looked at: its output names are
+// those that it would have as number place of its step, from 0 on.
+func CommandForeseen(h Handler, spec *jjm.Spec, part *jjm.Part, place int) (Command, error) {
+	l := jjm.LocalJob{ID: jjm.LocalID{N: int32(place)}, Part: *part}
+	l.Part.Serials = stream.Foreseen(spec, jjm.StepWork, place)
+	return CommandOf(h, spec, &l)
+}
+
+// checkSerials refuses more local jobs than an output template has numbers, as far as
+// their number is known: 0 where it is not.
+func checkSerials(h Handler, spec *jjm.Spec, site Site) (problems jjm.Problems) {
+	if !slices.ContainsFunc(spec.OutputTemplates, func(t jjm.OutputTemplate) bool { return t.MaxSerial > 0 }) {
+		return nil
+	}
+	cut, err := SplitBy(h, spec, site)
+	if err != nil {
+		return jjm.Problems{{Field: "params", Text: err.Error()}}
+	}
+	for i, t := range spec.OutputTemplates {
+		last := stream.First(spec) + int64(cut.Jobs) - 1
+		if t.MaxSerial > 0 && last > t.MaxSerial {
+			problems = append(problems, jjm.Problem{Field: fmt.Sprintf("output_templates[%d].max_serial", i), Text: fmt.Sprintf(
+				"%d is less than the %d that the last of %d local jobs would get: set it higher, or make larger parts",
+				t.MaxSerial, last, cut.Jobs)})
+		}
+	}
+	return problems
+}

@@ -1,0 +1,236 @@
+package stream
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The limits of templates. With its number a name stays below the 255 bytes of a file
+// name; 18 digits are what 64 bits surely hold.
+const (
+	maxTemplate = 200 // bytes
+	maxWidth    = 18  // digits
+	ownWidth    = 6   // of ${SN}
+)
+
+// plainBytes are what the text of a template consists of.
+const plainBytes = "-._+=@,:~#%0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// known are the forms of the number, for people.
+const known = "${SN} with six digits, ${SN/P} the same, ${SN:4} with four"
+
+// Template is the name of an output, with places for its number. The zero value is no
+// template.
+type Template struct{ pieces []piece }
+
+// piece is literal text, or a number of at least width digits if that is not 0.
+type piece struct {
+	text  string
+	width int
+}
+
+// Parse reads a template. It refuses what could not be the name of a file in any
+// folder: separators, blanks, wildcards, and ${...} that is no number.
+func Parse(text string) (Template, error) {
+	if text == "" {
+		return Template{}, fmt.Errorf("is missing: want the name of the file, such as hits.${SN}.root")
+	}
+	if len(text) > maxTemplate {
+		return Template{}, fmt.Errorf("%d bytes are too long: at most %d", len(text), maxTemplate)
+	}
+	var t Template
+	for rest := text; rest != ""; {
+		if !strings.HasPrefix(rest, "${") {
+			n := strings.Index(rest+"${", "${")
+			if wrong := checkLiteral(rest[:n], len(t.pieces) == 0); wrong != "" {
+				return Template{}, fmt.Errorf("%.80q: %s", text, wrong)
+			}
+			t.pieces = append(t.pieces, piece{text: rest[:n]})
+			rest = rest[n:]
+			continue
+		}
+		word, after, closed := strings.Cut(rest, "}")
+		if !closed {
+			return Template{}, fmt.Errorf("%.80q: a brace is never closed: want %s", text, known)
+		}
+		width, err := widthOf(word[2:])
+		if err != nil {
+			return Template{}, fmt.Errorf("%.80q: %w", text, err)
+		}
+		t.pieces, rest = append(t.pieces, piece{width: width}), after
+	}
+	return t, nil
+}
+
+// checkLiteral says what is wrong with text of a name, "" if nothing is; first says that
+// the name begins with it.
+func checkLiteral(text string, first bool) string {
+	for i, r := range text {
+		switch {
+		case r == '/':
+			return "a path separator: want the name of a file, without folders"
+		case !strings.ContainsRune(plainBytes, r):
+			return fmt.Sprintf("%q: want letters, digits, . _ - + = @ , : ~ # %% and %s", r, known)
+		case first && i == 0 && strings.ContainsRune("-.~", r):
+			return fmt.Sprintf("%q in front: want a letter, a digit, _ or ${SN}", r)
+		}
+	}
+	return ""
+}
+
+// widthOf reads what stands between the braces.
+func widthOf(word string) (int, error) {
+	if word == "SN" || word == "SN/P" {
+		return ownWidth, nil
+	}
+	digits, ok := strings.CutPrefix(word, "SN:")
+	if !ok {
+		return 0, fmt.Errorf("unknown %.40q: known are %s", "${"+word+"}", known)
+	}
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil || len(digits) > 2 || n < 1 || n > maxWidth {
+		return 0, fmt.Errorf("%.40q: want a number of 1 to %d digits, such as ${SN:4}", "${"+word+"}", maxWidth)
+	}
+	return int(n), nil
+}
+
+// Numbered reports whether the number is in the name.
+func (t Template) Numbered() bool {
+	for _, p := range t.pieces {
+		if p.width > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Name returns the name with a number, which is not negative.
+func (t Template) Name(n int64) string {
+	var b strings.Builder
+	for _, p := range t.pieces {
+		if b.WriteString(p.text); p.width > 0 {
+			fmt.Fprintf(&b, "%0*d", p.width, n)
+		}
+	}
+	return b.String()
+}
+
+// Serial returns the number with which the template makes a name; ok is false if there
+// is none.
+func (t Template) Serial(name string) (n int64, ok bool) {
+	for at := range len(t.pieces) {
+		if t.pieces[at].width == 0 {
+			continue
+		}
+		front := Template{t.pieces[:at]}.Name(0) // text alone: this is the first number
+		rest, ok := strings.CutPrefix(name, front)
+		if !ok {
+			return 0, false
+		}
+		for digits := t.pieces[at].width; digits <= len(rest); digits++ {
+			n, err := strconv.ParseUint(rest[:digits], 10, 63)
+			if err != nil {
+				return 0, false
+			}
+			if t.Name(int64(n)) == name {
+				return int64(n), true
+			}
+		}
+		return 0, false
+	}
+	return 0, false
+}
+
+// token is a byte of a name, or a class of bytes; many says that there may be any number
+// of them, or none.
+type token struct {
+	class byte // '0' a digit, '*' anything, else 'c' the byte c
+	c     byte
+	many  bool
+}
+
+// tokens are what the names of a template look like. That a number begins with a zero
+// only to fill its width, and is the same at all of its places, is not in them.
+func (t Template) tokens() []token {
+	var all []token
+	for _, p := range t.pieces {
+		for i := range len(p.text) {
+			all = append(all, token{class: 'c', c: p.text[i]})
+		}
+		for range p.width {
+			all = append(all, token{class: '0'})
+		}
+		if p.width > 0 {
+			all = append(all, token{class: '0', many: true})
+		}
+	}
+	return all
+}
+
+// share reports whether a byte is in both classes.
+func share(a, b token) bool {
+	if a.class != 'c' {
+		a, b = b, a
+	}
+	switch {
+	case a.class != 'c' || b.class == '*':
+		return true
+	case b.class == '0':
+		return a.c >= '0' && a.c <= '9'
+	}
+	return a.c == b.c
+}
+
+// meet reports whether some text is described by both.
+func meet(a, b []token) bool {
+	seen := make([]bool, (len(a)+1)*(len(b)+1))
+	todo := [][2]int{{}}
+	for len(todo) > 0 {
+		i, j := todo[len(todo)-1][0], todo[len(todo)-1][1]
+		todo = todo[:len(todo)-1]
+		if i == len(a) && j == len(b) {
+			return true
+		}
+		at := i*(len(b)+1) + j
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		if i < len(a) && a[i].many {
+			todo = append(todo, [2]int{i + 1, j})
+		}
+		if j < len(b) && b[j].many {
+			todo = append(todo, [2]int{i, j + 1})
+		}
+		if i < len(a) && j < len(b) && share(a[i], b[j]) {
+			todo = append(todo, [2]int{i + step(a[i]), j + step(b[j])})
+		}
+	}
+	return false
+}
+
+func step(t token) int {
+	if t.many {
+		return 0
+	}
+	return 1
+}
+
+// Meet reports whether two templates may give the same name to two files, whatever their
+// numbers. It may say so of templates that never do, not the other way round.
+func Meet(a, b Template) bool { return meet(a.tokens(), b.tokens()) }
+
+// literal describes one name.
+func literal(name string) []token { return Template{[]piece{{text: name}}}.tokens() }
+
+// plain describes the names that jjm gives to what a grid job of a stem collects:
+// "STEM.17.3.NAME".
+func plain(stem string) []token {
+	number := []token{{class: '0'}, {class: '0', many: true}}
+	all := literal(stem + ".")
+	for range 2 {
+		all = append(append(all, number...), token{class: 'c', c: '.'})
+	}
+	return append(all, token{class: '*', many: true})
+}
