@@ -84,6 +84,8 @@ type Description struct {
 	// Reads says that its work is the files of datasets, which the job file names;
 	// see Fits.
 	Reads bool
+	// Splitters are those that a job file may name for work that the type makes itself.
+	Splitters []string
 	// Params are its settings.
 	Params []Param
 	// Example is a whole job file.
