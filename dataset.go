@@ -186,6 +186,9 @@ type Place struct {
 	// means nowhere.
 	Clusters []string `json:"clusters,omitempty"`
 	Known    bool     `json:"known,omitempty"`
+	// Request is what local jobs of this place ask for beside what the grid job asks
+	// for; nil = nothing.
+	Request *Request `json:"request,omitempty"`
 }
 
 // Estimate is what a part is expected to need; 0 = not known.

@@ -1,5 +1,7 @@
 package jjm
 
+import "cmp"
+
 // Owner is the local account a grid job belongs to.
 type Owner struct {
 	UID  int    `json:"uid"`
@@ -184,6 +186,21 @@ type Request struct {
 	// Directives are options in the batch system's own language, one a line.
 	// A cluster takes them only if its configuration allows it.
 	Directives string `json:"directives,omitempty"`
+}
+
+// With returns the request with what another one, which may be nil, asks for in its
+// place.
+func (r Request) With(o *Request) Request {
+	if o == nil {
+		return r
+	}
+	r.Cores, r.MemoryMB, r.Walltime = cmp.Or(o.Cores, r.Cores), cmp.Or(o.MemoryMB, r.MemoryMB),
+		cmp.Or(o.Walltime, r.Walltime)
+	r.CPUTime, r.Queue, r.GPUs = cmp.Or(o.CPUTime, r.CPUTime), cmp.Or(o.Queue, r.Queue), cmp.Or(o.GPUs, r.GPUs)
+	r.ScratchMB, r.Account = cmp.Or(o.ScratchMB, r.ScratchMB), cmp.Or(o.Account, r.Account)
+	r.Project, r.QOS = cmp.Or(o.Project, r.Project), cmp.Or(o.QOS, r.QOS)
+	r.Directives = cmp.Or(o.Directives, r.Directives)
+	return r
 }
 
 // Input is one file for the sandbox.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"jjm"
 	"jjm/internal/strict"
@@ -22,8 +23,13 @@ func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 	}
 	if !d.Reads {
 		ps = fitsAlong(typ, d, spec)
-		if spec.Split != nil {
+		switch {
+		case spec.Split == nil || slices.Contains(d.Splitters, spec.Split.By):
+		case len(d.Splitters) == 0:
 			bad("split", "the type %s cuts its work itself: leave it out", typ)
+		default:
+			bad("split.by", "%.40q: the type %s cuts its work itself, or by %s", spec.Split.By, typ,
+				strings.Join(d.Splitters, ", "))
 		}
 		return ps
 	}
@@ -119,11 +125,7 @@ func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, 
 	if spec.Split == nil {
 		return name, p, problems
 	}
-	for _, key := range slices.Sorted(maps.Keys(spec.Split.Params)) {
-		if err := split.CheckSettings(name, []string{key}); err != nil {
-			problems = append(problems, jjm.Problem{Field: "split.params." + key, Text: err.Error()})
-		}
-	}
+	problems = append(problems, checkSettings(&jjm.Splitting{By: name, Params: spec.Split.Params})...)
 	if len(problems) == 0 {
 		problems = strict.DecodeMap(spec.Split.Params, "split.params", &p)
 	}
@@ -141,6 +143,16 @@ func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, 
 			Text: "events are counted within their files, from 0 on: leave it out"})
 	}
 	return name, p, problems
+}
+
+// checkSettings refuses settings that a splitter does not have.
+func checkSettings(s *jjm.Splitting) (problems jjm.Problems) {
+	for _, key := range slices.Sorted(maps.Keys(s.Params)) {
+		if err := split.CheckSettings(s.By, []string{key}); err != nil {
+			problems = append(problems, jjm.Problem{Field: "split.params." + key, Text: err.Error()})
+		}
+	}
+	return problems
 }
 
 // checkAttributes refuses attributes that would change nothing, and unknown ones.

@@ -87,6 +87,8 @@ type Description struct {
 	// Along says that files of secondary datasets may come along with the events that
 	// it makes; see Fits.
 	Along bool
+	// Splitters are those that a job file may name for work that the type makes itself.
+	Splitters []string
 	// Params are its settings.
 	Params []Param
 	// Example is a whole job file.

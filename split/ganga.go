@@ -20,12 +20,6 @@ const (
 	GaussSplitter = "GaussSplitter"
 )
 
-// Settable are the job fields that GenericSplitter may set.
-func Settable() []string {
-	return []string{"application.args", "application.env", "backend.queue", "backend.cores", "backend.memory",
-		"backend.walltime"}
-}
-
 func argMethod() *method {
 	m := &method{name: ArgSplitter, unit: jjm.UnitRow, bound: func(_ *Work, p *Params) int64 { return int64(len(p.Args)) }}
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
@@ -44,8 +38,15 @@ func argMethod() *method {
 			return nil, m.conflict("%d parts were made before, but args now has %d lists: it became shorter", c.carry.Next,
 				len(rows))
 		}
-		return &ranges{unit: m.unit, work: &Work{Rows: rows}, spans: []jjm.Span{{Count: int64(len(rows))}}, size: 1,
-			total: int64(len(rows)), at: c.carry.Next}, nil
+		r := &ranges{unit: m.unit, work: &Work{Rows: rows}, size: 1, at: c.carry.Next}
+		var err error
+		if r.spans, err = only(jjm.Span{Count: int64(len(rows))}, w.Only); err != nil {
+			return nil, m.invalid("%w", err)
+		}
+		for _, s := range r.spans {
+			r.total += s.Count
+		}
+		return r, nil
 	}
 	return m
 }
@@ -77,21 +78,12 @@ func genericMethod() *method {
 		}
 		return int64(n)
 	}
-	m.start = func(c *Cutting, _ *Work, p *Params) (cutter, error) {
-		g := &generic{attrs: p.MultiAttrs, at: int(c.carry.Next)}
-		switch {
-		case len(p.MultiAttrs) == 0 && p.Attribute == "" && len(p.Values) > 0:
-			return nil, m.invalid("attribute is missing: want the field that the %d values are for", len(p.Values))
-		case len(p.MultiAttrs) == 0 && p.Attribute != "":
-			g.attrs = map[string][]any{p.Attribute: p.Values}
-		case len(p.MultiAttrs) > 0 && (p.Attribute != "" || len(p.Values) > 0):
-			return nil, m.invalid("attribute and values, and multi_attrs: want one of them")
+	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
+		g, err := newGeneric(m, w, p)
+		if err != nil {
+			return nil, err
 		}
-		var err error
-		if g.total, err = g.check(m); err != nil {
-			return g, err
-		}
-		if g.at > g.total {
+		if g.at = c.carry.Next; g.at > g.total {
 			return g, m.conflict("%d parts were made before, but there are %d values now", g.at, g.total)
 		}
 		return g, nil
@@ -99,21 +91,44 @@ func genericMethod() *method {
 	return m
 }
 
-// generic sets fields.
+// generic sets fields, a row of values for each part.
 type generic struct {
-	attrs     map[string][]any
-	at, total int
+	ranges
+	attrs map[string][]any
+	rows  int
+}
+
+func newGeneric(m *method, w *Work, p *Params) (*generic, error) {
+	g := &generic{attrs: p.MultiAttrs}
+	switch {
+	case len(p.MultiAttrs) == 0 && p.Attribute == "" && len(p.Values) > 0:
+		return nil, m.invalid("attribute is missing: want the field that the %d values are for", len(p.Values))
+	case len(p.MultiAttrs) == 0 && p.Attribute != "":
+		g.attrs = map[string][]any{p.Attribute: p.Values}
+	case len(p.MultiAttrs) > 0 && (p.Attribute != "" || len(p.Values) > 0):
+		return nil, m.invalid("attribute and values, and multi_attrs: want one of them")
+	}
+	var err error
+	if g.rows, err = g.check(m); err != nil {
+		return nil, err
+	}
+	if err := g.checkFields(m); err != nil {
+		return nil, err
+	}
+	g.ranges = ranges{unit: m.unit, work: &Work{Rows: make([][]string, g.rows)}, size: 1}
+	if g.spans, err = only(jjm.Span{Count: int64(g.rows)}, w.Only); err != nil {
+		return nil, m.invalid("%w", err)
+	}
+	for _, s := range g.spans {
+		g.total += s.Count
+	}
+	return g, nil
 }
 
 // check returns the common number of values.
 func (g *generic) check(m *method) (int, error) {
 	n, of := -1, ""
-	var paths []string
-	for path := range g.attrs {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	for _, path := range paths {
+	for _, path := range g.paths() {
 		if !slices.Contains(Settable(), path) {
 			return 0, m.invalid("%.60q is no field that a part may set: known are %s", path, strings.Join(Settable(), ", "))
 		}
@@ -127,21 +142,15 @@ func (g *generic) check(m *method) (int, error) {
 }
 
 func (g *generic) next(c *Cutting) (jjm.Part, bool) {
-	if g.at >= g.total {
-		return jjm.Part{}, false
+	before := g.at
+	part, ok := g.ranges.next(c)
+	if !ok {
+		return part, false
 	}
-	in := &c.inputs.take(1)[0]
-	settings := make(map[string]any, len(g.attrs))
-	for path, values := range g.attrs {
-		settings[path] = values[g.at]
-	}
-	more(in).Settings = settings
-	g.at++
-	return jjm.Part{Unit: c.unit, Count: 1, Input: in}, true
+	part.Args, part.Input = nil, &c.inputs.take(1)[0]
+	more(part.Input).Settings = g.settings(int(part.First + before))
+	return part, true
 }
-
-func (g *generic) begun() *Begun { return nil }
-func (g *generic) left(*Left)    {}
 
 func gaussMethod() *method {
 	size := func(p *Params) (int64, error) {
@@ -164,6 +173,10 @@ func gaussMethod() *method {
 	m.defaults = func(p *Params) { p.EventsPerSubjob, p.NumberOfJobs = 5, 2 }
 	m.bound = func(_ *Work, p *Params) int64 { return bound(work(p), p) }
 	m.size = func(_ *Work, p *Params) string { return size1(work(p), p) }
-	m.start = func(c *Cutting, _ *Work, p *Params) (cutter, error) { return start(c, work(p), p) }
+	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
+		all := work(p)
+		all.Only = w.Only
+		return start(c, all, p)
+	}
 	return m
 }

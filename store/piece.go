@@ -117,7 +117,8 @@ func (o *owning) add(l *jjm.LocalJob) error {
 	if o.master == 0 && l.Part.Input == nil {
 		return nil
 	}
-	if o.master == 0 && l.Part.Unit == jjm.UnitEvent { // files come along with its events: it owns none
+	// Files and settings come along with its events, or rows: it owns none of them.
+	if o.master == 0 && (l.Part.Unit == jjm.UnitEvent || l.Part.Unit == jjm.UnitRow) {
 		o.inputs = append(o.inputs, *l)
 		return nil
 	}

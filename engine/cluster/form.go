@@ -22,7 +22,8 @@ func (sb *submitter) choose() (b *jjm.Bulk, members []jjm.LocalJob, err error) {
 			return
 		}
 		lead := a.Grid(shares[0].Grid)
-		b = &jjm.Bulk{Tag: tag, Cluster: sb.name, Owner: lead.Job.Owner, Request: lead.Job.Spec.Request, Created: now}
+		b = &jjm.Bulk{Tag: tag, Cluster: sb.name, Owner: lead.Job.Owner, Created: now,
+			Request: state.RequestAt(&lead.Job, shares[0].Place)}
 		members = sb.fill(a, b, shares, now)
 		a.Form(b)
 	})
@@ -45,7 +46,8 @@ func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
 		}
 		a.Due(g, now)
 		for place := range g.Places() {
-			if a.Ready(g, place, now) > 0 && slices.Contains(a.Candidates(g, place), sb.name) {
+			if a.Ready(g, place, now) > 0 && sb.c.takes(a.Memory, g, place, now) &&
+				slices.Contains(a.Candidates(g, place), sb.name) {
 				all = append(all, placed{id, place})
 			}
 		}
@@ -61,9 +63,9 @@ type shape struct {
 	proxy jjm.GridID
 }
 
-// shapeOf returns the shape of a grid job's members here.
-func (sb *submitter) shapeOf(job *jjm.GridJob) shape {
-	s := shape{owner: job.Owner, request: job.Spec.Request}
+// shapeOf returns the shape of a grid job's members of a place here.
+func (sb *submitter) shapeOf(job *jjm.GridJob, place int32) shape {
+	s := shape{owner: job.Owner, request: state.RequestAt(job, place)}
 	if caps := sb.c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies &&
 		slices.Contains(job.Spec.Credentials, jjm.ProxyKind) {
 		s.proxy = job.ID
@@ -93,7 +95,7 @@ func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 
 // alike returns of the budgets those of the shape that has most, cut to one bulk.
 func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
-	shapeOf := func(id jjm.GridID) shape { return sb.shapeOf(&mem.Grid(id).Job) }
+	shapeOf := func(b plan.Budget) shape { return sb.shapeOf(&mem.Grid(b.Grid).Job, b.Place) }
 	held := map[placed]plan.Demand{}
 	for _, d := range demands {
 		held[placed{d.Grid, d.Place}] = d
@@ -101,7 +103,7 @@ func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []pl
 	sums := map[shape]int{}
 	var most shape
 	for _, b := range budgets {
-		s := shapeOf(b.Grid)
+		s := shapeOf(b)
 		if sb.submits.Taken(sb.c.account(s.owner)) {
 			continue
 		}
@@ -111,7 +113,7 @@ func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []pl
 	}
 	var alike []plan.Demand
 	for _, b := range budgets {
-		if shapeOf(b.Grid) == most {
+		if shapeOf(b) == most {
 			d := held[placed{b.Grid, b.Place}]
 			d.Ready = b.Jobs
 			alike = append(alike, d)

@@ -18,8 +18,14 @@ func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 		return false
 	}
 	_, halted := mem.Halted(g, now)
-	_, paused := mem.OrderedAt(jjm.OrderPause, c.name, g.Job.Spec.Request, now)
-	return !halted && !paused
+	return !halted
+}
+
+// takes reports whether local jobs of a grid job and place may be submitted here: as far
+// as their queue goes.
+func (c *Cluster) takes(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
+	_, paused := mem.OrderedAt(jjm.OrderPause, c.name, state.RequestAt(&g.Job, place), now)
+	return !paused
 }
 
 // rank is how much reason there is to send work here.
@@ -199,12 +205,12 @@ func (c *Cluster) halted(b *jjm.Bulk) bool {
 	now := jjm.At(c.b.Now())
 	return slices.ContainsFunc(b.Members, func(m jjm.AttemptID) bool {
 		g := v.Grid(m.Grid)
-		if g == nil || v.Current(m) == nil {
+		l := v.Current(m)
+		if g == nil || l == nil {
 			return false
 		}
 		_, halted := v.Halted(g, now)
-		_, paused := v.OrderedAt(jjm.OrderPause, c.name, g.Job.Spec.Request, now)
-		return halted || paused
+		return halted || !c.takes(v.Memory, g, l.Place, now)
 	})
 }
 

@@ -44,7 +44,7 @@ func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []
 func (cs *Clusters) nobodyTakes(mem state.Memory, g *state.Grid, place int32, now jjm.Time) string {
 	var why []string
 	for _, name := range mem.Candidates(g, place) {
-		if o, paused := mem.OrderedAt(jjm.OrderPause, name, g.Job.Spec.Request, now); paused {
+		if o, paused := mem.OrderedAt(jjm.OrderPause, name, state.RequestAt(&g.Job, place), now); paused {
 			why = append(why, o.String())
 		} else if !cs.all[name].health.healthy() {
 			why = append(why, fmt.Sprintf("cluster %s does not answer", name))
@@ -73,11 +73,11 @@ func (cs *Clusters) WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) stri
 // nobody drained.
 func (cs *Clusters) open(mem state.Memory, g *state.Grid, place int32, now jjm.Time) []string {
 	names := slices.DeleteFunc(mem.Candidates(g, place), func(name string) bool {
-		_, paused := mem.OrderedAt(jjm.OrderPause, name, g.Job.Spec.Request, now)
+		_, paused := mem.OrderedAt(jjm.OrderPause, name, state.RequestAt(&g.Job, place), now)
 		return paused
 	})
 	fit := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		_, drained := mem.OrderedAt(jjm.OrderDrain, name, g.Job.Spec.Request, now)
+		_, drained := mem.OrderedAt(jjm.OrderDrain, name, state.RequestAt(&g.Job, place), now)
 		return drained
 	})
 	if len(fit) > 0 {

@@ -34,10 +34,11 @@ func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
 	return nil
 }
 
-// readsAlong reports whether files of datasets come along with what a grid job makes.
+// readsAlong reports whether files of datasets, or settings, come along with what a grid
+// job makes.
 func (s *State) readsAlong(id jjm.GridID) bool {
 	v := s.View()
 	defer v.Close()
 	g := v.Grid(id)
-	return g == nil || len(g.Job.Spec.Datasets) > 0
+	return g == nil || len(g.Job.Spec.Datasets) > 0 || g.Job.Spec.Split != nil
 }

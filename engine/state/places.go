@@ -144,7 +144,8 @@ func ShowPlaces(g *Grid, rows []jjm.LocalJob, now jjm.Time) {
 	texts := map[int32]*jjm.Waiting{} // what many wait for is said once
 	for i := range rows {
 		l := &rows[i]
-		if l.Place == 0 || Unsent(l) == 0 || int(l.Place) > len(g.Job.Step.Places) {
+		if l.Place == 0 || Unsent(l) == 0 || int(l.Place) > len(g.Job.Step.Places) ||
+			len(g.Job.Step.Places[l.Place-1].Clusters) == len(g.Job.Step.Clusters) {
 			continue
 		}
 		if texts[l.Place] == nil {

@@ -9,6 +9,7 @@ package montecarlo
 
 import (
 	"fmt"
+	"maps"
 	"math"
 
 	"jjm"
@@ -50,10 +51,11 @@ func (Handler) Type() string { return "montecarlo" }
 // Describe documents the type.
 func (Handler) Describe() handlers.Description {
 	return handlers.Description{
-		Summary: "simulate a number of events in local jobs of a size that suits the site",
-		Result:  jjm.ResultGLF,
-		Along:   true,
-		Params:  handlers.ParamsOf(params{}),
+		Summary:   "simulate a number of events in local jobs of a size that suits the site",
+		Result:    jjm.ResultGLF,
+		Splitters: []string{split.GaussSplitter},
+		Along:     true,
+		Params:    handlers.ParamsOf(params{}),
 		Example: `type = "montecarlo"
 outputs = ["*.txt"]
 
@@ -71,30 +73,64 @@ cpu_per_event = 12.5
 
 // Check finds the mistakes in the settings.
 func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
-	var p params
-	problems := handlers.DecodeParams(spec.Params, &p)
+	p, problems := decode(spec)
 	_, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent, handlers.Streams(spec)...)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return problems
 	}
-	_, problems = cut(p, spec.Only, site)
+	_, problems = cutWork(spec, p, site)
 	return problems
+}
+
+// decode reads the settings. Where the job file's splitter says how many events there
+// are, and how many for a local job, the settings must not.
+func decode(spec *jjm.Spec) (p params, problems jjm.Problems) {
+	if spec.Split == nil {
+		return p, handlers.DecodeParams(spec.Params, &p)
+	}
+	for _, key := range []string{"events", "first_event", "events_per_job", "cpu_per_event", "max_events_per_output",
+		"outputs_per_phase"} {
+		if _, given := spec.Params[key]; given {
+			problems = append(problems, jjm.Problem{Field: "params." + key,
+				Text: "split says how many events each local job makes: leave it out"})
+		}
+	}
+	if len(problems) > 0 {
+		return p, problems
+	}
+	given := maps.Clone(spec.Params)
+	if given == nil {
+		given = map[string]any{}
+	}
+	given["events"] = int64(1) // required; the splitter's number counts
+	return p, handlers.DecodeParams(given, &p)
+}
+
+// cutWork cuts the events as the job file's splitter says, or the settings.
+func cutWork(spec *jjm.Spec, p params, site handlers.Site) (handlers.Cutting, jjm.Problems) {
+	own, ok, problems := handlers.OwnWorkOf(spec)
+	switch {
+	case len(problems) > 0:
+		return handlers.Cutting{}, problems
+	case ok:
+		return own.Cut(spec.Only, site)
+	}
+	return cut(p, spec.Only, site)
 }
 
 // Split cuts the events into ranges.
 func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
-	var p params
-	if problems := handlers.DecodeParams(spec.Params, &p); problems != nil {
+	p, problems := decode(spec)
+	if len(problems) > 0 {
 		return handlers.Cutting{}, problems.Err()
 	}
-	c, problems := cut(p, spec.Only, site)
+	c, problems := cutWork(spec, p, site)
 	return c, problems.Err()
 }
 
 // Command returns the driver's command line for one range.
 func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
-	var p params
-	problems := handlers.DecodeParams(spec.Params, &p)
+	p, problems := decode(spec)
 	t, more := handlers.ParseCommand("params.command", p.Command, jjm.UnitEvent, handlers.Streams(spec)...)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return handlers.Command{}, problems.Err()

@@ -39,10 +39,11 @@ func (Handler) Type() string { return "script" }
 // Describe documents the type.
 func (Handler) Describe() handlers.Description {
 	return handlers.Description{
-		Summary: "run any command: once, many times, once per row of a list, or once per range of events",
-		Result:  jjm.ResultExit,
-		Along:   true,
-		Params:  handlers.ParamsOf(params{}),
+		Summary:   "run any command: once, many times, once per row of a list, or once per range of events",
+		Result:    jjm.ResultExit,
+		Splitters: []string{split.ArgSplitter, split.GenericSplitter, split.GaussSplitter},
+		Along:     true,
+		Params:    handlers.ParamsOf(params{}),
 		Example: `type = "script"
 
 [params]
@@ -56,12 +57,24 @@ args = [["red", "1"], ["green", "2"]]
 // included.
 func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	p, how, problems := decode(spec)
-	_, more := handlers.ParseCommand("params.command", p.Command, unit(how), handlers.Streams(spec)...)
+	_, more := handlers.ParseCommand("params.command", p.Command, unit(spec, how), handlers.Streams(spec)...)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return problems
 	}
-	_, problems = cut(p, how, spec.Only, site)
+	_, problems = cutWork(spec, p, how, site)
 	return problems
+}
+
+// cutWork cuts the work as the job file's splitter says, or the settings.
+func cutWork(spec *jjm.Spec, p params, how string, site handlers.Site) (handlers.Cutting, jjm.Problems) {
+	own, ok, problems := handlers.OwnWorkOf(spec)
+	switch {
+	case len(problems) > 0:
+		return handlers.Cutting{}, problems
+	case ok:
+		return own.Cut(spec.Only, site)
+	}
+	return cut(p, how, spec.Only, site)
 }
 
 // Split cuts the work that the settings name.
@@ -70,7 +83,7 @@ func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, er
 	if problems != nil {
 		return handlers.Cutting{}, problems.Err()
 	}
-	c, problems := cut(p, how, spec.Only, site)
+	c, problems := cutWork(spec, p, how, site)
 	return c, problems.Err()
 }
 
@@ -99,7 +112,13 @@ func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, e
 		lean.Params["args"] = []any{[]any{}}
 	}
 	p, how, problems := decode(&lean)
-	t, more := handlers.ParseCommand("params.command", p.Command, unit(how), handlers.Streams(spec)...)
+	if own, ok, more := handlers.OwnWorkOf(spec); ok {
+		if problems = append(problems, more...); len(problems) > 0 {
+			return handlers.Command{}, problems.Err()
+		}
+		return own.Command(p.Command, job, p.SeedOffset)
+	}
+	t, more := handlers.ParseCommand("params.command", p.Command, unit(spec, how), handlers.Streams(spec)...)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return handlers.Command{}, problems.Err()
 	}
@@ -123,6 +142,9 @@ func decode(spec *jjm.Spec) (p params, how string, problems jjm.Problems) {
 	if len(ways) > 0 {
 		how = ways[0]
 	}
+	if spec.Split != nil && len(ways) > 0 {
+		bad(ways[0], "split says what the local jobs are: leave it out")
+	}
 	if len(ways) > 1 {
 		bad(ways[1], fmt.Sprintf("give only one of %s", strings.Join(ways, ", ")))
 	}
@@ -142,8 +164,8 @@ func decode(spec *jjm.Spec) (p params, how string, problems jjm.Problems) {
 	return p, how, problems
 }
 
-func unit(how string) string {
-	if how == "events" {
+func unit(spec *jjm.Spec, how string) string {
+	if how == "events" || spec.Split != nil && spec.Split.By == split.GaussSplitter {
 		return jjm.UnitEvent
 	}
 	return jjm.UnitRow

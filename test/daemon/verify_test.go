@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -176,5 +177,62 @@ func TestRequest_ProcessorTimeIsLimited(t *testing.T) {
 	d.says("submit", "job.toml", "--wait")
 	if out, _ := d.says("status", "1.0"); !strings.Contains(out, "it used up its processor time") {
 		t.Errorf("status:\n%s", out)
+	}
+}
+
+// Ganga's splitters cut the work of a script: what each part sets reaches its command
+// line and its environment, and all of it is proven.
+func TestSplit_GangasSplittersReachTheCommand(t *testing.T) {
+	d := start(t, "")
+	const head = "type = \"script\"\n[params]\n"
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"replaced": {head + `command = ["sh", "-c", "dropped"]` + "\n[split]\nby = \"ArgSplitter\"\n" +
+			`params = {args = [["-c", "echo one"], ["-c", "echo two"]]}`, []string{"one", "two"}},
+		"appended": {head + `command = ["echo", "of"]` + "\n[split]\nby = \"ArgSplitter\"\n" +
+			`params = {append = true, args = [["a", 1], ["b", true]]}`, []string{"of a 1", "of b true"}},
+		"in place": {head + `command = ["echo", "{args}", "!"]` + "\n[split]\nby = \"ArgSplitter\"\n" +
+			`params = {args = [["a"], ["b"]]}`, []string{"a !", "b !"}},
+		"fields": {head + `command = ["sh", "-c", "echo $WHO: $0"]` + "\n[split]\nby = \"GenericSplitter\"\n" +
+			`params = {multi_attrs = {"application.env" = [{WHO = "ann"}, {WHO = "bob"}], ` +
+			`"application.args" = [["-c", "echo $WHO: x"], ["-c", "echo $WHO: y"]]}}`,
+			[]string{"ann: x", "bob: y"}},
+		"events": {head + `command = ["echo", "{first_event}", "{events}"]` + "\n[split]\nby = \"GaussSplitter\"\n" +
+			`params = {eventsPerJob = 10, numberOfJobs = 3, firstEventNumber = 100}`,
+			[]string{"101 10", "111 10", "121 10"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d.write("job.toml", c.text+"\n")
+			out, code := d.says("submit", "job.toml", "--wait")
+			if code != 0 {
+				t.Fatalf("exit %d: %s", code, out)
+			}
+			id := regexp.MustCompile(`\d+`).FindString(out)
+			for i, want := range c.want {
+				if got, _ := d.says("cat", fmt.Sprintf("%s.%d", id, i)); strings.TrimSpace(got) != want {
+					t.Errorf("%s.%d printed %q, want %q", id, i, got, want)
+				}
+			}
+			if out, code := d.says("verify", id); (code != 0) != (name == "events") {
+				t.Errorf("exit %d: %s", code, out)
+			}
+		})
+	}
+	for text, problem := range map[string]string{
+		head + "command = [\"x\"]\ncount = 2\n[split]\nby = \"ArgSplitter\"\nparams = {args = [[\"a\"]]}\n":                                  "params.count: split says",
+		head + "command = [\"x\"]\n[split]\nby = \"ArgSplitter\"\nparams = {args = []}\n":                                                    "make no local jobs",
+		head + "command = [\"x\"]\n[split]\nby = \"FileBased\"\n":                                                                            "ArgSplitter, GenericSplitter, GaussSplitter",
+		head + "command = [\"x\"]\n[split]\nby = \"GenericSplitter\"\nparams = {attribute = \"backend.memory\", values = [100, \"much\"]}\n": "values[1]: backend.memory",
+		head + "command = [\"x\"]\n[split]\nby = \"GenericSplitter\"\nparams = {attribute = \"backend.walltime\", values = [\"soon\"]}\n":    "values[0]: backend.walltime",
+		head + "command = [\"x\"]\n[split]\nby = \"GenericSplitter\"\nparams = {attribute = \"owner\", values = [\"root\"]}\n":               "no field that a part may set",
+	} {
+		d.write("bad.toml", text)
+		cmd := exec.Command(bin.Path(t, "jjm"), "submit", "bad.toml")
+		cmd.Dir, cmd.Env = d.dir, d.env
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), problem) {
+			t.Errorf("%v, %s\nwant %q", err, out, problem)
+		}
 	}
 }

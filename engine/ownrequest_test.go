@@ -1,0 +1,60 @@
+package engine_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/adapters/adaptertest"
+)
+
+// What GenericSplitter sets of a part's needs is what its batch job asks for: local
+// jobs that ask for the same share bulks, others do not; after a restart too, and in
+// every attempt.
+func TestRequest_APartAsksForItsOwn(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked, bulks := map[int32]map[jjm.Request]int{}, map[string]jjm.Request{}
+	play := func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked[id.N] == nil {
+			asked[id.N] = map[jjm.Request]int{}
+		}
+		asked[id.N][job.Request]++
+		if was, known := bulks[job.Bulk]; known && was != job.Request {
+			t.Errorf("bulk %s has jobs that ask for %+v and for %+v", job.Bulk, was, job.Request)
+		}
+		bulks[job.Bulk] = job.Request
+		if asked[id.N][job.Request] == 1 {
+			return adaptertest.Play{Keyword: "RETRY", Data: "once more"}
+		}
+		return adaptertest.Play{}
+	}
+	inWorld(t, options{play: play, sim: adaptertest.SimConfig{Life: time.Minute}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, `type = "script"
+result = "glf"
+[request]
+walltime = "1h"
+memory_mb = 100
+[params]
+command = ["run"]
+[split]
+by = "GenericSplitter"
+params = {multi_attrs = {"backend.memory" = [500, 900, 500, 900], "backend.walltime" = ["2h", 60, "2h", 60]}}
+`)
+		w.running(id, 4)
+		w.reopen()
+		w.final(10*time.Hour, id)
+		for n, memory := range []int64{500, 900, 500, 900} {
+			want := jjm.Request{MemoryMB: memory, Walltime: jjm.Duration(2 * time.Hour)}
+			if memory == 900 {
+				want.Walltime = jjm.Duration(time.Minute)
+			}
+			if got := asked[int32(n)]; len(got) != 1 || got[want] < 2 {
+				t.Errorf("local job %d asked for %v, want %+v twice", n, got, want)
+			}
+		}
+	})
+}

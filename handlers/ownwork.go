@@ -1,0 +1,106 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+
+	"jjm"
+	"jjm/internal/strict"
+	"jjm/split"
+)
+
+// OwnWork is work that a type makes itself and a job file cuts: by ArgSplitter,
+// GenericSplitter or GaussSplitter.
+type OwnWork struct {
+	by     string
+	params split.Params
+	// streams are the placeholders of streams of files.
+	streams []string
+}
+
+// OwnWorkOf reads how a job file cuts the work of a type that makes its own; ok is
+// false if it leaves that to the type.
+func OwnWorkOf(spec *jjm.Spec) (w OwnWork, ok bool, problems jjm.Problems) {
+	if spec.Split == nil {
+		return w, false, nil
+	}
+	w.by, w.streams = spec.Split.By, Streams(spec)
+	var err error
+	if w.params, err = split.Defaults(w.by); err != nil {
+		return w, true, jjm.Problems{{Field: "split.by", Text: err.Error()}}
+	}
+	if problems = checkSettings(spec.Split); len(problems) > 0 {
+		return w, true, problems
+	}
+	return w, true, strict.DecodeMap(spec.Split.Params, "split.params", &w.params)
+}
+
+// Unit is that of its parts: events of GaussSplitter, else rows.
+func (w OwnWork) Unit() string {
+	if w.by == split.GaussSplitter {
+		return jjm.UnitEvent
+	}
+	return jjm.UnitRow
+}
+
+// Cut cuts it; only chooses rows or events of it.
+func (w OwnWork) Cut(only []jjm.Span, site Site) (Cutting, jjm.Problems) {
+	c := Cutting{Splitter: w.by, Params: w.params, Why: []string{"cut by " + w.by + ", as the job file says"}}
+	c.Work = w.work()
+	c.Work.Only = only
+	if only != nil {
+		c.Why = append(c.Why, fmt.Sprintf("only %d ranges of them", len(only)))
+	}
+	c, problems := site.Cut(c, "split.params", "change its settings")
+	if len(problems) == 0 && c.Jobs == 0 {
+		problems = jjm.Problems{{Field: "split.params", Text: "make no local jobs: give values"}}
+	}
+	return c, problems
+}
+
+// work is what there is to do, for whoever proves that it was done.
+func (w OwnWork) work() split.Work {
+	rows := max(len(w.params.Args), len(w.params.Values))
+	for _, values := range w.params.MultiAttrs {
+		rows = max(rows, len(values))
+	}
+	if w.by == split.GaussSplitter {
+		return split.Work{First: w.params.FirstEventNumber + 1, Events: w.params.EventsPerSubjob * w.params.NumberOfJobs}
+	}
+	return split.Work{Rows: make([][]string, rows)}
+}
+
+// Command returns the command line of a part: its arguments stand in place of {args};
+// without that placeholder they take the place of the words after the first, or with
+// append = true come after them.
+func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (Command, error) {
+	fields, err := settingsOf(job)
+	if err != nil {
+		return Command{}, err
+	}
+	values := PartValues(job, seedOffset)
+	own := w.by == split.ArgSplitter
+	if fields.Args != nil {
+		own, values["args"] = true, fields.Args
+	}
+	last := own && !slices.Contains(words, "{args}") // the arguments come at the end
+	if last && !w.params.Append && len(words) > 1 {
+		words = words[:1]
+	}
+	t, problems := ParseCommand("params.command", words, w.Unit(), w.streams...)
+	if len(problems) > 0 {
+		return Command{}, problems.Err()
+	}
+	if last {
+		t.append = []string{"args"} // whatever other placeholders stand there
+	}
+	return Command{Argv: t.Expand(values), Env: fields.Env}, nil
+}
+
+// settingsOf returns the fields that a local job's part sets.
+func settingsOf(job *jjm.LocalJob) (split.Fields, error) {
+	if job.Part.Input == nil || job.Part.Input.More == nil {
+		return split.Fields{}, nil
+	}
+	return split.FieldsOf(job.Part.Input.More.Settings)
+}
