@@ -28,7 +28,7 @@ func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 		case len(d.Splitters) == 0:
 			bad("split", "the type %s cuts its work itself: leave it out", typ)
 		default:
-			bad("split.by", "%.40q: the type %s cuts its work itself, or by %s", spec.Split.By, typ,
+			bad("split", "%.40q: the type %s cuts its work itself, or by %s", spec.Split.By, typ,
 				strings.Join(d.Splitters, ", "))
 		}
 		return ps

@@ -21,7 +21,8 @@ type OwnWork struct {
 // OwnWorkOf reads how a job file cuts the work of a type that makes its own; ok is
 // false if it leaves that to the type.
 func OwnWorkOf(spec *jjm.Spec) (w OwnWork, ok bool, problems jjm.Problems) {
-	if spec.Split == nil {
+	makers := []string{split.ArgSplitter, split.GenericSplitter, split.GaussSplitter}
+	if spec.Split == nil || !slices.Contains(makers, spec.Split.By) { // see Fits
 		return w, false, nil
 	}
 	w.by, w.streams = spec.Split.By, Streams(spec)

@@ -220,13 +220,15 @@ func TestSplit_GangasSplittersReachTheCommand(t *testing.T) {
 			}
 		})
 	}
+	const generic = head + "command = [\"x\"]\n[split]\nby = \"GenericSplitter\"\nparams = "
 	for text, problem := range map[string]string{
-		head + "command = [\"x\"]\ncount = 2\n[split]\nby = \"ArgSplitter\"\nparams = {args = [[\"a\"]]}\n":                                  "params.count: split says",
-		head + "command = [\"x\"]\n[split]\nby = \"ArgSplitter\"\nparams = {args = []}\n":                                                    "make no local jobs",
-		head + "command = [\"x\"]\n[split]\nby = \"FileBased\"\n":                                                                            "ArgSplitter, GenericSplitter, GaussSplitter",
-		head + "command = [\"x\"]\n[split]\nby = \"GenericSplitter\"\nparams = {attribute = \"backend.memory\", values = [100, \"much\"]}\n": "values[1]: backend.memory",
-		head + "command = [\"x\"]\n[split]\nby = \"GenericSplitter\"\nparams = {attribute = \"backend.walltime\", values = [\"soon\"]}\n":    "values[0]: backend.walltime",
-		head + "command = [\"x\"]\n[split]\nby = \"GenericSplitter\"\nparams = {attribute = \"owner\", values = [\"root\"]}\n":               "no field that a part may set",
+		head + "command = [\"x\"]\ncount = 2\n[split]\nby = \"ArgSplitter\"\nparams = {args = [[\"a\"]]}\n"://
+		"params.count: split says",
+		head + "command = [\"x\"]\n[split]\nby = \"ArgSplitter\"\nparams = {args = []}\n": "make no local jobs",
+		head + "command = [\"x\"]\n[split]\nby = \"FileBased\"\n":                         "ArgSplitter, GenericSplitter",
+		generic + "{attribute = \"backend.memory\", values = [100, \"much\"]}\n":          "values[1]: backend.memory",
+		generic + "{attribute = \"backend.walltime\", values = [\"soon\"]}\n":             "values[0]: backend.walltime",
+		generic + "{attribute = \"owner\", values = [\"root\"]}\n":                        "no field that a part may set",
 	} {
 		d.write("bad.toml", text)
 		cmd := exec.Command(bin.Path(t, "jjm"), "submit", "bad.toml")
