@@ -28,15 +28,15 @@ const All int32 = -1
 // it is flooded.
 const maxStrange = 4096
 
-// strangers are names in a folder that belong to no position.
-type strangers struct {
+// unexpected are names in a folder that belong to no position.
+type unexpected struct {
 	name  string // one of them
 	n     int
 	flood bool // there are more
 }
 
 // why says what is wrong with them.
-func (s strangers) why(n int) string {
+func (s unexpected) why(n int) string {
 	text := fmt.Sprintf("no result: want a file name <position>.json, with a position below %d", n)
 	if s.flood {
 		text += fmt.Sprintf("; the folder holds more than %d names besides", maxStrange)
@@ -48,7 +48,7 @@ func (s strangers) why(n int) string {
 
 // positions returns the positions that may have a file in a folder, in the order of
 // the look. It reads a bounded number of names at a time, and in all.
-func (l Look) positions(dir *os.File, suffix string) (there []int32, strange strangers, err error) {
+func (l Look) positions(dir *os.File, suffix string) (there []int32, more unexpected, err error) {
 	const some = 1024
 	for {
 		names, err := dir.Readdirnames(some)
@@ -59,12 +59,12 @@ func (l Look) positions(dir *os.File, suffix string) (there []int32, strange str
 				there = append(there, pos)
 				continue
 			case !isTmp(name):
-				strange.name = name
+				more.name = name
 			}
-			strange.n++
+			more.n++
 		}
-		if strange.n > maxStrange {
-			strange.flood = true
+		if more.n > maxStrange {
+			more.flood = true
 			there = l.every()
 			break
 		}
@@ -72,7 +72,7 @@ func (l Look) positions(dir *os.File, suffix string) (there []int32, strange str
 			break
 		}
 		if err != nil {
-			return nil, strange, err
+			return nil, more, err
 		}
 	}
 	if l.Skip != nil {
@@ -81,7 +81,7 @@ func (l Look) positions(dir *os.File, suffix string) (there []int32, strange str
 	slices.Sort(there)
 	there = slices.Compact(there) // a folder that changes may name one twice
 	i, _ := slices.BinarySearch(there, l.From)
-	return append(there[i:], there[:i]...), strange, nil
+	return append(there[i:], there[:i]...), more, nil
 }
 
 // every returns all positions.

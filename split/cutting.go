@@ -38,8 +38,8 @@ type cutter interface {
 	// next makes the next part; false at the end. It numbers nothing: the
 	// Cutting does.
 	next(*Cutting) (jjm.Part, bool)
-	// begun describes the point between the last part and the next.
-	begun() *Begun
+	// checkpoint describes the point between the last part and the next.
+	checkpoint() *Checkpoint
 	// left adds what the cut leaves, once it came to its end.
 	left(*Left)
 }
@@ -47,11 +47,11 @@ type cutter interface {
 // pauser is a cutter whose work may come to wait in the middle of a file.
 type pauser interface {
 	// pause returns where it then goes on, nil for the beginning of a file.
-	pause() *Begun
+	pause() *Checkpoint
 }
 
 // pause returns where a cut goes on that came to its end for now.
-func (c *Cutting) pause() *Begun {
+func (c *Cutting) pause() *Checkpoint {
 	if p, ok := c.cutter.(pauser); ok {
 		return p.pause()
 	}
@@ -76,7 +76,7 @@ func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 		}
 		parts = append(parts, part)
 	}
-	carry := c.snapshot(c.cutter.begun())
+	carry := c.snapshot(c.cutter.checkpoint())
 	done := c.done
 	c.done = nil
 	if part, ok := c.next(); ok {
@@ -120,9 +120,9 @@ func (c *Cutting) ended() Left {
 	return left
 }
 
-func (c *Cutting) snapshot(begun *Begun) Carry {
+func (c *Cutting) snapshot(at *Checkpoint) Carry {
 	carry := c.carry
-	carry.Begun = begun
+	carry.Checkpoint = at
 	carry.Cursors = maps.Clone(carry.Cursors)
 	return carry
 }

@@ -49,7 +49,7 @@ func eventBasedMethod() *method {
 			e.lost = w.Recovery.byFile()
 		}
 		e.places = places(c, w, p, nil)
-		e.resume(c.carry.Begun)
+		e.resume(c.carry.Checkpoint)
 		if e.lost == nil {
 			c.expect = m.bound(w, p)
 		}
@@ -108,7 +108,7 @@ type eventBased struct {
 }
 
 // resume goes to the file and event at which a limit stopped.
-func (e *eventBased) resume(b *Begun) {
+func (e *eventBased) resume(b *Checkpoint) {
 	if b == nil || b.File == "" || len(e.places) == 0 {
 		return
 	}
@@ -298,8 +298,8 @@ func firstLumi(f *jjm.File) int64 {
 	return int64(low)
 }
 
-func (e *eventBased) begun() *Begun {
-	b := &Begun{}
+func (e *eventBased) checkpoint() *Checkpoint {
+	b := &Checkpoint{}
 	b.Places, b.Open = remaining(e.places)
 	if !e.started {
 		return b

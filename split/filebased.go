@@ -216,8 +216,8 @@ func appendLumis(list []jjm.FileLumis, file int32, r jjm.LumiRange) []jjm.FileLu
 	return append(list, jjm.FileLumis{File: file, LumiRange: r})
 }
 
-func (f *fileBased) begun() *Begun {
-	b := &Begun{}
+func (f *fileBased) checkpoint() *Checkpoint {
+	b := &Checkpoint{}
 	b.Places, b.Open = remaining(f.places)
 	return b
 }

@@ -87,7 +87,7 @@ func lhcbMethod() *method {
 		}
 		k := &bunches{work: w, size: int(min(p.FileBunchSize, math.MaxInt32)), end: len(w.Files), events: p.EventBunchSize,
 			full: !w.Closed, names: lfns(w)}
-		k.resume(c.carry.Begun)
+		k.resume(c.carry.Checkpoint)
 		return k, nil
 	}
 	return m
@@ -197,15 +197,15 @@ func (k *bunches) cut(c *Cutting, in *jjm.PartInput, n int) (count int64, last b
 	return max(count, 1), k.done >= total
 }
 
-func (k *bunches) begun() *Begun {
+func (k *bunches) checkpoint() *Checkpoint {
 	if k.done == 0 || k.at >= k.end {
 		return nil
 	}
-	return &Begun{File: k.names[k.at], Done: k.done}
+	return &Checkpoint{File: k.names[k.at], Done: k.done}
 }
 
 // resume goes to the event at which a limit stopped.
-func (k *bunches) resume(b *Begun) {
+func (k *bunches) resume(b *Checkpoint) {
 	if b != nil && len(k.names) > 0 && k.names[0] == b.File {
 		k.done = b.Done
 	}

@@ -39,7 +39,7 @@ func TestJEDI_AnOpenDatasetGoesOnInTheMiddleOfAFile(t *testing.T) {
 		}
 	}
 	want := "m:0+100 m:100+50 b:0+30 z:0+20 z:20+10"
-	if text := strings.Join(got, " "); text != want || left.Waiting != 0 || carry.Begun != nil {
+	if text := strings.Join(got, " "); text != want || left.Waiting != 0 || carry.Checkpoint != nil {
 		t.Errorf("%s, want %s; %+v", text, want, left)
 	}
 }

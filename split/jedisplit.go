@@ -37,7 +37,7 @@ func jediMethod() *method {
 			return nil, m.invalid("would make as many as %d parts: at most %d", n, MaxParts)
 		}
 		k := &jediCut{work: w, p: p, files: sortedFiles(w)}
-		if err := k.records(c.carry.Begun); err != nil {
+		if err := k.records(c.carry.Checkpoint); err != nil {
 			return nil, m.invalid("%w", err)
 		}
 		if k.ranged {
@@ -54,7 +54,7 @@ func jediMethod() *method {
 			k.rules.EventsPerJob = &p.Records.EventsPerJob
 		}
 		k.needs = k.needs || k.rules.Boundary != nil && len(k.chunk.Secondary) > 0
-		k.hold(c.carry.Begun)
+		k.hold(c.carry.Checkpoint)
 		k.holdForAll()
 		if l := k.lacking(); l != nil {
 			return nil, m.invalid(
@@ -78,9 +78,9 @@ type jediCut struct {
 	waiting  int
 	needs    bool // a secondary dataset must have enough
 	groups   map[string]int64
-	lacks    *jedi.Lack // why the next job is not made
-	why      string     // what is waited for, where that is known
-	resume   *Begun     // where what is left out goes on, nil for the beginning of a file
+	lacks    *jedi.Lack  // why the next job is not made
+	why      string      // what is waited for, where that is known
+	resume   *Checkpoint // where what is left out goes on, nil for the beginning of a file
 }
 
 func sortedFiles(w *Work) []int32 {
@@ -93,7 +93,7 @@ func sortedFiles(w *Work) []int32 {
 }
 
 // records makes the records of the master dataset, from where a limit stopped.
-func (k *jediCut) records(b *Begun) error {
+func (k *jediCut) records(b *Checkpoint) error {
 	k.groups = map[string]int64{}
 	list := make([]jedi.Record, len(k.files))
 	for n, i := range k.files {
@@ -162,7 +162,7 @@ func (k *jediCut) streams(cursors map[string]int64) {
 // hold leaves out of an open dataset what is too little yet: a number of jobs is waited
 // for, and only whole ones of a number of files or events are made. What a limit stopped
 // was enough.
-func (k *jediCut) hold(b *Begun) {
+func (k *jediCut) hold(b *Checkpoint) {
 	if k.work.Closed || b != nil && !b.Waits {
 		return
 	}
@@ -208,7 +208,7 @@ func (k *jediCut) keep(n int) {
 }
 
 // midFile describes the point before a record that waits, nil if its file begins there.
-func (k *jediCut) midFile(n int) *Begun {
+func (k *jediCut) midFile(n int) *Checkpoint {
 	records := k.chunk.Master.Records
 	if n >= len(records) || records[n].Start == jedi.Unknown || records[n].Start == 0 {
 		return nil
@@ -400,7 +400,7 @@ func (k *jediCut) along(c *Cutting, in *jjm.PartInput, job jedi.Job) {
 	}
 }
 
-func (k *jediCut) begun() *Begun {
+func (k *jediCut) checkpoint() *Checkpoint {
 	if d := k.chunk.Master; d.Unused() {
 		return k.at(d.Used)
 	}
@@ -408,7 +408,7 @@ func (k *jediCut) begun() *Begun {
 }
 
 // pause is where the cut goes on once there is more.
-func (k *jediCut) pause() *Begun {
+func (k *jediCut) pause() *Checkpoint {
 	if d := k.chunk.Master; d.Unused() {
 		return k.midFile(d.Used)
 	}
@@ -416,10 +416,10 @@ func (k *jediCut) pause() *Begun {
 }
 
 // at describes the point before a record.
-func (k *jediCut) at(n int) *Begun {
+func (k *jediCut) at(n int) *Checkpoint {
 	d := k.chunk.Master
 	r := &d.Records[n]
-	b := &Begun{File: r.LFN, Walk: Walk{Event: r.Into, Lumi: r.LumiBlock}}
+	b := &Checkpoint{File: r.LFN, Walk: Walk{Event: r.Into, Lumi: r.LumiBlock}}
 	if r.Start != jedi.Unknown {
 		b.Done = r.Start
 	}

@@ -69,7 +69,7 @@ func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.F
 		l.mask = l.work.Recovery.mask()
 	}
 	var going []string
-	if b := c.carry.Begun; b != nil {
+	if b := c.carry.Checkpoint; b != nil {
 		going = b.Places
 	}
 	for _, pl := range places(c, l.work, l.p, nil) {
@@ -87,8 +87,8 @@ func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.F
 	}
 	l.used = c.carry.Used
 	l.over = l.total > 0 && l.used >= l.total
-	l.resume(c.carry.Begun)
-	if l.p.JobLimit > 0 && c.carry.Begun == nil {
+	l.resume(c.carry.Checkpoint)
+	if l.p.JobLimit > 0 && c.carry.Checkpoint == nil {
 		try := *l
 		if n := try.count(nil); n > l.p.JobLimit {
 			return nil, m.invalid("would make %d parts: job_limit allows %d", n, l.p.JobLimit)
@@ -179,5 +179,5 @@ func (k *corrected) next(*Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-func (k *corrected) begun() *Begun   { return nil }
-func (k *corrected) left(left *Left) { k.walk.left(left) }
+func (k *corrected) checkpoint() *Checkpoint { return nil }
+func (k *corrected) left(left *Left)         { k.walk.left(left) }

@@ -374,8 +374,8 @@ func (l *lumiWalk) part(c *Cutting) jjm.Part {
 	return part
 }
 
-func (l *lumiWalk) begun() *Begun {
-	b := &Begun{Walk: Walk{Run: l.run, HasRun: l.hasRun, InPart: l.inPart, Room: l.room, Events: l.events,
+func (l *lumiWalk) checkpoint() *Checkpoint {
+	b := &Checkpoint{Walk: Walk{Run: l.run, HasRun: l.hasRun, InPart: l.inPart, Room: l.room, Events: l.events,
 		Adapt: l.adapt, PerLumi: l.perLumi}}
 	b.Places, b.Open = remaining(l.places)
 	if l.started {
@@ -385,7 +385,7 @@ func (l *lumiWalk) begun() *Begun {
 }
 
 // resume goes to the section at which a limit stopped.
-func (l *lumiWalk) resume(b *Begun) {
+func (l *lumiWalk) resume(b *Checkpoint) {
 	l.stop, l.first, l.last, l.until = true, none, none, none
 	if b == nil {
 		return

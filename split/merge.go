@@ -45,9 +45,9 @@ func (m *merges) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// begun is nil: the files of parts that were not made are there in the next
+// checkpoint is nil: the files of parts that were not made are there in the next
 // cycle.
-func (m *merges) begun() *Begun { return nil }
+func (m *merges) checkpoint() *Checkpoint { return nil }
 
 func (m *merges) left(l *Left) {
 	l.Dropped = m.dropped

@@ -122,7 +122,7 @@ func (s *pieces) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-func (s *pieces) begun() *Begun { return nil }
+func (s *pieces) checkpoint() *Checkpoint { return nil }
 
 // left says which files no piece names, and which pieces wait for their file.
 func (s *pieces) left(l *Left) {

@@ -56,16 +56,16 @@ func places(c *Cutting, w *Work, p *Params, use func(i int32) bool) []*place {
 // resume puts the places of the carry first. The first of them has its job
 // group already.
 func resume(c *Cutting, list []*place) []*place {
-	begun := c.carry.Begun
-	if begun == nil {
+	last := c.carry.Checkpoint
+	if last == nil {
 		return list
 	}
 	rank := map[string]int{}
-	for i, key := range begun.Places {
-		rank[key] = i - len(begun.Places)
+	for i, key := range last.Places {
+		rank[key] = i - len(last.Places)
 	}
 	slices.SortStableFunc(list, func(a, b *place) int { return rank[a.key] - rank[b.key] })
-	if len(list) > 0 && len(begun.Places) > 0 && list[0].key == begun.Places[0] && begun.Open {
+	if len(list) > 0 && len(last.Places) > 0 && list[0].key == last.Places[0] && last.Open {
 		list[0].group, list[0].inGroup = c.carry.Group, c.carry.InGroup
 	}
 	return list

@@ -204,7 +204,7 @@ func TestProperties_FilesAreCutOnce(t *testing.T) {
 				}
 				before := asText(t, w)
 				parts, left, carry, err := splitter.Cut(w, Limits{}, p, Carry{})
-				if err != nil || left.More || carry.Begun != nil {
+				if err != nil || left.More || carry.Checkpoint != nil {
 					t.Fatalf("left %+v, carry %+v, error %v", left, carry, err)
 				}
 				again, _, _, _ := splitter.Cut(w, Limits{}, p, Carry{})

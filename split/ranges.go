@@ -164,7 +164,7 @@ func (r *ranges) next(*Cutting) (jjm.Part, bool) {
 	return p, true
 }
 
-// begun is nil: the carry's count of units says it all.
-func (r *ranges) begun() *Begun { return nil }
+// checkpoint is nil: the carry's count of units says it all.
+func (r *ranges) checkpoint() *Checkpoint { return nil }
 
 func (r *ranges) left(*Left) {}

@@ -32,7 +32,7 @@ type Work struct {
 	Args []string
 
 	// Files are the available ones: no part owns all of them yet. One that was
-	// begun (Carry.Begun) is among them until it is done.
+	// begun (Carry.Checkpoint) is among them until it is done.
 	Files []jjm.File
 	// Closed says that no more files will come. Pending says that, although
 	// closed, their dataset may not be forced to an end yet ("not injected").
@@ -107,8 +107,8 @@ type Carry struct {
 	InGroup int64 `json:"in_group,omitempty"`
 	// Used counts what was cut against total_files, total_lumis, total_events.
 	Used int64 `json:"used,omitempty"`
-	// Begun is where a limit stopped the last cut; nil if it came to its end.
-	Begun *Begun `json:"begun,omitempty"`
+	// Checkpoint is where a limit stopped the last cut; nil if it came to its end.
+	Checkpoint *Checkpoint `json:"begun,omitempty"`
 	// Cursors are the positions in secondary datasets, by name.
 	Cursors map[string]int64 `json:"cursors,omitempty"`
 	// Seeds and Sequence are the pools of random seeds and sequence numbers.
@@ -124,8 +124,8 @@ func From(first int64) Carry {
 	return Carry{Serial: before, Seeds: jedi.Numbers{Last: before}, Sequence: jedi.Numbers{Last: before}}
 }
 
-// Begun is the point at which a limit stopped a cut, or at which it waits.
-type Begun struct {
+// Checkpoint is the point at which a limit stopped a cut, or at which it waits.
+type Checkpoint struct {
 	// Waits says that it waits for more input.
 	Waits bool `json:"waits,omitempty"`
 	// Places are the places whose turn is not over, in order; Open says that

@@ -205,7 +205,7 @@ func (s scan) args(mine string, stay time.Duration) []string {
 }
 
 // newest asks for the history's newest record, of any owner; none if that is not
-// known. Only numbers are asked for: a stranger's texts could look like answers.
+// known. Only numbers are asked for: another's texts could look like answers.
 func (a *Adapter) newest(ctx context.Context) spot {
 	out, err := a.run(ctx, nil, sourceHistory, "-match", "1", "-af:h", "ClusterId", "ProcId", "QDate")
 	if err != nil || answered(sourceHistory, out) != nil {

@@ -19,7 +19,7 @@ func findChecks() []Check {
 			Proves: "a doubled submission is seen as two ids, of which one can be cancelled; or it gives the first id again"},
 		{Name: "unknown ids are no trouble", Bearable: true, test: (*suite).unknown,
 			Proves: "accounting leaves out, and control answers success or Gone for, ids that do not exist"},
-		{Name: "a recycled id is a stranger's", Bearable: true, files: true, test: (*suite).recycled,
+		{Name: "a recycled id is another's", Bearable: true, files: true, test: (*suite).recycled,
 			Proves: "an id that exists with another tag is neither accounted nor cancelled, held or released"},
 	}
 }
@@ -131,15 +131,15 @@ func (s *suite) unknown() {
 	known := s.shell(1, "exit 0")
 	r := s.submit(known)
 	is := s.wait(known)[0]
-	s.strangers([]adapters.Ref{
+	s.notOurs([]adapters.Ref{
 		{Tag: s.newTag(), ID: "987654321", Index: 0},
 		{Tag: s.newTag(), ID: strings.Replace(is.ID, r.ID, "987654321", 1), Index: -1},
 		{Tag: s.newTag(), ID: r.ID, Index: 0}, // an id that another bulk has by now
 	})
 }
 
-// strangers wants jobs that are not jjm's to be left alone.
-func (s *suite) strangers(jobs []adapters.Ref) {
+// notOurs wants jobs that are not jjm's to be left alone.
+func (s *suite) notOurs(jobs []adapters.Ref) {
 	s.Helper()
 	got, err := s.Adapter.Account(s.Context(), s.Owner, jobs)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *suite) recycled() {
 	b := s.shell(1, "while [ ! -e go ]; do sleep 0.3; done")
 	r := s.submit(b)
 	is := s.until("running", b.Tag, 1, running)[0]
-	s.strangers([]adapters.Ref{
+	s.notOurs([]adapters.Ref{
 		{Tag: s.newTag(), ID: r.ID, Index: 0},
 		{Tag: s.newTag(), ID: is.ID, Index: -1},
 	})

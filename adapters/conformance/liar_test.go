@@ -299,7 +299,7 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 				l.account = func(_ []jjm.Report, jobs []adapters.Ref) []jjm.Report { return make([]jjm.Report, len(jobs)) }
 			},
 		},
-		"a recycled id is a stranger's": {"tags are not looked at": func(l *liar, _ *System) { l.ignoreTags() }},
+		"a recycled id is another's": {"tags are not looked at": func(l *liar, _ *System) { l.ignoreTags() }},
 		"a waiting job can be cancelled": {
 			"nothing is done": func(l *liar, _ *System) { l.deafTo(adapters.Cancel) },
 			"it is forgotten": func(l *liar, _ *System) {

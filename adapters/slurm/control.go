@@ -111,7 +111,7 @@ func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answer
 		r, alive := seen[k]
 		alive = alive && r.State.Alive()
 		switch {
-		case !alive: // gone, over, or a stranger's by now
+		case !alive: // gone, over, or another's by now
 		case op == adapters.HoldJobs && !waits(r):
 			answers[i] = jjm.Errorf(jjm.Conflict, "job %s runs already: only a waiting job can be held", r.ID)
 		case op == adapters.HoldJobs && r.State == jjm.BatchHold, op == adapters.Release && r.State != jjm.BatchHold:

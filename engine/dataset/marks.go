@@ -168,7 +168,7 @@ func (mk marker) cutsNow(mem state.Memory, set store.Dataset) error {
 		if err := json.Unmarshal(g.Job.Step.Carry, &carry); err != nil {
 			return jjm.Errorf(jjm.Internal, "grid job %s: carry: %w", id, err)
 		}
-		if carry.Begun != nil {
+		if carry.Checkpoint != nil {
 			return jjm.Errorf(jjm.Busy, "grid job %s is cutting the dataset at this moment: try again in a minute", id)
 		}
 	}
