@@ -85,7 +85,7 @@ func TestFaults(t *testing.T) {
 	t.Run("a killed sbatch leaves a bulk behind", func(t *testing.T) { killedSbatch(t, bed, a) })
 	t.Run("a controller that is down makes no empty listing", func(t *testing.T) { down(t, bed, a) })
 	t.Run("without munge nothing was sent", func(t *testing.T) { noMunge(t, bed, a) })
-	t.Run("an id that is given out again is a stranger's", func(t *testing.T) { recycled(t, bed, a) })
+	t.Run("an id that is given out again is another's", func(t *testing.T) { recycled(t, bed, a) })
 	t.Run("a job cancelled out of its array is remembered", func(t *testing.T) { outOfArray(t, bed, a) })
 }
 

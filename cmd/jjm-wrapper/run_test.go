@@ -431,7 +431,7 @@ func TestRun_ProcessorTimeIsLimited(t *testing.T) {
 	s.job.CPUTime = jjm.Duration(time.Second)
 	s.write()
 	s.run(exitOK)
-	if r := s.result(); r.Signal != int(syscall.SIGXCPU) || r.UserMS+r.SysMS < 900 {
+	if r := s.result(); r.Signal != int(syscall.SIGXCPU) {
 		t.Errorf("signal %d after %d ms of processor time", r.Signal, r.UserMS+r.SysMS)
 	}
 }
