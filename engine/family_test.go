@@ -107,6 +107,25 @@ func TestFamily_RunsStayApart(t *testing.T) {
 	})
 }
 
+// An output of several files is merged with what was made of the one that came into its
+// dataset first, in whatever order its local job read them.
+func TestFamily_TheParentThatCameFirstCounts(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		files := `files = [{lfn = "late", lumis = [{run = 1, first = 4, last = 6}]},` +
+			` {lfn = "early", lumis = [{run = 1, first = 1, last = 3}]}]`
+		first := w.submit(alice, fileJob("output_dataset = \"reco\"\n",
+			"name = \"raw\"\n"+files+"\n[split]\nby = \"LumiBased\"\nparams = {lumis_per_job = 2}\n"))
+		w.final(time.Hour, first)
+		second := w.submit(alice, fileJob("", "name = \"reco\"\n"+together))
+		w.final(time.Hour, second)
+		want := [][]string{{"filetest.1.0.out.dat"}, {"filetest.1.1.out.dat", "filetest.1.2.out.dat"}}
+		if got := w.read(second); !slices.EqualFunc(got, want, slices.Equal) {
+			t.Errorf("merged were %v, want %v", got, want)
+		}
+	})
+}
+
 // Outputs of several clusters have a dataset of each: who reads one of them, or a
 // copy of all, is told who made its files.
 func TestFamily_OutputsOfSeveralClusters(t *testing.T) {

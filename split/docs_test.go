@@ -107,15 +107,15 @@ func TestSettings_OthersAreRefused(t *testing.T) {
 
 // example is the work of an example.
 type example struct {
-	Params    json.RawMessage
-	First     int64
-	Events    int64
-	Rows      [][]string
-	Args      []string
-	Files     []jjm.File
-	Closed    bool
-	Siblings  []SiblingState
-	Producers map[string][]Producer
+	Params   json.RawMessage
+	First    int64
+	Events   int64
+	Rows     [][]string
+	Args     []string
+	Files    []jjm.File
+	Closed   bool
+	Siblings []SiblingState
+	Parents  map[string]Parent
 }
 
 func TestDocs_ExamplesMakeThePartsShown(t *testing.T) {
@@ -141,7 +141,7 @@ func TestDocs_ExamplesMakeThePartsShown(t *testing.T) {
 			}
 		})
 		w := Work{First: e.First, Events: e.Events, Rows: e.Rows, Args: e.Args, Files: e.Files, Closed: e.Closed,
-			Siblings: e.Siblings, Producers: e.Producers}
+			Siblings: e.Siblings, Parents: e.Parents}
 		parts, left, _, err := mustGet(t, name).Cut(w, Limits{}, p, Carry{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -264,7 +264,8 @@ func TestMerge_CyclesLeaveNothing(t *testing.T) {
 func TestWMBSMerge_OrphansFailWhenTheDatasetCloses(t *testing.T) {
 	w := Work{Files: []jjm.File{file("good", 1, lumis(1, 1, 1)), file("orphan", 1, lumis(1, 2, 2)),
 		file("half", 1, lumis(1, 3, 3))},
-		Producers: map[string][]Producer{"p": {{1, true}}, "q": {{1, false}}, "r": {{1, false}, {2, true}}}}
+		Parents: map[string]Parent{"p": {1, []Producer{{1, true}}}, "q": {2, []Producer{{1, false}}},
+			"r": {3, []Producer{{1, false}, {2, true}}}}}
 	for i, parent := range []string{"p", "q", "r"} {
 		w.Files[i].Parents = []string{parent}
 	}
@@ -277,6 +278,20 @@ func TestWMBSMerge_OrphansFailWhenTheDatasetCloses(t *testing.T) {
 	parts, left = cut(t, WMBSMergeBySize, w, change)
 	if reads(parts) != "good" || len(left.Dropped) != 2 || !left.Dropped[0].Failed || left.Dropped[0].File != 1 {
 		t.Errorf("closed: %q, left %+v", reads(parts), left)
+	}
+}
+
+// What jobs of several job groups made is with the parent of the lowest number that a
+// group which passes processed, whatever the numbers of the groups are.
+func TestWMBSMerge_TheLowestParentCounts(t *testing.T) {
+	w := Work{Closed: true, Files: []jjm.File{file("both", 1, lumis(1, 1, 1)), file("first", 1, lumis(1, 2, 2)),
+		file("second", 1, lumis(1, 3, 3))},
+		Parents: map[string]Parent{"p1": {1, []Producer{{5, true}}}, "p2": {2, []Producer{{2, true}}}}}
+	w.Files[0].Parents = []string{"p1", "p2"}
+	w.Files[1].Parents, w.Files[2].Parents = []string{"p1"}, []string{"p2"}
+	parts, left := cut(t, WMBSMergeBySize, w, func(p *Params) { p.MinMergeSize, p.MaxMergeSize = 0, 1 })
+	if reads(parts) != "both+first second" || left.Waiting != 0 {
+		t.Errorf("%q, left %+v", reads(parts), left)
 	}
 }
 

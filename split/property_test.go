@@ -146,7 +146,7 @@ func jediParams(t *rapid.T) Params {
 
 // drawFileWork draws a closed dataset.
 func drawFileWork(t *rapid.T, s *subject) Work {
-	w := Work{Closed: true, Now: 1_000_000, Producers: map[string][]Producer{}}
+	w := Work{Closed: true, Now: 1_000_000, Parents: map[string]Parent{}}
 	places := [][]string{{"A"}, {"B"}, {"A", "B"}}
 	n := rapid.IntRange(0, 25).Draw(t, "files")
 	for i := range n {
@@ -159,7 +159,7 @@ func drawFileWork(t *rapid.T, s *subject) Work {
 		f.Lumis = drawLumis(t)
 		w.Files = append(w.Files, f)
 	}
-	w.Producers["p"] = []Producer{{Group: 1, Success: true}}
+	w.Parents["p"] = Parent{Producers: []Producer{{Group: 1, Success: true}}}
 	if rapid.Bool().Draw(t, "second") {
 		second := Stream{Dataset: jjm.Dataset{Name: "minbias", Attributes: "ratio=2,repeat"}}
 		for i := range rapid.IntRange(1, 5).Draw(t, "others") {

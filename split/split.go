@@ -51,9 +51,8 @@ type Work struct {
 	// Ancestors are, by LFN, the merged files that a file comes from; those of a
 	// file that is not here are its parents.
 	Ancestors map[string][]string
-	// Producers are, by LFN of a parent, the jobs that read it and made files of
-	// this dataset.
-	Producers map[string][]Producer
+	// Parents are, by LFN, the files that jobs read to make files of this dataset.
+	Parents map[string]Parent
 	// Siblings are the states of Files with the other grid jobs that read the
 	// dataset, one each; nil = there are no others.
 	Siblings []SiblingState
@@ -61,6 +60,14 @@ type Work struct {
 	Secondary []Stream
 	// Queue is the queue that the parts are for, which their size depends on.
 	Queue *jedi.Queue
+}
+
+// Parent is a file that files of the dataset were made of.
+type Parent struct {
+	// ID is its number: those that came earlier have lower ones.
+	ID int64
+	// Producers are the jobs that read it.
+	Producers []Producer
 }
 
 // Producer is a job that read a parent of a file.

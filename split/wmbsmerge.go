@@ -102,7 +102,7 @@ func (k *wmbsMerge) unit(files []int32) mergeUnit {
 // orphan says whether a job that read a parent of the file did not succeed.
 func (k *wmbsMerge) orphan(f *jjm.File) bool {
 	for _, parent := range f.Parents {
-		for _, job := range k.work.Producers[parent] {
+		for _, job := range k.work.Parents[parent].Producers {
 			if !job.Success {
 				return true
 			}
@@ -111,34 +111,25 @@ func (k *wmbsMerge) orphan(f *jjm.File) bool {
 	return false
 }
 
-// parent returns the parent of a file that may be merged: the first that was read
-// by the first job group, of those that read its parents, whose jobs all
-// succeeded.
-func (k *wmbsMerge) parent(f *jjm.File) (string, bool) {
-	type group struct {
-		parent string
-		failed bool
-	}
-	groups := map[int64]group{}
+// parent returns the parent by which a file is merged: of those that a job group read
+// whose jobs, of all parents of the file, succeeded, the one of the lowest number. It is
+// false while there is none.
+func (k *wmbsMerge) parent(f *jjm.File) (lowest string, found bool) {
+	failed := map[int64]bool{}
 	for _, parent := range f.Parents {
-		for _, job := range k.work.Producers[parent] {
-			g, known := groups[job.Group]
-			if !known {
-				g.parent = parent
-			}
-			g.failed = g.failed || !job.Success
-			groups[job.Group] = g
+		for _, job := range k.work.Parents[parent].Producers {
+			failed[job.Group] = failed[job.Group] || !job.Success
 		}
 	}
-	var best int64
-	var parent string
-	found := false
-	for id, g := range groups {
-		if !g.failed && (!found || id < best) {
-			best, parent, found = id, g.parent, true
+	best := int64(0)
+	for _, lfn := range f.Parents {
+		parent := k.work.Parents[lfn]
+		passes := slices.ContainsFunc(parent.Producers, func(job Producer) bool { return !failed[job.Group] })
+		if passes && (!found || parent.ID < best) {
+			lowest, best, found = lfn, parent.ID, true
 		}
 	}
-	return parent, found
+	return lowest, found
 }
 
 // pack puts the units of a group into bins, in one pass.

@@ -390,7 +390,7 @@ func TestGolden_WMCore(t *testing.T) {
 // row after them.
 func (r *wmRow) cycle() Work {
 	w := Work{Closed: !r.Open, Pending: r.Injected != nil && !*r.Injected, Sites: r.Sites, Now: jjm.Time(r.Now * 1000),
-		Producers: map[string][]Producer{}}
+		Parents: map[string]Parent{}}
 	rank, at := map[string]int{}, map[string]string{}
 	for _, d := range r.Dao {
 		lfn := d.LFN + d.Name
@@ -399,12 +399,12 @@ func (r *wmRow) cycle() Work {
 			at[lfn], _ = d.PNN.(string)
 		}
 	}
-	parent := map[string]int64{}
 	for _, j := range r.WMBS.Jobs {
-		parent[j.Parent] = j.ID
-		if j.Producer {
-			w.Producers[j.Parent] = append(w.Producers[j.Parent], Producer{Group: j.Group, Success: j.Success})
+		parent := w.Parents[j.Parent]
+		if parent.ID = j.ID; j.Producer {
+			parent.Producers = append(parent.Producers, Producer{Group: j.Group, Success: j.Success})
 		}
+		w.Parents[j.Parent] = parent
 	}
 	files := slices.Clone(r.WMBS.Files)
 	slices.SortStableFunc(files, func(a, b wmFile) int {
@@ -433,7 +433,6 @@ func (r *wmRow) cycle() Work {
 			}
 			return strings.Compare(a, b)
 		})
-		slices.SortFunc(file.Parents, func(a, b string) int { return int(parent[a] - parent[b]) })
 		w.Files = append(w.Files, file)
 		w.Siblings = append(w.Siblings, r.sibling(f.LFN, failed))
 	}

@@ -18,7 +18,9 @@ type Producer struct {
 
 // Produced is what is known of a file of a master dataset, and of who read it.
 type Produced struct {
-	Lumis []jjm.LumiRange
+	// Number is that of the file in its dataset.
+	Number int64
+	Lumis  []jjm.LumiRange
 	// Producers are the local jobs that own some of it now: not those that gave it
 	// back.
 	Producers []Producer
@@ -57,11 +59,10 @@ func (s *Store) Producers(ctx context.Context, id jjm.GridID, lfns []string) (ma
 // produced reads one file; jobs remembers local jobs that were read before.
 func produced(ctx context.Context, c *conn, id jjm.GridID, master DatasetID, lfn string,
 	jobs map[int32]Producer) (p Produced, found bool, err error) {
-	n := int64(0)
 	err = c.query(ctx, "SELECT "+fileColumns+" FROM files AS f WHERE f.dataset = ? AND f.lfn = ?",
 		args{}.int(int64(master)).value(lfn), func(r row) error {
 			f, err := scanFile(r)
-			n, found, p.Lumis = r.int(0), true, f.Lumis
+			p.Number, found, p.Lumis = r.int(0), true, f.Lumis
 			return err
 		})
 	if err != nil || !found {
@@ -69,7 +70,7 @@ func produced(ctx context.Context, c *conn, id jjm.GridID, master DatasetID, lfn
 	}
 	var owners []int32
 	err = c.query(ctx, "SELECT DISTINCT local FROM cover_input WHERE grid = ? AND step = 0 AND file = ? AND released = 0",
-		args{}.int(int64(id)).int(n), func(r row) error {
+		args{}.int(int64(id)).int(p.Number), func(r row) error {
 			owners = append(owners, int32(r.int(0)))
 			return nil
 		})

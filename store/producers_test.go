@@ -41,8 +41,8 @@ func TestProducers_AreThoseWhoOwnTheFileNow(t *testing.T) {
 	update(t, s, func(tx *Tx) error { return tx.InsertLocals([]jjm.LocalJob{again}) })
 	want := map[string]Produced{
 		"f000000": {Producers: []Producer{{Local: 0, State: jjm.Completed, Group: 7}, {Local: 3, State: jjm.New, Group: 8}}},
-		"f000001": {Producers: []Producer{{Local: 2, State: jjm.New, Group: 9}}},
-		"f000002": {},
+		"f000001": {Number: 1, Producers: []Producer{{Local: 2, State: jjm.New, Group: 9}}},
+		"f000002": {Number: 2},
 	}
 	check := func() {
 		t.Helper()

@@ -40,11 +40,13 @@ func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbe
 	if err != nil {
 		return err
 	}
-	work.Producers = make(map[string][]split.Producer, len(read))
+	work.Parents = make(map[string]split.Parent, len(read))
 	for lfn, p := range read {
+		parent := split.Parent{ID: p.Number}
 		for _, j := range p.Producers {
-			work.Producers[lfn] = append(work.Producers[lfn], split.Producer{Group: j.Group, Success: fam.Well(j)})
+			parent.Producers = append(parent.Producers, split.Producer{Group: j.Group, Success: fam.Well(j)})
 		}
+		work.Parents[lfn] = parent
 	}
 	for i := range work.Files {
 		f := &work.Files[i]
@@ -76,7 +78,7 @@ func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string,
 	}
 	files, left := work.Files[:0], numbers[:0]
 	for i, file := range work.Files {
-		if slices.ContainsFunc(file.Parents, func(p string) bool { return len(work.Producers[p]) > 0 }) {
+		if slices.ContainsFunc(file.Parents, func(p string) bool { return len(work.Parents[p].Producers) > 0 }) {
 			files, left = append(files, file), append(left, numbers[i])
 			continue
 		}

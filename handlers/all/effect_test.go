@@ -137,11 +137,11 @@ func effectOf(t *testing.T, text string) (e effect) {
 	}
 	work, _ := handlers.Inline(spec)
 	work.Closed, work.Now = !spec.Datasets[0].Open, 1_000_000
-	work.Producers = map[string][]split.Producer{}
+	work.Parents = map[string]split.Parent{}
 	for i := range work.Files {
 		work.Files[i].Added = 1
 		for _, parent := range work.Files[i].Parents {
-			work.Producers[parent] = []split.Producer{{Group: 1, Success: true}}
+			work.Parents[parent] = split.Parent{Producers: []split.Producer{{Group: 1, Success: true}}}
 		}
 	}
 	readers := []plan.Reader{{Name: "near", Storages: []string{"A"}}, {Name: "far", Storages: []string{"A", "B"}}}

@@ -121,11 +121,12 @@ func files(n int) split.Work {
 
 // withParents gives every ten files a parent that a job has read.
 func withParents(w *split.Work, n int) {
-	w.Producers = make(map[string][]split.Producer, n/10)
+	w.Parents = make(map[string]split.Parent, n/10)
 	for i := range w.Files {
 		parent := fmt.Sprintf("/store/parent/%d", i/10)
 		w.Files[i].Parents = []string{parent}
-		w.Producers[parent] = []split.Producer{{Group: int64(i / 1000), Success: true}}
+		w.Parents[parent] = split.Parent{ID: int64(i / 10),
+			Producers: []split.Producer{{Group: int64(i / 1000), Success: true}}}
 	}
 }
 
