@@ -22,7 +22,7 @@ func (fd *Feeder) Successors(c *state.Change) error {
 			continue
 		}
 		c.Over = append(c.Over, l)
-		if l.State != jjm.Completed {
+		if l.State != jjm.Completed && l.Phase != jjm.GivenBack {
 			if err := succeed(c, l); err != nil {
 				return err
 			}
@@ -78,6 +78,7 @@ func succeed(c *state.Change, l *jjm.LocalJob) error {
 	if err != nil {
 		return err
 	}
+	l.Phase = jjm.GivenBack
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
 		To: string(jjm.GivenBack), Source: c.Name,
 		Cause: fmt.Sprintf("local job %s does its work again: number %d of at most %d", next, before+1, attempts)})
@@ -109,7 +110,6 @@ func replace(c *state.Change, l *jjm.LocalJob, part jjm.Part, before int) (jjm.L
 	g.Step.Made++
 	g.Step.Expected++
 	c.Inserted = append(c.Inserted, next)
-	l.Phase = jjm.GivenBack
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: g.ID, First: next.ID.N, Last: next.ID.N,
 		To:     jjm.New.String(),
 		Source: c.Name, Cause: fmt.Sprintf("does the work of local job %s again", l.ID)})

@@ -64,9 +64,10 @@ type retraction struct {
 	caller wire.Caller
 	wish   wire.Retract
 	// work are the local jobs whose results are lost, ascending, and made what each
-	// local job made that is lost, merges included.
-	work []int32
-	made map[int32][]string
+	// local job made that is lost, merges included. Merges are those that hold some of
+	// it, ascending.
+	work, merges []int32
+	made         map[int32][]string
 	// locals and lost are the answer.
 	locals []wire.RetractedLocal
 	lost   []string
@@ -97,7 +98,7 @@ func (r *retraction) find() error {
 			return err
 		}
 	}
-	r.work = slices.Sorted(maps.Keys(work))
+	r.work, r.merges = slices.Sorted(maps.Keys(work)), slices.Sorted(maps.Keys(merges))
 	return nil
 }
 
@@ -150,7 +151,7 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 	if err != nil || len(locals) == 0 {
 		return nil, err
 	}
-	if l := &locals[0]; l.State != jjm.Completed {
+	if l := &locals[0]; l.State != jjm.Completed && !l.IsMerging() {
 		return nil, jjm.Errorf(jjm.Conflict, "local job %s is %s: only what a completed one made can be lost", id,
 			jjm.StateWord(l.State, l.Phase))
 	}
@@ -252,26 +253,47 @@ func (r *retraction) store(c *state.Change) error {
 		}
 	}
 	for _, n := range r.work {
-		id := jjm.LocalID{Grid: r.job.ID, N: n}
-		fresh, err := c.Tx.Retract(id, r.caller.User, reason)
+		one, err := r.lose(c, live, jjm.LocalID{Grid: r.job.ID, N: n}, reason)
 		if err != nil {
 			return err
 		}
-		one := wire.RetractedLocal{Local: id.String(), Outputs: r.made[n], Before: !fresh}
-		if fresh && live != nil {
-			if one.Next, err = makeAgain(c, c.Local(id), "what it made is lost: "+reason, r.caller.User); err != nil {
-				return err
-			}
-		} else if fresh {
-			c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: r.job.ID, First: n, Last: n, To: "retracted",
-				Cause: "what it made is lost: " + reason, Source: c.Name, Actor: r.caller.User})
-		}
 		r.locals = append(r.locals, one)
+	}
+	if live != nil {
+		if err := r.dissolve(c, reason); err != nil {
+			return err
+		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(r.made)) {
 		r.lost = append(r.lost, r.made[n]...)
 	}
 	return r.loseFiles(c, reason)
+}
+
+// lose notes that what one local job made is lost, and has it made again if its grid
+// job lives; nil says that it does not.
+func (r *retraction) lose(c *state.Change, live *state.Grid, id jjm.LocalID, reason string) (one wire.RetractedLocal,
+	err error) {
+	one = wire.RetractedLocal{Local: id.String(), Outputs: r.made[id.N]}
+	why := "what it made is lost: " + reason
+	if live != nil && live.Locals[id.N].IsMerging() {
+		one.Next, err = r.loseUnmerged(c, id, why)
+		return one, err
+	}
+	fresh, err := c.Tx.Retract(id, r.caller.User, reason)
+	if err != nil {
+		return one, err
+	}
+	one.Before = !fresh
+	if fresh && live != nil {
+		one.Next, err = makeAgain(c, c.Local(id), why, r.caller.User)
+		return one, err
+	}
+	if fresh {
+		c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: id.Grid, First: id.N, Last: id.N, To: "retracted",
+			Cause: why, Source: c.Name, Actor: r.caller.User})
+	}
+	return one, nil
 }
 
 // mayMakeAgain refuses to have a live grid job make lost outputs again that it
@@ -280,13 +302,10 @@ func mayMakeAgain(g *state.Grid) error {
 	switch {
 	case g.Job.Kill:
 		return jjm.Errorf(jjm.Conflict, "it is being killed: once it is over, a recovery makes them again")
-	case g.Job.Spec.Merge != nil:
-		return jjm.Errorf(jjm.Conflict,
-			"its outputs are merged: once it is over, retract what is lost then, and a recovery makes it again")
 	case !g.Processes():
 		return jjm.Errorf(jjm.Conflict,
 			"its type makes its work itself, and each part is made once: once it is over, retract what is lost then, and a recovery makes it again")
-	case g.Job.Status == jjm.Prepared:
+	case g.Job.Status == jjm.Prepared || g.Job.Merging != nil && g.Job.Merging.Closed:
 		return jjm.Errorf(
 			jjm.Busy, "its outputs are being collected: once it is over, retract what is lost then, and a recovery makes it again")
 	}
@@ -325,13 +344,22 @@ func makeAgain(c *state.Change, l *jjm.LocalJob, why, actor string) (next string
 	if err != nil {
 		return "", err
 	}
-	l.State, l.Message = jjm.Failed, why
-	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
-		From: jjm.Completed.String(),
-		To:   string(jjm.GivenBack), Cause: fmt.Sprintf("%s; local job %s makes it again", why, id), Source: c.Name,
-		Actor: actor})
-	c.Retracted = append(c.Retracted, l)
+	takeBack(c, l, why+fmt.Sprintf("; local job %s makes it again", id), actor)
+	l.Message = why
 	return id.String(), nil
+}
+
+// takeBack ends what was completed, or waited to be merged, as work that is given back.
+func takeBack(c *state.Change, l *jjm.LocalJob, why, actor string) {
+	from, to := jjm.StateWord(l.State, l.Phase), string(jjm.GivenBack)
+	if l.State == jjm.Completed {
+		c.Retracted = append(c.Retracted, l)
+	} else { // its first end
+		to = jjm.StateWord(jjm.Failed, jjm.GivenBack)
+	}
+	l.State, l.Phase, l.Message = jjm.Failed, jjm.GivenBack, why
+	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
+		From: from, To: to, Cause: why, Source: c.Name, Actor: actor})
 }
 
 // loseFiles marks what is lost in the dataset that the grid job fills, for those who
