@@ -205,6 +205,27 @@ func TestMerge_OldFilesDoNotWait(t *testing.T) {
 	}
 }
 
+// Files that tell neither sections nor where they are, are packed by size alone, and
+// apart from those of a storage.
+func TestMerge_BySizeAlone(t *testing.T) {
+	var w Work
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		w.Files = append(w.Files, jjm.File{LFN: name, Size: 1000})
+	}
+	w.Files[2].Size = 1800
+	w.Files = append(w.Files, file("there", 1, lumis(1, 1, 1)), file("alike", 1))
+	w.Closed = true
+	parts, left := cut(t, ParentlessMergeBySize, w, func(p *Params) { p.MinMergeSize, p.MaxMergeSize = 1500, 2500 })
+	if reads(parts) != "a+b c d+e alike+there" || left.Waiting+len(left.Dropped) != 0 {
+		t.Errorf("%q, left %+v", reads(parts), left)
+	}
+	w.Closed = false
+	parts, left = cut(t, ParentlessMergeBySize, w, func(p *Params) { p.MinMergeSize, p.MaxMergeSize = 2100, 4000 })
+	if reads(parts) != "a+b+c" || left.Waiting != 4 {
+		t.Errorf("open: %q, left %+v", reads(parts), left)
+	}
+}
+
 // As many files as a merge may have are merged however small they are (JEDI: 50),
 // and more never are.
 func TestMerge_NoMoreFilesThanAllowed(t *testing.T) {

@@ -77,8 +77,11 @@ func (m *merges) emit(c *Cutting, w *Work, pl *place, files []int32) *jjm.PartIn
 func mergeable(f *jjm.File) bool { return len(f.Locations) > 0 && lumiCount(f.Lumis) > 0 }
 
 // lowest returns the lowest run and the lowest section, each by itself: the two
-// may not belong together.
+// may not belong together. A file without sections comes before all others.
 func lowest(f *jjm.File) (run, lumi uint32) {
+	if lumiCount(f.Lumis) == 0 {
+		return 0, 0
+	}
 	run, lumi = ^uint32(0), ^uint32(0)
 	for _, r := range f.Lumis {
 		if r.Count() > 0 {
@@ -93,11 +96,19 @@ type firstStorage map[string]*place
 
 // of returns the place of the first location of a file.
 func (s firstStorage) of(f *jjm.File, w *Work, p *Params) *place {
-	at := f.Locations[0]
+	at := firstLocation(f)
 	if s[at] == nil {
-		s[at] = newPlace(strings.Clone(at), f.Locations[:1], w, p)
+		s[at] = newPlace(strings.Clone(at), f.Locations[:min(1, len(f.Locations))], w, p)
 	}
 	return s[at]
+}
+
+// firstLocation is where a file is read, "" if it tells no location.
+func firstLocation(f *jjm.File) string {
+	if len(f.Locations) == 0 {
+		return ""
+	}
+	return f.Locations[0]
 }
 
 // mergeMethod is what the merge splitters share.

@@ -45,7 +45,7 @@ type parentless struct {
 }
 
 // groups returns the files of each storage, or of each run of it, by run, section
-// and first event.
+// and first event. Those that tell no storage are in one place, which all can read.
 func (k *parentless) groups() [][]int32 {
 	type key struct {
 		at  string
@@ -53,17 +53,14 @@ func (k *parentless) groups() [][]int32 {
 	}
 	files := k.work.Files
 	groups := inOrder(len(files), func(i int32) (key, bool) {
-		if !mergeable(&files[i]) {
-			return key{}, false
-		}
 		run, lumi := lowest(&files[i])
 		k.keys[i] = mergeKey{run: run, lumi: lumi}
 		if k.p.MergeAcrossRuns {
 			run = 0
 		}
-		return key{files[i].Locations[0], run}, true
+		return key{firstLocation(&files[i]), run}, true
 	})
-	groups = byPlace(groups, func(i int32) string { return files[i].Locations[0] })
+	groups = byPlace(groups, func(i int32) string { return firstLocation(&files[i]) })
 	for _, g := range groups {
 		slices.SortFunc(g, func(a, b int32) int {
 			return cmp.Or(cmp.Compare(k.keys[a].run, k.keys[b].run), cmp.Compare(k.keys[a].lumi, k.keys[b].lumi),

@@ -41,6 +41,18 @@ func TestSplit_FiftyFilesALocalJobUnlessTold(t *testing.T) {
 	}
 }
 
+// What is to be put together seldom tells sections or where it is: sizes are enough.
+func TestSplit_BySizeAlone(t *testing.T) {
+	s := spec(9, split.ParentlessMergeBySize, map[string]any{"max_merge_size": 4000, "min_merge_size": 3000})
+	for i := range s.Datasets[0].Files {
+		s.Datasets[0].Files[i].Locations, s.Datasets[0].Files[i].Lumis = nil, nil
+	}
+	handlertest.Run(t, New(), handlers.Site{}, s)
+	if c, err := New().Split(s, handlers.Site{}); err != nil || c.Jobs != 3 {
+		t.Errorf("%d local jobs; %v", c.Jobs, err)
+	}
+}
+
 func TestCheck_RefusesWhatItCannotDo(t *testing.T) {
 	for field, s := range map[string]*jjm.Spec{
 		"split.by":      spec(3, "EventBased", map[string]any{"events_per_job": 3}),
