@@ -58,6 +58,8 @@ type Result struct {
 	// Processed is how much the application says that it processed, nil if it
 	// says nothing.
 	Processed *Processed `json:"processed,omitempty"`
+	// Phases are those of the application, in the order in which it began them.
+	Phases []AppPhase `json:"phases,omitempty"`
 	// Error is the wrapper's own trouble: a full disk, a lost file system, an
 	// application that could not be started. Empty if it did its duty.
 	Error string `json:"error,omitempty"`

@@ -90,6 +90,14 @@ type Progress struct {
 	Total int64  `json:"total,omitempty"`
 }
 
+// AppPhase is a phase of an application as records keep it: what it last said of it,
+// when it first did, and when it last did.
+type AppPhase struct {
+	Progress
+	Started Time `json:"started,omitempty"`
+	Ended   Time `json:"ended,omitempty"`
+}
+
 // IsHeld reports whether the local job is held, by whomever; Holding says by whom.
 func (l *LocalJob) IsHeld() bool {
 	return l.Holding.Now() && (l.State == Held || l.State == Submitted && l.Phase == BatchHeld)

@@ -135,12 +135,12 @@ func build(cfg Config, deps Deps) *Engine {
 	e.prover = proof.New(s, types, ln)
 	e.datasets = dataset.New(s, as, types, ln, cfg.Workers, gridjob.StepPatience)
 	e.feeder = feed.New(s, ln, e.prover)
-	e.judge = verdict.New(s, as, ends, sw, e.clusters)
 	e.records = record.New(s, as, e.clusters.Waits)
+	e.judge = verdict.New(s, as, ends, sw, e.clusters, e.records.Add)
 	e.wishes = wish.New(s)
 	e.site = site.New(s, as)
 	e.jobs = gridjob.New(s, as, types, sw)
-	e.intake = intake.New(s, intake.Rooms{Submit: e.jobs.Submit, Kill: e.wishes.Kill, Publish: e.records.PublishNow})
+	e.intake = intake.New(s, intake.Rooms{Submit: e.jobs.Submit, Kill: e.wishes.Kill, AddFragment: e.records.Add})
 	e.answers = answer.New(s, as, answer.Rooms{Jobs: e.jobs, Records: e.records, Clusters: e.clusters,
 		Settle: e.intake.Settle})
 	return e

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,13 +27,61 @@ import (
 func (w *world) progress(l jjm.LocalJob, phase string, done, total int64) {
 	w.t.Helper()
 	ar := w.area(owner(alice))
-	w.must(ar.PutProgress(l.Tag, l.Pos, jjm.Progress{Phase: phase, Done: done, Total: total}))
+	w.must(ar.PutProgress(l.Tag, l.Pos, jjm.Progress{Phase: phase, Done: done, Total: total}, jjm.At(w.now())))
 	dir := filepath.Join(ar.Root(), sandbox.BulkDir(l.Tag), "progress")
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	w.must(err)
 	for _, file := range append(files, dir) {
 		w.must(os.Chtimes(file, time.Now(), time.Now()))
 	}
+}
+
+// Every phase stays in the record with its last values: those that are over while the
+// next one runs, all of them once the attempt is over, also if nobody looked meanwhile,
+// and after a restart.
+func TestProgress_EveryPhaseStaysInTheRecord(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		p := adaptertest.Play{Life: 10 * time.Minute}
+		if id.N == 2 { // told and over between two looks
+			p.Life = time.Second
+			p.Phases = []jjm.AppPhase{{Progress: jjm.Progress{Phase: "gen", Done: 5, Total: 5}, Started: 1000, Ended: 2000},
+				{Progress: jjm.Progress{Phase: "sim", Done: 2, Total: 5}, Started: 2000, Ended: 3000}}
+		}
+		return p
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(3))
+		w.running(id, 2)
+		l := w.locals(id)[0]
+		of := func(n int, want ...string) {
+			t.Helper()
+			w.pass(20 * time.Second)
+			got, err := w.engine.Record(context.Background(), alice, id,
+				fmt.Sprintf("//localjob[@id='%s.%d']/phase", id, n))
+			w.must(err)
+			for i := range got {
+				got[i] = regexp.MustCompile(` (started|ended)="20[^"]*"`).ReplaceAllString(got[i], "")
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("local job %d has\n%q, want\n%q", n, got, want)
+			}
+		}
+		w.progress(l, "gen", 100, 250)
+		of(0)
+		w.progress(l, "gen", 250, 250)
+		w.progress(l, "sim", 10, 250)
+		gen := `<phase name="gen" done="250" total="250" attempt="0"/>`
+		of(0, gen)
+		w.reopen()
+		w.progress(l, "sim", 20, 250)
+		of(0, gen)
+		of(2, `<phase name="gen" done="5" total="5" started="1970-01-01T00:00:01.000Z" ended="1970-01-01T00:00:02.000Z" attempt="0"/>`,
+			`<phase name="sim" done="2" total="5" started="1970-01-01T00:00:02.000Z" ended="1970-01-01T00:00:03.000Z" attempt="0"/>`)
+		w.kill(l.ID.String())
+		w.final(time.Hour, id)
+		of(0, gen, `<phase name="sim" done="20" total="250" attempt="0"/>`)
+	})
 }
 
 func TestProgress_IsSummedByPhaseAndShownEverywhere(t *testing.T) {

@@ -273,7 +273,8 @@ func TestRetract_IsRefusedWhereItCannotBeDone(t *testing.T) {
 	long := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		return adaptertest.Play{Life: time.Duration(1+10*(id.N%2)) * time.Minute}
 	}
-	for name, job := range map[string]string{"makes its work itself": plain(2), "itself, and merges": plain(2) + mergeTwo} {
+	for name, job := range map[string]string{"makes its work itself": plain(2),
+		"itself, and merges": plain(2) + mergeTwo} {
 		inWorld(t, options{play: long}, func(t *testing.T, w *world) {
 			id := w.submit(alice, job)
 			w.until(time.Hour, "one has ended", func() bool {

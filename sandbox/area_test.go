@@ -136,7 +136,7 @@ func everyMethod(a *Area, tag jjm.Tag) map[string]error {
 	errs["PutResult"] = a.PutResult(jjm.Result{Version: 1, Tag: tag})
 	_, _, errs["Results"] = resultsOf(a, tag, nil)
 	_, errs["DoneChanged"] = a.DoneChanged(tag)
-	errs["PutProgress"] = a.PutProgress(tag, 0, jjm.Progress{Phase: "x"})
+	errs["PutProgress"] = a.PutProgress(tag, 0, jjm.Progress{Phase: "x"}, 1000)
 	_, errs["ReadResult"] = a.ReadResult(tag, 0)
 	_, _, errs["Progress"] = a.Progress(context.Background(), tag, Look{N: 10}, time.Time{})
 	errs["WriteAssignment"] = a.WriteAssignment(tag, nil)

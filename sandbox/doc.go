@@ -12,7 +12,7 @@
 //	bulks/<tag>/assign                               one [Assignment] per position
 //	bulks/<tag>/claims/<pos>                         jjm.Claim
 //	bulks/<tag>/done/<pos>.json                      jjm.Result
-//	bulks/<tag>/progress/<pos>                       "PHASE DONE TOTAL"
+//	bulks/<tag>/progress/<pos>                       a line per phase: "PHASE DONE TOTAL STARTED ENDED"
 //	bulks/<tag>/end/<pos>                            the wrapper is to end; empty
 //
 // Folders have mode 0700, files 0600, executables 0700. Names that begin with

@@ -35,7 +35,7 @@ func TestProgressChanged_MovesWithProgress(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(a.Root(), BulkDir(tag), "progress"), old, old); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.PutProgress(tag, 0, jjm.Progress{Phase: "sim", Done: 1}); err != nil {
+	if err := a.PutProgress(tag, 0, jjm.Progress{Phase: "sim", Done: 1}, 1000); err != nil {
 		t.Fatal(err)
 	}
 	if at, err := a.ProgressChanged(tag); err != nil || !at.After(old.Add(time.Minute)) {

@@ -44,7 +44,7 @@ func flooded(t *testing.T, strange int) (*Area, *opened) {
 	}
 	for _, pos := range []int32{2, 7} {
 		if err := errors.Join(a.PutResult(resultAt(pos)),
-			a.PutProgress(tag, pos, jjm.Progress{Phase: "sim", Done: 1})); err != nil {
+			a.PutProgress(tag, pos, jjm.Progress{Phase: "sim", Done: 1}, 1000)); err != nil {
 			t.Fatal(err)
 		}
 	}

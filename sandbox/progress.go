@@ -2,38 +2,106 @@ package sandbox
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"jjm"
 )
 
 const (
-	maxProgress = 1 << 10
+	maxProgress = 8 << 10
 	maxPhase    = 64
+	// maxPhases is how many phases of an application are kept: some, for people.
+	maxPhases = 32
+	// lastTime is the end of the year 9999, the last that a record can show.
+	lastTime = jjm.Time(253_402_300_799_999)
 )
 
-// PutProgress publishes how far the application at a position has come. Nothing
-// is synced: progress may be put many times a second.
-func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress) error {
+// PutProgress publishes how far the application at a position has come, and when that
+// was. Phases that it told of before are kept. Nothing is synced: progress may be put
+// many times a second. Of two calls at the same time one may be lost.
+func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress, at jjm.Time) error {
 	if err := checkTag(tag); err != nil {
 		return err
 	}
-	line := formatProgress(p)
-	if back, ok := parseProgress(line); !ok || back != p {
+	if !validPhase(jjm.AppPhase{Progress: p, Started: at, Ended: at}) {
 		return jjm.Errorf(jjm.Invalid,
 			"sandbox: progress %.40q %d of %d: want a phase of one word, at most %d letters, and numbers not below 0", p.Phase,
 			p.Done, p.Total, maxPhase)
 	}
+	said, err := a.Phases(tag, pos)
+	if err != nil {
+		return err
+	}
+	if said = withProgress(said, p, at); len(said) > maxPhases {
+		return jjm.Errorf(jjm.Invalid, "sandbox: progress %.40q: at most %d phases are kept, and it would be one more: %s",
+			p.Phase, maxPhases, "use a phase that was there before")
+	}
 	name := posFile(tag, "progress", pos, "")
-	return wrap(a.replaceBytes(name, quick, []byte(line)), "write progress %s", name)
+	return wrap(a.replaceBytes(name, quick, formatPhases(said)), "write progress %s", name)
 }
 
-// Progress returns the progress of the positions whose file was written at or
+// withProgress returns phases with what was said last.
+func withProgress(said []jjm.AppPhase, p jjm.Progress, at jjm.Time) []jjm.AppPhase {
+	for i := range said {
+		if said[i].Phase == p.Phase {
+			at = max(at, said[i].Ended)
+		} else { // the last word is known by its time, whatever the clocks of hosts say
+			at = max(at, said[i].Ended+1)
+		}
+	}
+	i := slices.IndexFunc(said, func(o jjm.AppPhase) bool { return o.Phase == p.Phase })
+	if i < 0 {
+		return append(said, jjm.AppPhase{Progress: p, Started: at, Ended: at})
+	}
+	said[i].Progress, said[i].Ended = p, at
+	return said
+}
+
+// LastPhase returns the place of the phase of which an application spoke last, -1 if there
+// is none.
+func LastPhase(said []jjm.AppPhase) int {
+	last := -1
+	for i := range said {
+		if last < 0 || said[i].Ended >= said[last].Ended {
+			last = i
+		}
+	}
+	return last
+}
+
+// Phases returns what the application at a position has told of its phases, in the order
+// in which it began them; none if it told nothing that can be read.
+func (a *Area) Phases(tag jjm.Tag, pos int32) ([]jjm.AppPhase, error) {
+	if err := checkTag(tag); err != nil {
+		return nil, err
+	}
+	name := posFile(tag, "progress", pos, "")
+	b, err := a.readBounded(name, maxProgress)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if jjm.KindOf(err) == jjm.Busy {
+		return nil, wrap(err, "read progress %s", name)
+	}
+	said, ok := parsePhases(string(b))
+	if err != nil || !ok {
+		return nil, nil
+	}
+	return said, nil
+}
+
+// Progress returns the phases of the positions whose file was written at or
 // after since, by the clock of the file system, and the position at which to go
 // on, or All. Files that are no progress are left out.
-func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.Time) (map[int32]jjm.Progress, int32,
+func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.Time) (map[int32][]jjm.AppPhase, int32,
 	error) {
 	if err := checkTag(tag); err != nil {
 		return nil, look.From, err
@@ -48,7 +116,7 @@ func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.
 	if err != nil {
 		return nil, look.From, wrap(err, "list progress of bulk %s", tag)
 	}
-	all := make(map[int32]jjm.Progress)
+	all := make(map[int32][]jjm.AppPhase)
 	for _, pos := range there {
 		if ctx.Err() != nil {
 			return all, pos, nil
@@ -59,8 +127,8 @@ func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.
 		}
 		if !info.ModTime().Before(since) {
 			b, err := readLimited(f, info.Size(), maxProgress)
-			if p, ok := parseProgress(string(b)); ok && err == nil {
-				all[pos] = p
+			if said, ok := parsePhases(string(b)); ok && err == nil {
+				all[pos] = said
 			}
 		}
 		f.Close()
@@ -68,22 +136,61 @@ func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.
 	return all, All, nil
 }
 
-func formatProgress(p jjm.Progress) string {
-	return p.Phase + " " + strconv.FormatInt(p.Done, 10) + " " + strconv.FormatInt(p.Total, 10) + "\n"
+// formatPhases writes a line of each phase: "PHASE DONE TOTAL STARTED ENDED", the times
+// in milliseconds since 1970.
+func formatPhases(said []jjm.AppPhase) []byte {
+	var b []byte
+	for _, p := range said {
+		b = fmt.Appendf(b, "%s %d %d %d %d\n", p.Phase, p.Done, p.Total, int64(p.Started), int64(p.Ended))
+	}
+	return b
 }
 
-// parseProgress reads "PHASE DONE TOTAL".
-func parseProgress(s string) (jjm.Progress, bool) {
-	words := strings.Fields(s)
-	if len(words) != 3 || len(words[0]) > maxPhase || strings.IndexFunc(words[0], isControl) >= 0 {
-		return jjm.Progress{}, false
+// parsePhases reads such lines. One without times is of an older wrapper.
+func parsePhases(s string) ([]jjm.AppPhase, bool) {
+	var said []jjm.AppPhase
+	for line := range strings.Lines(s) {
+		p, ok := parsePhase(strings.Fields(line))
+		if !ok {
+			return nil, false
+		}
+		said = append(said, p)
 	}
-	done, err1 := strconv.ParseInt(words[1], 10, 64)
-	total, err2 := strconv.ParseInt(words[2], 10, 64)
-	if err1 != nil || err2 != nil || done < 0 || total < 0 {
-		return jjm.Progress{}, false
-	}
-	return jjm.Progress{Phase: words[0], Done: done, Total: total}, true
+	return said, len(said) > 0 && ValidPhases(said)
 }
 
-func isControl(r rune) bool { return r < ' ' || r == 0x7f || r == 0xFFFD }
+func parsePhase(words []string) (p jjm.AppPhase, ok bool) {
+	if len(words) != 3 && len(words) != 5 {
+		return p, false
+	}
+	var numbers [4]int64
+	for i, w := range words[1:] {
+		n, err := strconv.ParseInt(w, 10, 64)
+		if err != nil {
+			return p, false
+		}
+		numbers[i] = n
+	}
+	return jjm.AppPhase{Progress: jjm.Progress{Phase: words[0], Done: numbers[0], Total: numbers[1]},
+		Started: jjm.Time(numbers[2]), Ended: jjm.Time(numbers[3])}, true
+}
+
+// ValidPhases reports whether phases are what a wrapper may tell: few, each once, of a
+// word and of numbers that make sense.
+func ValidPhases(said []jjm.AppPhase) bool {
+	known := make(map[string]bool, len(said))
+	for _, p := range said {
+		if known[p.Phase] || !validPhase(p) {
+			return false
+		}
+		known[p.Phase] = true
+	}
+	return len(said) <= maxPhases
+}
+
+func validPhase(p jjm.AppPhase) bool {
+	return p.Phase != "" && len(p.Phase) <= maxPhase && !strings.ContainsFunc(p.Phase, notInWord) &&
+		p.Done >= 0 && p.Total >= 0 && p.Started >= 0 && p.Started <= p.Ended && p.Ended <= lastTime
+}
+
+func notInWord(r rune) bool { return unicode.IsSpace(r) || r < ' ' || r == 0x7f || r == utf8.RuneError }

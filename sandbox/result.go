@@ -141,6 +141,9 @@ func (a *Area) readResult(dir *os.File, name string, tag jjm.Tag, pos int32) (*j
 	case r.Tag != tag || r.Pos != pos:
 		return nil, fmt.Errorf("a result of bulk %.20q, position %d", string(r.Tag), r.Pos)
 	}
+	if !ValidPhases(r.Phases) {
+		r.Phases = nil // they are for people, and no reason to lose a result
+	}
 	return r, nil
 }
 

@@ -81,6 +81,8 @@ type Play struct {
 	Reason string
 	// NoClaim lets the wrapper die before its claim, NoResult after it.
 	NoClaim, NoResult bool
+	// Phases come with the result.
+	Phases []jjm.AppPhase
 }
 
 // Fault is what becomes of one Submit.

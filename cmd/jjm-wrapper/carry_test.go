@@ -68,6 +68,9 @@ func TestCarry_RunsWithoutSeeingTheArea(t *testing.T) {
 	if r.Exit != 0 || r.Error != "" || r.Claim.Batch != "4711.0" || len(r.Outputs) != 1 || r.Outputs[0].SHA256 == "" {
 		t.Errorf("result %+v", r)
 	}
+	if len(r.Phases) != 1 || r.Phases[0].Progress != (jjm.Progress{Phase: "sim", Done: 1, Total: 2}) {
+		t.Errorf("phases %+v", r.Phases)
+	}
 	if out := s.file("stdout"); out != "from the package\n17.3\n" {
 		t.Errorf("stdout %q, stderr %q", out, s.file("stderr"))
 	}

@@ -100,5 +100,5 @@ func putProgress(p jjm.Progress, getenv func(string) string) error {
 	if err != nil {
 		return fmt.Errorf("%s=%.40q: want a position", indexEnv, getenv(indexEnv))
 	}
-	return area.PutProgress(jjm.Tag(getenv(tagEnv)), int32(pos), p)
+	return area.PutProgress(jjm.Tag(getenv(tagEnv)), int32(pos), p, jjm.At(now()))
 }

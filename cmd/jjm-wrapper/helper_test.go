@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,8 +89,12 @@ func TestProgressHelper_PublishesForThePosition(t *testing.T) {
 		t.Errorf("exit codes %q: %s", got, s.file("stderr"))
 	}
 	got, _, err := s.area.Progress(t.Context(), testTag, sandbox.Look{N: 1}, time.Time{})
-	if diff := cmp.Diff(map[int32]jjm.Progress{0: {Phase: "sim", Done: 5}}, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	if err != nil || len(got[0]) != 2 || got[0][0].Progress != (jjm.Progress{Phase: "d0gstar", Done: 117, Total: 250}) ||
+		got[0][1].Progress != (jjm.Progress{Phase: "sim", Done: 5}) || got[0][0].Started == 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if r := s.result(); !slices.Equal(r.Phases, got[0]) {
+		t.Errorf("the result tells %+v", r.Phases)
 	}
 }
 

@@ -102,6 +102,9 @@ func (a *attempt) perform(signals *signalBox) {
 	}
 	said := a.readLog()
 	r.Processed = said.Processed()
+	phases, err := a.area.Phases(a.at.tag, a.at.pos)
+	a.note(err)
+	r.Phases = phases
 	names := a.outputNames(said)
 	a.conclude(said, names)
 	r.Ended = jjm.At(now())

@@ -6,7 +6,6 @@ import (
 
 	"jjm"
 	"jjm/engine/fair"
-	"jjm/engine/state"
 	"jjm/xmldb"
 )
 
@@ -52,7 +51,7 @@ func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
 	for _, f := range found {
 		err := it.mayDrop(f)
 		if err == nil {
-			err = it.addFragment(ctx, f.Fragment)
+			err = it.rooms.AddFragment(ctx, f.Fragment)
 		}
 		switch {
 		case jjm.KindOf(err) == jjm.Busy && it.b.Now().Sub(f.Modified) < dropPatience:
@@ -60,24 +59,12 @@ func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
 		case err != nil:
 			f.Refuse(err)
 		default:
-			it.markDirty(f.Fragment.Grid, f.Fragment.Local)
 			if err := f.Accept(); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// addFragment hands a fragment to the records. A job that the record on disk
-// does not show yet is published first.
-func (it *Intake) addFragment(ctx context.Context, f xmldb.Fragment) error {
-	err := it.b.Deps.Records.Add(f)
-	if jjm.KindOf(err) != jjm.Gone {
-		return err
-	}
-	it.rooms.Publish(ctx, f.Grid)
-	return it.b.Deps.Records.Add(f)
 }
 
 // mayDrop says why the writer of a fragment may not speak for its job.
@@ -96,14 +83,4 @@ func (it *Intake) mayDrop(f xmldb.Dropped) error {
 		return jjm.Errorf(jjm.Gone, "%s: the grid job has %d local jobs, numbered from 0", f.Fragment.Ref(), len(g.Locals))
 	}
 	return nil
-}
-
-// markDirty lets the part of the record that a fragment is about be rewritten.
-func (it *Intake) markDirty(id jjm.GridID, local int32) {
-	var shards []int
-	if local >= 0 {
-		shards = append(shards, state.ShardOf(local))
-	}
-	it.s.Mark(func(m *state.Marks) { m.Stale(id, shards...) })
-	fair.Kick(it.s.PubKick)
 }

@@ -9,13 +9,15 @@ import (
 	"jjm/engine/base"
 	"jjm/engine/state"
 	"jjm/wire"
+	"jjm/xmldb"
 )
 
 // Rooms carry out what was left.
 type Rooms struct {
-	Submit  func(context.Context, wire.Caller, wire.Submit) (wire.Submitted, error)
-	Kill    func(context.Context, wire.Caller, []jjm.Ref) []wire.Killed
-	Publish func(context.Context, jjm.GridID)
+	Submit func(context.Context, wire.Caller, wire.Submit) (wire.Submitted, error)
+	Kill   func(context.Context, wire.Caller, []jjm.Ref) []wire.Killed
+	// AddFragment takes a fragment of a record.
+	AddFragment func(context.Context, xmldb.Fragment) error
 }
 
 // Intake does so.

@@ -236,10 +236,14 @@ func (ju *Judge) badResults(tag jjm.Tag, problems []jjm.Problem) {
 // result is in hand, or its attempt is over.
 func (ju *Judge) resultKnown(b openBulk, pos int32) bool {
 	id := b.members[pos]
+	return ju.over(id) || ju.ends.HasResult(id)
+}
+
+// over reports whether an attempt is not the current one of its local job any more.
+func (ju *Judge) over(id jjm.AttemptID) bool {
 	v := ju.s.View()
-	over := v.Current(id) == nil
-	v.Close()
-	return over || ju.ends.HasResult(id)
+	defer v.Close()
+	return v.Current(id) == nil
 }
 
 // readProgress takes over what running applications say of themselves. It goes
@@ -260,9 +264,16 @@ func (ju *Judge) readProgress(ctx context.Context, b openBulk) {
 		return
 	}
 	look := sandbox.Look{N: len(b.members), From: b.NextProgress}
-	ps, next, err := ar.Progress(ctx, b.tag, look, time.Unix(0, max(b.Progress-int64(fresh), 0)))
+	said, next, err := ar.Progress(ctx, b.tag, look, time.Unix(0, max(b.Progress-int64(fresh), 0)))
 	if err != nil {
 		return
+	}
+	ps := make(map[int32]jjm.Progress, len(said))
+	for pos, phases := range said {
+		ps[pos] = phases[sandbox.LastPhase(phases)].Progress
+		if ctx.Err() == nil && !ju.over(b.members[pos]) {
+			ju.recordEarlier(ctx, b.members[pos], phases)
+		}
 	}
 	changed := false
 	ju.s.Adjust(func(a *state.Memo) {

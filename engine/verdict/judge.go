@@ -50,6 +50,7 @@ func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 	}
 	for _, j := range ready {
 		ju.ends.Forget(j.id)
+		ju.phases.forget(j.id)
 	}
 	return nil
 }

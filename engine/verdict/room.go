@@ -14,6 +14,7 @@ import (
 	"jjm/engine/fair"
 	"jjm/engine/state"
 	"jjm/engine/sweep"
+	"jjm/xmldb"
 )
 
 // Systems are the batch systems that have the attempts.
@@ -40,11 +41,14 @@ type Judge struct {
 	systems  Systems
 	harvests *fair.Keyed[int]
 	told     agenda
+	phases   phaseBook
 }
 
-// New returns one. It starts nothing: Run does.
-func New(s *state.State, as *areas.Areas, ends *endings.Endings, sw *sweep.Sweeper, systems Systems) *Judge {
-	ju := &Judge{b: s.B, s: s, areas: as, ends: ends, sweeper: sw, systems: systems}
+// New returns one. It starts nothing: Run does. Record takes a fragment of a record.
+func New(s *state.State, as *areas.Areas, ends *endings.Endings, sw *sweep.Sweeper, systems Systems,
+	record func(context.Context, xmldb.Fragment) error) *Judge {
+	ju := &Judge{b: s.B, s: s, areas: as, ends: ends, sweeper: sw, systems: systems,
+		phases: phaseBook{record: record, told: map[jjm.AttemptID][]jjm.AppPhase{}}}
 	ju.harvests = fair.ByAccount(harvestsAtOnce, harvestPatience, ju.harvestOf)
 	return ju
 }

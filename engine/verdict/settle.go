@@ -93,6 +93,7 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 			if en.Result == nil && ju.lastLook(ar, &l, id) {
 				continue
 			}
+			ju.recordAll(ctx, ar, &l, id, &en)
 			en.Report = en.Judged()
 			ownCancel := en.Proving && en.Report.State == jjm.BatchCancelled
 			if ownCancel {
