@@ -60,6 +60,8 @@ type Result struct {
 	Processed *Processed `json:"processed,omitempty"`
 	// Phases are those of the application, in the order in which it began them.
 	Phases []AppPhase `json:"phases,omitempty"`
+	// Fragment is what the application added to the record of its local job, XML.
+	Fragment string `json:"fragment,omitempty"`
 	// Error is the wrapper's own trouble: a full disk, a lost file system, an
 	// application that could not be started. Empty if it did its duty.
 	Error string `json:"error,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -81,6 +82,55 @@ func TestProgress_EveryPhaseStaysInTheRecord(t *testing.T) {
 		w.kill(l.ID.String())
 		w.final(time.Hour, id)
 		of(0, gen, `<phase name="sim" done="20" total="250" attempt="0"/>`)
+	})
+}
+
+// What an application adds to the record of its local job is there while it runs, and
+// comes with the result; it may say nothing of another job.
+func TestFragment_OfAWorkerEntersTheRecordOfItsJob(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.N == 2 {
+			return adaptertest.Play{Life: time.Second, Fragment: `<fragment job="1.2"><plot name="late"/></fragment>`}
+		}
+		return adaptertest.Play{Life: 10 * time.Minute}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(3))
+		w.running(id, 2)
+		locals := w.locals(id)
+		say := func(n int, xml string) {
+			t.Helper()
+			ar := w.area(owner(alice))
+			w.must(ar.PutFragment(locals[n].Tag, locals[n].Pos, []byte(xml)))
+			dir := filepath.Join(ar.Root(), sandbox.BulkDir(locals[n].Tag), "fragments")
+			w.must(os.Chtimes(filepath.Join(dir, strconv.Itoa(int(locals[n].Pos))), time.Now(), time.Now()))
+			w.must(os.Chtimes(dir, time.Now(), time.Now()))
+			w.pass(20 * time.Second)
+		}
+		of := func(want ...string) {
+			t.Helper()
+			got, err := w.engine.Record(context.Background(), alice, id, "//localjob/plot")
+			w.must(err)
+			if !slices.Equal(got, want) {
+				t.Errorf("plots %q, want %q", got, want)
+			}
+		}
+		say(0, `<fragment job="1.0"><plot name="mass" peak="91.1"/></fragment>`)
+		of(`<plot name="mass" peak="91.1"/>`, `<plot name="late"/>`)
+		say(0, `<fragment job="1.0"><plot name="mass" peak="91.2"/></fragment>`)
+		for _, bad := range []string{`<fragment job="1.0"><plot name="other"/></fragment>`, `<fragment job="1"><plot name="x"/></fragment>`,
+			`<fragment job="1.1"><plot/></fragment>`, `<fragment job="1.1"><plot`, `<!DOCTYPE x>`} {
+			say(1, bad)
+		}
+		of(`<plot name="mass" peak="91.2"/>`, `<plot name="late"/>`)
+		if n := w.logged("a fragment of a local job's record is not taken"); n == 0 {
+			t.Error("the log says nothing of what was not taken")
+		}
+		w.reopen()
+		say(1, `<fragment job="1.1"><plot name="mass" peak="90"/></fragment>`)
+		w.final(time.Hour, id)
+		of(`<plot name="mass" peak="91.2"/>`, `<plot name="mass" peak="90"/>`, `<plot name="late"/>`)
 	})
 }
 

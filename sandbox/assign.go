@@ -108,7 +108,7 @@ func (a *Area) WriteAssignment(tag jjm.Tag, as []Assignment) error {
 		return err
 	}
 	dir := BulkDir(tag)
-	for _, d := range []string{"claims", "done", "progress"} {
+	for _, d := range []string{"claims", "done", "progress", fragments} {
 		if err := a.fs.MkdirAll(dir+"/"+d, dirMode); err != nil {
 			return wrap(err, "make folders of bulk %s", tag)
 		}

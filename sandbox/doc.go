@@ -4,7 +4,7 @@
 //
 // # Layout
 //
-//	bin/<sha12>/{jjm-wrapper,gbs_log,jjm_progress}   the wrapper; the other two are symbolic links to it
+//	bin/<sha12>/{jjm-wrapper,gbs_log,jjm_...}        the wrapper; the others are symbolic links to it
 //	packages/<sha256>/<files>                        inputs, addressed by their content
 //	jobs/<grid>/job.json                             [Job]: what all local jobs of a grid job share
 //	jobs/<grid>/<n/1000>xxx/<n>/attempt.<a>/         stdout, stderr, job.glf, heartbeat, returned/, work/
@@ -13,6 +13,7 @@
 //	bulks/<tag>/claims/<pos>                         jjm.Claim
 //	bulks/<tag>/done/<pos>.json                      jjm.Result
 //	bulks/<tag>/progress/<pos>                       a line per phase: "PHASE DONE TOTAL STARTED ENDED"
+//	bulks/<tag>/fragments/<pos>                      what the attempt adds to its record, XML
 //	bulks/<tag>/end/<pos>                            the wrapper is to end; empty
 //
 // Folders have mode 0700, files 0600, executables 0700. Names that begin with
@@ -37,10 +38,10 @@
 // Durability. When WriteJob, WriteAssignment, Pack, InstallWrapper and WriteTar
 // return, the file and the folder that names it have been synced to disk.
 // PutResult syncs the file, so that its name never leads to torn content; after
-// a power failure the name itself may be missing. Claim and PutProgress sync
-// nothing.
+// a power failure the name itself may be missing. Claim, PutProgress and
+// PutFragment sync nothing.
 //
-// Repetition. WriteJob, WriteAssignment, PutResult and PutProgress replace what
+// Repetition. WriteJob, WriteAssignment, PutResult, PutProgress and PutFragment replace what
 // is there; Pack and InstallWrapper leave what is there; RemoveBulk and
 // RemoveGrid accept that nothing is there. So each may be called again after a
 // crash.

@@ -12,13 +12,17 @@ import (
 	"jjm"
 )
 
-// WrapperName, LogHelper and ProgressHelper are the names of the wrapper in its
-// folder: as itself, as $GBS_LOG and as $JJM_PROGRESS.
+// WrapperName, LogHelper, ProgressHelper and RecordHelper are the names of the wrapper in
+// its folder: as itself, as $GBS_LOG, as $JJM_PROGRESS and as $JJM_RECORD.
 const (
 	WrapperName    = "jjm-wrapper"
 	LogHelper      = "gbs_log"
 	ProgressHelper = "jjm_progress"
+	RecordHelper   = "jjm_record"
 )
+
+// Helpers are the names under which the application calls the wrapper.
+func Helpers() []string { return []string{LogHelper, ProgressHelper, RecordHelper} }
 
 // InstallWrapper copies the wrapper's binary into the area, in a folder named by
 // its content, so that running jobs keep the one they were submitted with. It
@@ -64,7 +68,7 @@ func (a *Area) installAs(dir string, src io.Reader) (err error) {
 	if err := a.copyProgram(tmp+"/"+WrapperName, src); err != nil {
 		return err
 	}
-	for _, name := range []string{LogHelper, ProgressHelper} {
+	for _, name := range Helpers() {
 		if err := a.fs.Symlink(WrapperName, tmp+"/"+name); err != nil {
 			return err
 		}

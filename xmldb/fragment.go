@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"jjm"
 	"jjm/xmldb/internal/xmltext"
@@ -171,4 +172,34 @@ func (t *tokens) checkForeign(e xml.StartElement) error {
 		}
 	}
 	return nil
+}
+
+// Keyed refuses a fragment with an element that nothing tells from others of its name:
+// taken twice, it would be there twice. Kind Invalid.
+func (f Fragment) Keyed() error {
+	for _, c := range f.elements {
+		if c.key == "" {
+			return jjm.Errorf(jjm.Invalid, "fragment: element %.80s: want an attribute name or id, by which it is replaced later",
+				c.xml)
+		}
+	}
+	return nil
+}
+
+// With returns a fragment with the elements of another one about the same job, which
+// replace those of the same name. Both must be Keyed. Kind Invalid if it is too large.
+func (f Fragment) With(other Fragment) (Fragment, error) {
+	all := Fragment{Grid: f.Grid, Local: f.Local}
+	for _, c := range f.elements {
+		if !slices.ContainsFunc(other.elements, func(o child) bool { return o.key == c.key }) {
+			all.elements = append(all.elements, c)
+		}
+	}
+	all.elements = append(all.elements, other.elements...)
+	if n, size := len(all.elements), len(all.XML()); n > MaxChildren || size > MaxFragment {
+		return Fragment{}, jjm.Errorf(jjm.Invalid,
+			"fragment: %d elements and %d bytes with what the job added before: want at most %d and %d: use names again", n, size,
+			MaxChildren, MaxFragment)
+	}
+	return all, nil
 }

@@ -81,8 +81,9 @@ type Play struct {
 	Reason string
 	// NoClaim lets the wrapper die before its claim, NoResult after it.
 	NoClaim, NoResult bool
-	// Phases come with the result.
-	Phases []jjm.AppPhase
+	// Phases and Fragment come with the result.
+	Phases   []jjm.AppPhase
+	Fragment string
 }
 
 // Fault is what becomes of one Submit.

@@ -94,6 +94,7 @@ func (w *AreaWrapper) End(job SimJob, play Play, started, ended jjm.Time) error 
 		Version: 1, Tag: job.Tag, Pos: job.Index, Grid: id.Grid, Local: id.N, Attempt: id.Attempt,
 		Claim: claimOf(job, started), Started: started, Ended: ended, Exit: exit, Signal: play.Signal,
 		WallMS: int64(ended - started), UserMS: int64(ended - started), RSSKB: 100 << 10, GLF: text, Phases: play.Phases,
+		Fragment: play.Fragment,
 	}
 	area := w.Area(job.Owner)
 	if keyword == glf.Succeeded && !w.Bare {

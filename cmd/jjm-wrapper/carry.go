@@ -88,7 +88,7 @@ func linkHelpers(here string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{sandbox.LogHelper, sandbox.ProgressHelper} {
+	for _, name := range sandbox.Helpers() {
 		if err := os.Symlink(self, filepath.Join(filepath.Dir(self), name)); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}

@@ -46,7 +46,8 @@
 //
 // Called as gbs_log, the program is what the application finds in $GBS_LOG:
 // "$GBS_LOG KEYWORD words..." appends one record to the log file. Called as
-// jjm_progress, it is $JJM_PROGRESS: "$JJM_PROGRESS PHASE DONE [TOTAL]". Both
+// jjm_progress, it is $JJM_PROGRESS: "$JJM_PROGRESS PHASE DONE [TOTAL]". Called as
+// jjm_record, it is $JJM_RECORD, which adds elements to the job's record. All
 // exit 0, so that an application does not fail for want of a log, or 2 when
 // called wrongly; a keyword that is not known is logged as INFO all the same.
 //

@@ -85,6 +85,7 @@ func (a *attempt) jobVariables() map[string]string {
 		"GBS_MODE":        mode,
 		"GBS_RETRY_COUNT": strconv.Itoa(int(s.Attempt)),
 		"JJM_PROGRESS":    helper(sandbox.ProgressHelper),
+		"JJM_RECORD":      helper(sandbox.RecordHelper),
 		"JJM_TASKID":      s.Grid.String(),
 		"JJM_JOBID":       s.AttemptID().LocalID.String(),
 		"JJM_ATTEMPT":     strconv.Itoa(int(s.Attempt)),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -90,15 +91,23 @@ func parseProgress(args []string) (p jjm.Progress, err error) {
 
 // putProgress publishes it in the bulk of the job.
 func putProgress(p jjm.Progress, getenv func(string) string) error {
+	area, at, err := ownPlace(getenv)
+	if err != nil {
+		return err
+	}
+	defer area.Close()
+	return area.PutProgress(at.tag, at.pos, p, jjm.At(now()))
+}
+
+// ownPlace opens the work area of the job that calls a helper; at is its bulk and position.
+func ownPlace(getenv func(string) string) (area *sandbox.Area, at position, err error) {
 	root, err := os.OpenRoot(getenv(areaEnv))
 	if err != nil {
-		return fmt.Errorf("open the work area %s=%q: %w", areaEnv, getenv(areaEnv), err)
+		return nil, at, fmt.Errorf("open the work area %s=%q: %w", areaEnv, getenv(areaEnv), err)
 	}
-	area := sandbox.NewArea(getenv(areaEnv), root)
-	defer area.Close()
 	pos, err := strconv.ParseInt(getenv(indexEnv), 10, 32)
 	if err != nil {
-		return fmt.Errorf("%s=%.40q: want a position", indexEnv, getenv(indexEnv))
+		return nil, at, errors.Join(fmt.Errorf("%s=%.40q: want a position", indexEnv, getenv(indexEnv)), root.Close())
 	}
-	return area.PutProgress(jjm.Tag(getenv(tagEnv)), int32(pos), p, jjm.At(now()))
+	return sandbox.NewArea(getenv(areaEnv), root), position{tag: jjm.Tag(getenv(tagEnv)), pos: int32(pos)}, nil
 }

@@ -98,6 +98,29 @@ func TestProgressHelper_PublishesForThePosition(t *testing.T) {
 	}
 }
 
+// What an application adds to its record is checked at once; elements of a name replace
+// one another, and the result carries them.
+func TestRecordHelper_GathersElements(t *testing.T) {
+	s := newSite(t, `say() { printf '%s' "$1" | "$JJM_RECORD"; echo $?; }
+say '<plot name="mass" peak="91.1"/>'; say '<plot name="mass" peak="91.2"/><host id="n1"/>'
+say '<plot/>'; say '<plot'; say ''; say '<progress name="x"/>'; say '<fragment job="17.4"><a id="1"/></fragment>'
+say '<fragment job="17.3"><a id="1"/></fragment>'
+echo '<b id="2"/>' >b.xml; "$JJM_RECORD" b.xml; echo $?; "$JJM_RECORD" gone.xml; echo $?; "$JJM_RECORD" a b; echo $?`)
+	s.run(exitOK)
+	if got := s.file("stdout"); got != "0\n0\n2\n2\n2\n2\n2\n0\n0\n2\n2\n" {
+		t.Errorf("exit codes %q: %s", got, s.file("stderr"))
+	}
+	for _, want := range []string{"want an attribute name or id", "this is job 17.3", "progress is jjm's own"} {
+		if !strings.Contains(s.file("stderr"), want) {
+			t.Errorf("no %q in %s", want, s.file("stderr"))
+		}
+	}
+	want := `<fragment job="17.3"><plot name="mass" peak="91.2"/><host id="n1"/><a id="1"/><b id="2"/></fragment>`
+	if got := s.result().Fragment; got != want {
+		t.Errorf("the result tells\n%s, want\n%s", got, want)
+	}
+}
+
 func TestProgressHelper_WithoutAJobSaysSo(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, sandbox.ProgressHelper)

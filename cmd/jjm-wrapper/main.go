@@ -43,6 +43,8 @@ func dispatch(argv []string, stdout, stderr io.Writer) int {
 		return logHelper(argv[1:], os.Getenv, stderr)
 	case sandbox.ProgressHelper:
 		return progressHelper(argv[1:], os.Getenv, stderr)
+	case sandbox.RecordHelper:
+		return recordHelper(argv[1:], os.Getenv, os.Stdin, stderr)
 	}
 	if len(argv) > 1 && (argv[1] == "--help" || argv[1] == "-h" || argv[1] == "help") {
 		fmt.Fprint(stdout, help)
@@ -115,6 +117,9 @@ const help = `jjm-wrapper runs one attempt of a local job of jjm on a worker.
                                   RETRY args..., HOLD args..., INFO text,
                                   RETURN_FILE /absolute/path
   jjm_progress PHASE DONE [TOTAL] (as $JJM_PROGRESS) tell how far the job is
+  jjm_record [FILE]               (as $JJM_RECORD) add XML elements, each with a
+                                  name or id, to the job's record: of the file,
+                                  or of the standard input
 
 People do not call it: jjm submits it. Environment it reads:
   JJM_INDEX      position in the bulk, from 0

@@ -102,9 +102,7 @@ func (a *attempt) perform(signals *signalBox) {
 	}
 	said := a.readLog()
 	r.Processed = said.Processed()
-	phases, err := a.area.Phases(a.at.tag, a.at.pos)
-	a.note(err)
-	r.Phases = phases
+	a.readWords()
 	names := a.outputNames(said)
 	a.conclude(said, names)
 	r.Ended = jjm.At(now())
@@ -116,6 +114,16 @@ func (a *attempt) perform(signals *signalBox) {
 		r.Outputs = a.collect(signals.hurry, names)
 		stopBeating()
 	}
+}
+
+// readWords puts into the result what the application said for its record.
+func (a *attempt) readWords() {
+	var err error
+	a.result.Phases, err = a.area.Phases(a.at.tag, a.at.pos)
+	a.note(err)
+	fragment, err := a.area.ReadFragment(a.at.tag, a.at.pos)
+	a.note(err)
+	a.result.Fragment = string(fragment)
 }
 
 // note remembers trouble of the wrapper's own.

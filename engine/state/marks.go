@@ -196,3 +196,16 @@ func (g *Grid) Places() iter.Seq[int32] {
 
 // ReadyAt returns how many local jobs are ready at a place, at most.
 func (g *Grid) ReadyAt(place int32) int { return len(g.ready.Of(place)) }
+
+// LookedForFragments notes how far a look at the fragments of a bulk came, when it was,
+// and the folder's time if it came to the end.
+func (m *Marks) LookedForFragments(tag jjm.Tag, next int32, seen, now int64) {
+	b := m.Bulk(tag)
+	if b == nil {
+		return
+	}
+	b.Look.NextFragment, b.Look.FragmentsAt = max(next, 0), now
+	if next < 0 {
+		b.Look.Fragments = seen
+	}
+}

@@ -102,9 +102,11 @@ type Look struct {
 	// Done and Progress are the folders' times at the last look, ProgressAt when that
 	// was; nanoseconds.
 	Done, Progress, ProgressAt int64
-	// NextDone and NextProgress are the positions at which looks that were cut short
-	// go on.
-	NextDone, NextProgress int32
+	// Fragments is that of fragments, FragmentsAt when the last look was.
+	Fragments, FragmentsAt int64
+	// NextDone, NextProgress and NextFragment are the positions at which looks that were
+	// cut short go on.
+	NextDone, NextProgress, NextFragment int32
 }
 
 // ShardOf returns the number of the record shard of a local job.

@@ -149,6 +149,7 @@ func (ju *Judge) harvest(ctx context.Context, uid int, bulks []openBulk, tags ma
 		}
 		ju.readResults(read, b)
 		ju.readProgress(read, b)
+		ju.readFragments(read, b)
 	}
 	more = read.Err() != nil && ctx.Err() == nil
 	ju.sweeper.SweepUnused(ctx, uid)

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"slices"
 	"sync"
@@ -13,13 +14,21 @@ import (
 	"jjm/xmldb"
 )
 
-// phaseBook remembers which phases of running attempts are in their records: a phase
-// enters when the next one begins, or the attempt ends.
+// phaseBook remembers what of running attempts is in their records. A phase enters when
+// the next one begins, or the attempt ends.
 type phaseBook struct {
 	record func(context.Context, xmldb.Fragment) error
+	seed   maphash.Seed
 
 	mu   sync.Mutex
 	told map[jjm.AttemptID][]jjm.AppPhase
+	// fragments are hashes of what they added themselves.
+	fragments map[jjm.AttemptID]uint64
+}
+
+func newPhaseBook(record func(context.Context, xmldb.Fragment) error) phaseBook {
+	return phaseBook{record: record, seed: maphash.MakeSeed(), told: map[jjm.AttemptID][]jjm.AppPhase{},
+		fragments: map[jjm.AttemptID]uint64{}}
 }
 
 // news returns those of some phases that are not in the record as they are now.
@@ -45,6 +54,7 @@ func (pb *phaseBook) forget(id jjm.AttemptID) {
 	pb.mu.Lock()
 	defer pb.mu.Unlock()
 	delete(pb.told, id)
+	delete(pb.fragments, id)
 }
 
 // recordPhases puts phases of an attempt into its record, as far as they are not there.

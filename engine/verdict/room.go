@@ -48,7 +48,7 @@ type Judge struct {
 func New(s *state.State, as *areas.Areas, ends *endings.Endings, sw *sweep.Sweeper, systems Systems,
 	record func(context.Context, xmldb.Fragment) error) *Judge {
 	ju := &Judge{b: s.B, s: s, areas: as, ends: ends, sweeper: sw, systems: systems,
-		phases: phaseBook{record: record, told: map[jjm.AttemptID][]jjm.AppPhase{}}}
+		phases: newPhaseBook(record)}
 	ju.harvests = fair.ByAccount(harvestsAtOnce, harvestPatience, ju.harvestOf)
 	return ju
 }

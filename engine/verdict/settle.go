@@ -94,6 +94,7 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 				continue
 			}
 			ju.recordAll(ctx, ar, &l, id, &en)
+			ju.recordLast(ctx, ar, &l, id, &en)
 			en.Report = en.Judged()
 			ownCancel := en.Proving && en.Report.State == jjm.BatchCancelled
 			if ownCancel {

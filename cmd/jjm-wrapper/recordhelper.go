@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"jjm"
+	"jjm/sandbox"
+	"jjm/xmldb"
+)
+
+// recordHelper is $JJM_RECORD: it adds elements to the record of the job that calls it.
+func recordHelper(args []string, getenv func(string) string, stdin io.Reader, stderr io.Writer) int {
+	if len(args) > 1 {
+		fmt.Fprintln(stderr, "jjm_record: want: jjm_record [FILE]; without a file it reads the standard input")
+		return exitUsage
+	}
+	text, err := elements(args, stdin)
+	if err == nil {
+		err = putElements(text, getenv)
+	}
+	switch {
+	case err == nil:
+		return exitOK
+	case jjm.KindOf(err) == jjm.Invalid:
+		fmt.Fprintf(stderr, "jjm_record: %v\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(stderr, "jjm_record: %v\n", err) // no reason for a job to fail
+	return exitOK
+}
+
+// elements reads what is to be added.
+func elements(args []string, stdin io.Reader) ([]byte, error) {
+	if len(args) == 1 {
+		f, err := os.Open(args[0])
+		if err != nil {
+			return nil, jjm.Errorf(jjm.Invalid, "%w", err)
+		}
+		defer f.Close()
+		stdin = f
+	}
+	return io.ReadAll(io.LimitReader(stdin, xmldb.MaxFragment+1))
+}
+
+// putElements publishes them, with what the job added before.
+func putElements(text []byte, getenv func(string) string) error {
+	id := getenv("JJM_JOBID")
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("<fragment")) {
+		text = fmt.Appendf(nil, "<fragment job=%q>%s</fragment>", id, text)
+	}
+	f, err := xmldb.ParseFragment(text)
+	if err != nil {
+		return err
+	}
+	if f.Ref() != id {
+		return jjm.Errorf(jjm.Invalid, "fragment: it is for job %s, and this is job %s", f.Ref(), id)
+	}
+	if err := f.Keyed(); err != nil {
+		return err
+	}
+	area, at, err := ownPlace(getenv)
+	if err != nil {
+		return err
+	}
+	defer area.Close()
+	return addFragment(area, at, f)
+}
+
+func addFragment(area *sandbox.Area, at position, f xmldb.Fragment) error {
+	text, err := area.ReadFragment(at.tag, at.pos)
+	if err != nil {
+		return err
+	}
+	if before, err := xmldb.ParseFragment(text); err == nil && before.Ref() == f.Ref() {
+		if f, err = before.With(f); err != nil {
+			return err
+		}
+	}
+	return area.PutFragment(at.tag, at.pos, f.XML())
+}
