@@ -19,6 +19,7 @@ func served(version string, e *engine.Engine, b brokers) []gate.Verb {
 		verbs.List(e.List),
 		verbs.Wait(find, e.Watch),
 		verbs.Record(find, e.Record),
+		verbs.Records(e.Records),
 		verbs.Output(find, e.Output),
 		verbs.Cat(find, e.Cat, verbs.Poll),
 		verbs.History(find, e.History),

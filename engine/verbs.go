@@ -107,6 +107,12 @@ func (e *Engine) Record(ctx context.Context, caller wire.Caller, id jjm.GridID, 
 	return e.answers.Record(ctx, caller, id, path)
 }
 
+// Records asks the records of many grid jobs.
+func (e *Engine) Records(ctx context.Context, caller wire.Caller, path string, of wire.Selection,
+	send func(wire.Found) error) error {
+	return e.answers.RecordsOf(ctx, caller, path, of, send)
+}
+
 // Output opens the tar.
 func (e *Engine) Output(ctx context.Context, caller wire.Caller, id jjm.GridID, partial bool) (io.ReadCloser, int64,
 	wire.Output, error) {

@@ -251,6 +251,8 @@ type Filter struct {
 	Type, Owner string
 	// All adds those that are over.
 	All bool
+	// Since and Until, if set, bound when they were accepted, the latter excluded.
+	Since, Until jjm.Time
 	// Limit is the most to give; 0 means no limit.
 	Limit int
 	// Before, if set, gives only smaller ids, for paging.
@@ -275,6 +277,12 @@ func (s *Store) Grids(ctx context.Context, f Filter) ([]jjm.GridJob, error) {
 	}
 	if f.Owner != "" {
 		query, a = query+" AND user = ?", a.text(f.Owner)
+	}
+	if f.Since > 0 {
+		query, a = query+" AND accepted >= ?", a.int(int64(f.Since))
+	}
+	if f.Until > 0 {
+		query, a = query+" AND accepted < ?", a.int(int64(f.Until))
 	}
 	if f.Before > 0 {
 		query, a = query+" AND id < ?", a.int(int64(f.Before))

@@ -85,7 +85,8 @@ type None struct{ Reply }
 func Verbs() []About {
 	return []About{
 		VerbPing().About, VerbSubmit().About, VerbLookup().About, VerbKill().About, VerbRelease().About,
-		VerbStatus().About, VerbList().About, VerbWait().About, VerbRecord().About, VerbOutput().About, VerbCat().About,
+		VerbStatus().About, VerbList().About, VerbWait().About, VerbRecord().About,
+		VerbRecords().About, VerbOutput().About, VerbCat().About,
 		VerbHistory().About, VerbLog().About, VerbJobTypes().About, VerbClusters().About, VerbOrder().About,
 		VerbReset().About, VerbBan().About, VerbRenew().About, VerbRemark().About, VerbAdvertise().About, VerbDataset().About,
 		VerbVerify().About, VerbRetract().About,

@@ -37,7 +37,8 @@ func erase[Req Request, Ans Answer](v Verb[Req, Ans]) erased {
 
 func everyVerb() []erased {
 	return []erased{erase(VerbPing()), erase(VerbSubmit()), erase(VerbLookup()), erase(VerbKill()), erase(VerbRelease()),
-		erase(VerbStatus()), erase(VerbList()), erase(VerbWait()), erase(VerbRecord()), erase(VerbOutput()),
+		erase(VerbStatus()), erase(VerbList()), erase(VerbWait()), erase(VerbRecord()),
+		erase(VerbRecords()), erase(VerbOutput()),
 		erase(VerbCat()), erase(VerbHistory()), erase(VerbLog()), erase(VerbJobTypes()), erase(VerbClusters()),
 		erase(VerbOrder()), erase(VerbReset()), erase(VerbBan()), erase(VerbRenew()), erase(VerbRemark()),
 		erase(VerbAdvertise()),

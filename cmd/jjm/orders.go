@@ -127,15 +127,21 @@ func (o *order) given(verb string, until term, now time.Time) (*wire.Order, erro
 	return w, nil
 }
 
+// dated reads a time that tells its day, in the place of now unless it says where.
+func dated(s string, now time.Time) (t time.Time, ok bool) {
+	for _, form := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05",
+		"2006-01-02T15:04:05", time.DateOnly} {
+		if t, err := time.ParseInLocation(form, s, now.Location()); err == nil {
+			return t, true
+		}
+	}
+	return t, false
+}
+
 // moment reads a time as people write it; an hour alone is its next one.
 func moment(s string, now time.Time) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
+	if t, ok := dated(s, now); ok {
 		return t, nil
-	}
-	for _, form := range []string{"2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02"} {
-		if t, err := time.ParseInLocation(form, s, now.Location()); err == nil {
-			return t, nil
-		}
 	}
 	t, err := time.Parse("15:04", s)
 	if err != nil {

@@ -1,16 +1,30 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"time"
 
+	"jjm"
+	"jjm/gate/client"
 	"jjm/wire"
 )
 
-// record shows the XML record.
+// record shows XML records.
 type record struct {
-	Path string `placeholder:"PATH" help:"Only what this path selects."`
-	ID   string `arg:"" name:"ID" help:"The grid job."`
+	Path    string `placeholder:"PATH" help:"Only what this path selects."`
+	All     bool   `short:"a" help:"Of all grid jobs, finished ones too, newest first; needs --path."`
+	Status  string `placeholder:"WORD" help:"With --all: those in this status, such as failed."`
+	Type    string `placeholder:"TYPE" help:"With --all: those of this job type."`
+	Owner   string `placeholder:"USER" help:"With --all: those of this user."`
+	Cluster string `placeholder:"NAME" help:"With --all: those with local jobs at this cluster."`
+	Since   string `placeholder:"TIME" help:"With --all: accepted then or later: 2026-03-01, or ago: 36h, 7d."`
+	Until   string `placeholder:"TIME" help:"With --all: accepted before that time."`
+	JSON    bool   `name:"json" help:"With --all: one JSON object per grid job and line."`
+	ID      string `arg:"" optional:"" name:"ID" help:"The grid job."`
 
 	place
 }
@@ -18,11 +32,21 @@ type record struct {
 // Help is the rest of its help.
 func (*record) Help() string {
 	return "Without a path the head, then each shard: XML documents one after the other. " +
-		"A path is searched for in each of them; it begins with /gridjob, /localjobs or //."
+		"A path is searched for in each of them; it begins with /gridjob, /localjobs or //. " +
+		"With --all each result is a line: the id of the grid job, a tab, what was found."
 }
 
 // Run implements the command.
 func (r *record) Run(c *cli) error {
+	if r.All {
+		return r.ofAll(c)
+	}
+	if set := r.Status + r.Type + r.Owner + r.Cluster + r.Since + r.Until; set != "" || r.JSON {
+		return usage("which grid job? Filters and --json are for --all")
+	}
+	if r.ID == "" {
+		return usage("want the ID of a grid job, or --all")
+	}
 	if err := checkRefs([]string{r.ID}, true); err != nil {
 		return err
 	}
@@ -34,6 +58,77 @@ func (r *record) Run(c *cli) error {
 		return &exit{exitNo, errNothing(r.Path)}
 	}
 	return c.printTexts(a.Record)
+}
+
+// ofAll asks many records, and prints what is found as it comes.
+func (r *record) ofAll(c *cli) error {
+	if r.ID != "" || r.Path == "" {
+		return usage("--all asks for what --path selects in many records: want --path, and no ID")
+	}
+	of := wire.Selection{Status: r.Status, Type: r.Type, Owner: r.Owner, Cluster: r.Cluster}
+	var err error
+	now := time.Now()
+	if of.Since, err = past("--since", r.Since, now); err != nil {
+		return err
+	}
+	if of.Until, err = past("--until", r.Until, now); err != nil {
+		return err
+	}
+	ctx, cancel := interruptible()
+	defer cancel()
+	found, failed := 0, 0
+	err = client.Watch(ctx, r.client(c), wire.VerbRecords(), wire.RecordsRequest{Path: r.Path, Of: of},
+		func(a wire.RecordsAnswer) error {
+			if a.Found == nil {
+				return nil
+			}
+			found += len(a.Found.Record)
+			if a.Found.Error != "" {
+				failed++
+				c.say("grid job %s: %s", a.Found.ID, a.Found.Error)
+			}
+			return r.printFound(c, a.Found)
+		})
+	switch {
+	case err != nil:
+		return err
+	case failed > 0:
+		return &exit{exitInternal, fmt.Errorf("%d records could not be read", failed)}
+	case found == 0:
+		return &exit{exitNo, errors.New("no record of these grid jobs holds anything at " + r.Path)}
+	}
+	return nil
+}
+
+// printFound prints what was found in one record.
+func (r *record) printFound(c *cli, f *wire.Found) error {
+	if r.JSON {
+		return c.printJSON(f)
+	}
+	lines := make([]string, len(f.Record))
+	for i, text := range f.Record {
+		lines[i] = f.ID.String() + "\t" + text
+	}
+	return c.printTexts(lines)
+}
+
+// past reads a time, or how long ago it was; 0 for an empty text.
+func past(flag, text string, now time.Time) (jjm.Time, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return jjm.At(now.AddDate(0, 0, -int(n))), nil
+		}
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return jjm.At(now.Add(-ago)), nil
+	}
+	if at, ok := dated(text, now); ok && at.Unix() >= 0 {
+		return jjm.At(at), nil
+	}
+	return 0, usage("%s %.40q: want a time such as 2026-03-01 or \"2026-03-01 17:30\", or how long ago: 36h, 7d", flag, text)
 }
 
 type errNothing string

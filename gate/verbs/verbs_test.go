@@ -93,6 +93,10 @@ func (r *replies) verbs() []gate.Verb {
 			r.note(id, path)
 			return reads[wire.RecordAnswer](r).Record, nil
 		}),
+		verbs.Records(func(_ ctx, _ caller, path string, of wire.Selection, send func(wire.Found) error) error {
+			r.note(path, of)
+			return send(*reads[wire.RecordsAnswer](r).Found)
+		}),
 		verbs.Output(find, func(_ ctx, _ caller, id jjm.GridID, partial bool) (io.ReadCloser, int64, wire.Output, error) {
 			r.note(id, partial)
 			a := reads[wire.OutputAnswer](r)

@@ -96,11 +96,12 @@ func TestFlood_OfProgressClaimsAndResultsIsPassedOver(t *testing.T) {
 	n := full(250_000, 25_000)
 	modes(t, func(s *siege, runner site.Person) {
 		s.flood(fmt.Sprintf("%d files in each folder of a bulk", n), runner, 1, fmt.Sprintf(`i=1; while [ $i -le %d ]; do
-	echo sim 1 2 >progress/$i; >done/$i.json; >claims/$i; i=$((i+1))
+	echo sim 1 2 >progress/$i; >done/$i.json; >claims/$i; >fragments/$i; i=$((i+1))
 done
-i=0; while [ $i -lt 100 ]; do echo sim 1 2 >progress/garbage$i; >done/garbage$i; >claims/garbage$i; i=$((i+1)); done`, n),
+i=0; while [ $i -lt 100 ]; do echo sim 1 2 >progress/garbage$i; >done/garbage$i; >claims/garbage$i; >fragments/garbage$i; i=$((i+1)); done`, n),
 			func(bulk string) error {
-				return errors.Join(atLeast(bulk+"/progress", n), atLeast(bulk+"/done", n), atLeast(bulk+"/claims", n))
+				return errors.Join(atLeast(bulk+"/progress", n), atLeast(bulk+"/done", n), atLeast(bulk+"/claims", n),
+					atLeast(bulk+"/fragments", n))
 			})
 	})
 }
