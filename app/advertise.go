@@ -10,7 +10,6 @@ import (
 
 	"jjm"
 	"jjm/gate"
-	handlersall "jjm/handlers/all"
 	"jjm/publish/advertise"
 	"jjm/publish/advertise/collector"
 	"jjm/wire"
@@ -67,7 +66,8 @@ func (a *App) facts() advertise.Facts {
 		f.Clusters = append(f.Clusters, clusterFacts(w, a.config.Cluster[i]))
 	}
 	orders, _ := a.engine.Order(context.Background(), gate.Caller{}, nil) // to list them cannot fail
-	for _, name := range handlersall.Registry().Types() {
+	for _, typ := range a.engine.JobTypes() {
+		name := typ.Type
 		t := advertise.JobType{Name: name}
 		for _, o := range orders {
 			if o.Kind == jjm.OrderType && o.Name == name {

@@ -25,7 +25,6 @@ import (
 	"jjm/adapters/idealize"
 	"jjm/engine"
 	"jjm/gate"
-	handlersall "jjm/handlers/all"
 	"jjm/publish/advertise/collector"
 	"jjm/run/asuser"
 	"jjm/store"
@@ -146,7 +145,7 @@ func ignoreClosed(err error) error {
 
 // openEngine loads the live state.
 func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
-	wrapper, err := a.wrapper()
+	wrapper, err := Wrapper(a.config.Wrapper, a.opts.Executable)
 	if err != nil {
 		return err
 	}
@@ -156,8 +155,12 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 		return err
 	}
 	a.reserve.shut = false
+	types, problems := a.config.Types()
+	if len(problems) > 0 {
+		return problems.Err()
+	}
 	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
-		Store: a.store, Records: a.records, Types: handlersall.Registry(), Clusters: clusters,
+		Store: a.store, Records: a.records, Types: types, Clusters: clusters,
 		Folders: engine.Folders{Work: a.config.Work, RecordDir: filepath.Join(a.config.State, "records"), DropDir: drop,
 			SpoolDir: a.spoolDir(), Wrapper: wrapper},
 		Accounts: engine.Accounts{Caller: a.account, Find: asuser.Find, Account: account, Users: users,
@@ -198,12 +201,12 @@ func ownAccount() *jjm.Owner {
 	return &jjm.Owner{UID: os.Geteuid(), GID: os.Getegid(), User: name}
 }
 
-// wrapper finds the wrapper: configured, beside the daemon, or in libexec.
-func (a *App) wrapper() (string, error) {
-	if a.config.Wrapper != "" {
-		return a.config.Wrapper, nil
+// Wrapper finds the wrapper: as configured, beside the daemon's program, or in libexec.
+func Wrapper(configured, executable string) (string, error) {
+	if configured != "" {
+		return configured, nil
 	}
-	dir := filepath.Dir(a.opts.Executable)
+	dir := filepath.Dir(executable)
 	for _, path := range []string{
 		filepath.Join(dir, "jjm-wrapper"),
 		filepath.Join(dir, "..", "libexec", "jjm", "jjm-wrapper"),
@@ -213,7 +216,7 @@ func (a *App) wrapper() (string, error) {
 		}
 	}
 	return "", jjm.Errorf(jjm.Invalid,
-		"jjm-wrapper is not beside %s: install it there, or set wrapper in the configuration", a.opts.Executable)
+		"jjm-wrapper is not beside %s: install it there, or set wrapper in the configuration", executable)
 }
 
 // clusters makes the adapters that the configuration names.

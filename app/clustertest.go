@@ -67,7 +67,7 @@ func NewClusterTest(ctx context.Context, opts Options, cluster, as string) (*Clu
 	if err := t.find(cluster); err != nil {
 		return nil, err
 	}
-	if t.wrapper, err = a.wrapper(); err != nil {
+	if t.wrapper, err = Wrapper(a.config.Wrapper, a.opts.Executable); err != nil {
 		return nil, err
 	}
 	if err := t.become(ctx, as); err != nil {

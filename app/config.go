@@ -33,6 +33,9 @@ type Config struct {
 	// jobs are done: "service" (the daemon's account, the default) or "owner"
 	// (each owner; the daemon is root).
 	RunAs string `toml:"run_as"`
+	// JobTypes is the folder of files that declare job types of the site's own. Empty:
+	// "job-types.d" below State.
+	JobTypes string `toml:"job_types"`
 	// Reserve is how much is kept allocated on the state's file system while the letter
 	// box is on it too, in bytes, but at most a sixteenth of it; 0 = nothing.
 	Reserve int64 `toml:"reserve_bytes"`
@@ -98,6 +101,9 @@ func (c *Config) fill(getenv func(string) string) {
 	if c.Work == "" {
 		c.Work = filepath.Join(c.State, "work")
 	}
+	if c.JobTypes == "" {
+		c.JobTypes = filepath.Join(c.State, ownTypes)
+	}
 	if c.RunAs == "" {
 		c.RunAs = runAsService
 	}
@@ -143,7 +149,7 @@ func (c *Config) check() jjm.Problems {
 				Text: fmt.Sprintf("%q: want an absolute path", dir.path)})
 		}
 	}
-	problems = append(problems, c.checkRunAs()...)
+	problems = append(append(problems, c.checkTypes()...), c.checkRunAs()...)
 	if c.Reserve < 0 {
 		problems = append(problems, jjm.Problem{Field: "reserve_bytes", Text: fmt.Sprintf("%d: want 0 or more", c.Reserve)})
 	}

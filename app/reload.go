@@ -96,6 +96,7 @@ func fixed(old, next Config) []string {
 	differs("state", old.State, next.State)
 	differs("work", old.Work, next.Work)
 	differs("wrapper", old.Wrapper, next.Wrapper)
+	differs("job_types", old.JobTypes, next.JobTypes)
 	differs("run_as", old.RunAs, next.RunAs)
 	differs("engine.workers", old.Engine.Workers, next.Engine.Workers)
 	differs("engine.command", old.Engine.Command, next.Engine.Command)

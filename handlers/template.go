@@ -147,6 +147,13 @@ func parseWord(whole string, known []string) ([]piece, error) {
 	}
 }
 
+// Literal returns the template without the words that a command without placeholders
+// gets: for a text of one word.
+func (t CommandTemplate) Literal() CommandTemplate {
+	t.append = nil
+	return t
+}
+
 // Expand returns the command line for the values of a part.
 func (t CommandTemplate) Expand(values Values) []string {
 	var argv []string

@@ -34,6 +34,8 @@ type commands struct {
 	Config   configGroup   `cmd:"" help:"Work with the configuration."`
 	Clusters clustersGroup `cmd:"" help:"Work with the clusters."`
 	Split    splitJob      `cmd:"" help:"See how a job file would be cut."`
+	Run      runPart       `cmd:"" help:"Run one local job of a job file, here and now."`
+	JobTypes jobTypesGroup `cmd:"" help:"Write job types."`
 	ARC      arcGroup      `cmd:"" name:"arc" hidden:"" help:"For jjm's scripts of A-REX."`
 }
 

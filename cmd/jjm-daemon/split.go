@@ -15,7 +15,6 @@ import (
 	"jjm/app"
 	"jjm/catalogue"
 	"jjm/handlers"
-	"jjm/handlers/all"
 	"jjm/jobfile"
 	"jjm/plan"
 	"jjm/split"
@@ -28,6 +27,7 @@ type splitJob struct {
 	Files   string `help:"Files of the dataset, where only the daemon or a program knows them: JSON lines, or CSV." placeholder:"LIST"`
 	Limit   int    `help:"Print at most so many (default: 20; 0 = all)." default:"20"`
 	JSON    bool   `name:"json" help:"One JSON object per local job, then one with the sums."`
+	Type    string `help:"A file that declares the job type, which the site need not have." placeholder:"TYPE.toml"`
 	Config  string `help:"Configuration file (default: $$JJM_CONFIG, else ${config}, else none)." placeholder:"FILE"`
 }
 
@@ -61,7 +61,7 @@ func (s *splitJob) Run(stdout io.Writer) error {
 	site := handlers.Site{RecommendedCPU: config.Engine.RecommendedCPU, MaxCPU: config.Engine.MaxCPU,
 		MaxLocalJobs: config.Engine.MaxLocalJobs, Open: s.open}
 	p := &preview{out: bufio.NewWriter(stdout), json: s.JSON, limit: s.Limit, spec: &doc.Spec}
-	if p.handler, err = all.Registry().Get(doc.Spec.Type); err != nil {
+	if p.handler, err = typeOf(&config, s.Type, &doc.Spec); err != nil {
 		return err
 	}
 	if doc.Spec.Result == "" {
@@ -92,6 +92,19 @@ func (s *splitJob) Run(stdout io.Writer) error {
 		return err
 	}
 	return p.out.Flush()
+}
+
+// typeOf returns the type of a job file: one of the site, or that of a file.
+func typeOf(config *app.Config, file string, spec *jjm.Spec) (handlers.Handler, error) {
+	var further []string
+	if file != "" {
+		further = append(further, file)
+	}
+	types, problems := config.Types(further...)
+	if len(problems) > 0 {
+		return nil, problems.Err()
+	}
+	return types.Get(spec.Type)
 }
 
 // among are the clusters that a job file names, and what is wrong with them, or with

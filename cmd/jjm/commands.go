@@ -29,10 +29,11 @@ type commands struct {
 	Verify     verify     `cmd:"" group:"people" help:"Was every event, row, file, section done exactly once?" example:"jjm verify 17 --recovery missing.json"`
 	Retract    retract    `cmd:"" group:"people" help:"Say that outputs were lost, so that they are made again." example:"jjm retract 17 mc.17.3.out.root --reason 'disk 7 is gone' --dry-run"`
 	Split      splitJob   `cmd:"" passthrough:"" group:"people" help:"Print the local jobs that a job file would make; no daemon needed." example:"jjm split --preview job.toml --limit 5"`
+	Run        runPart    `cmd:"" passthrough:"" group:"people" help:"Run one local job of a job file, here and now; no daemon needed." example:"jjm run job.toml --part 0"`
 	Record     record     `cmd:"" group:"people" help:"Show the XML record of a grid job, or a part of it." example:"jjm record 17 --path /gridjob/counts/@completed"`
 	History    history    `cmd:"" group:"people" help:"Every change of a job: when, from what to what, and why." example:"jjm history 17.3"`
 	Log        logs       `cmd:"" group:"people" help:"jjm's own log of a grid job." example:"jjm log 17"`
-	JobTypes   jobTypes   `cmd:"" group:"people" help:"The job types of this site; of one, its settings and an example." example:"jjm job-types montecarlo"`
+	JobTypes   jobTypes   `cmd:"" group:"people" help:"The job types of this site; new ones."`
 	Clusters   clusters   `cmd:"" group:"people" help:"The batch systems: well or not, and how busy."`
 	Dataset    dataset    `cmd:"" group:"people" help:"Datasets: their files, add some, close, mark lost ones."`
 	Version    versions   `cmd:"" group:"people" help:"The versions of this program and of the daemon." example:"jjm version"`

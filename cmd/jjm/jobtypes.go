@@ -7,8 +7,35 @@ import (
 	"jjm/wire"
 )
 
-// jobTypes documents the job types of the site.
+// jobTypes are the commands about job types.
 type jobTypes struct {
+	Show showJobTypes `cmd:"" default:"withargs" help:"Those of this site; of one, its settings and an example." example:"jjm job-types montecarlo"`
+	New  newJobType   `cmd:"" passthrough:"" help:"Write the files of a new one." example:"jjm job-types new zmumu"`
+	Test testJobType  `cmd:"" passthrough:"" help:"Hold one against what every type must do." example:"jjm job-types test zmumu.toml"`
+}
+
+// newJobType writes one: the daemon's program has them.
+type newJobType struct {
+	Args []string `arg:"" optional:"" name:"NAME"`
+}
+
+// Run hands the arguments on.
+func (n *newJobType) Run() error {
+	return becomeDaemon("job-types", append([]string{"new"}, n.Args...))
+}
+
+// testJobType tests one.
+type testJobType struct {
+	Args []string `arg:"" optional:"" name:"TYPE"`
+}
+
+// Run hands the arguments on.
+func (t *testJobType) Run() error {
+	return becomeDaemon("job-types", append([]string{"test"}, t.Args...))
+}
+
+// showJobTypes documents the job types of the site.
+type showJobTypes struct {
 	JSON bool   `name:"json" help:"One JSON object per line."`
 	Type string `arg:"" optional:"" name:"TYPE" help:"Tell its settings and an example."`
 
@@ -16,7 +43,7 @@ type jobTypes struct {
 }
 
 // Run implements the command.
-func (j *jobTypes) Run(c *cli) error {
+func (j *showJobTypes) Run(c *cli) error {
 	a, err := ask(c, j.place, wire.VerbJobTypes(), wire.JobTypesRequest{})
 	if err != nil {
 		return err

@@ -36,6 +36,14 @@ type splitJob struct {
 	Args []string `arg:"" optional:"" name:"FLAGS"`
 }
 
+// runPart runs one local job of a job file.
+type runPart struct {
+	Args []string `arg:"" optional:"" name:"FLAGS"`
+}
+
+// Run hands the arguments on.
+func (r *runPart) Run() error { return becomeDaemon("run", r.Args) }
+
 // testCluster tries out a cluster: the daemon's program has the adapters.
 type testCluster struct {
 	Args []string `arg:"" optional:"" name:"NAME"`

@@ -68,7 +68,7 @@ func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, h handlers.Handler, 
 	if err != nil {
 		return err
 	}
-	inputs, err := js.types.Inputs(job, h, site)
+	inputs, err := handlers.Inputs(h, &job.Spec, site)
 	if err != nil {
 		return err
 	}

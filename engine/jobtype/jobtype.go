@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"jjm"
@@ -81,26 +80,6 @@ func passes(err error) bool {
 	return false
 }
 
-// Inputs are the job file's, the list of ranges that it names, and those that the
-// type adds.
-func (jt *Types) Inputs(job *jjm.GridJob, h handlers.Handler, site handlers.Site) ([]jjm.Input, error) {
-	inputs := job.Spec.Inputs
-	if from := job.Spec.OnlyFrom; from != "" && !slices.ContainsFunc(inputs, func(in jjm.Input) bool {
-		return in.Path == from
-	}) {
-		inputs = append(inputs[:len(inputs):len(inputs)], jjm.Input{Path: from, Name: filepath.Base(from)})
-	}
-	p, ok := h.(handlers.Preparer)
-	if !ok {
-		return inputs, nil
-	}
-	more, err := p.Prepare(&job.Spec, site)
-	if err != nil {
-		return nil, err
-	}
-	return append(inputs[:len(inputs):len(inputs)], more...), nil
-}
-
 // PackedSite opens inputs as they were packed: the job file's folder may have
 // changed since.
 func (jt *Types) PackedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site, error) {
@@ -113,7 +92,7 @@ func (jt *Types) PackedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site
 	if err != nil {
 		return site, err
 	}
-	inputs, err := jt.Inputs(job, h, site)
+	inputs, err := handlers.Inputs(h, &job.Spec, site)
 	if err != nil {
 		return site, err
 	}

@@ -1,0 +1,55 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"jjm"
+	"jjm/handlers"
+	handlersall "jjm/handlers/all"
+	"jjm/handlers/declared"
+)
+
+// checkTypes finds what is wrong with the folder of job types, and in it.
+func (c *Config) checkTypes() jjm.Problems {
+	if !filepath.IsAbs(c.JobTypes) {
+		if !filepath.IsAbs(c.State) && c.JobTypes == filepath.Join(c.State, ownTypes) {
+			return nil // that is told of state
+		}
+		return jjm.Problems{{Field: "job_types", Text: fmt.Sprintf("%q: want an absolute path", c.JobTypes)}}
+	}
+	_, problems := c.Types()
+	return problems
+}
+
+// ownTypes is the folder of job types below that of the state, unless told.
+const ownTypes = "job-types.d"
+
+// Types are the job types of the site: those of jjm, those that its folder declares, and
+// those of further files. The problems name every mistake in them; the types without any
+// are there all the same.
+func (c *Config) Types(further ...string) (handlers.Registry, jjm.Problems) {
+	own := handlersall.Registry()
+	all := maps.Clone(own)
+	if info, err := os.Stat(c.JobTypes); err == nil && info.Mode().Perm()&0o022 != 0 {
+		return all, jjm.Problems{{Field: "job_types", Text: fmt.Sprintf(
+			"%s: others than its owner may write into it (%v), and so say what jobs run: chmod go-w", c.JobTypes, info.Mode())}}
+	}
+	more, problems := declared.Load(c.JobTypes, own)
+	maps.Copy(all, handlers.NewRegistry(more...))
+	for _, path := range further {
+		h, mistakes := declared.Read(path)
+		switch {
+		case len(mistakes) > 0:
+			problems = append(problems, mistakes...)
+		case own[h.Type()] != nil:
+			problems = append(problems, jjm.Problem{Where: filepath.Base(path), Field: "name",
+				Text: fmt.Sprintf("%q is the name of a type of jjm itself: choose another", h.Type())})
+		default:
+			all[h.Type()] = h // it may be a newer one of the site's
+		}
+	}
+	return all, problems
+}

@@ -1,0 +1,197 @@
+package declared
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/handlers/handlertest"
+)
+
+// parse reads a type whose text must be right.
+func parse(t *testing.T, text string) handlers.Handler {
+	t.Helper()
+	h, problems := Parse("type.toml", "/site", []byte(text))
+	if len(problems) > 0 {
+		t.Fatalf("%v\n%s", problems, text)
+	}
+	return h
+}
+
+const head = "name = \"toy\"\nsummary = \"a toy\"\ncommand = [\"run\", \"{x}\", \"{words}\"]\nenv = { A = \"<{x}> {serial}\" }\n"
+
+const settings = `[[settings]]
+name = "x"
+type = "number"
+default = 1.5
+min = 0
+max = 9
+help = "an x"
+[[settings]]
+name = "words"
+type = "list of words"
+required = true
+help = "words"
+[[settings]]
+name = "n"
+type = "whole number"
+default = 3
+min = 1
+max = 1000
+help = "how many"
+`
+
+// Each way of making local jobs passes the suite of all types.
+func TestConformance(t *testing.T) {
+	for name, work := range map[string]string{
+		"events": "[work]\nevents = 10\nevents_per_job = \"n\"\nfirst_event = 5\nseed_offset = \"n\"\n",
+		"count":  "[work]\ncount = \"n\"\n", "rows": "[work]\nrows = \"words\"\n",
+		"files": "[work]\nfiles = \"FileBased\"\nparams = { files_per_job = 1 }\n",
+	} {
+		t.Run(name, func(t *testing.T) { handlertest.Run(t, parse(t, head+work+settings), handlers.Site{}) })
+	}
+}
+
+// What a new type begins with is right, and nothing that is there is written over.
+func TestBegin_MakesATypeThatIsRight(t *testing.T) {
+	dir := t.TempDir()
+	paths, err := Begin(dir, "zmumu")
+	if err != nil || len(paths) != 3 {
+		t.Fatal(paths, err)
+	}
+	types, problems := Load(dir, handlers.Registry{})
+	if len(problems) > 0 || len(types) != 1 {
+		t.Fatalf("%d types, %v", len(types), problems)
+	}
+	handlertest.Run(t, types[0], handlers.Site{})
+	if _, err := Begin(dir, "zmumu"); jjm.KindOf(err) != jjm.Conflict {
+		t.Errorf("again: %v", err)
+	}
+	if err := os.Remove(paths[0]); err != nil {
+		t.Fatal(err)
+	}
+	if paths, err := Begin(dir, "zmumu"); jjm.KindOf(err) != jjm.Conflict || len(paths) != 0 {
+		t.Errorf("in part: %v %v", paths, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("%d files are left", len(left))
+	}
+	if _, err := Begin(dir, "../x"); jjm.KindOf(err) != jjm.Invalid {
+		t.Errorf("a bad name: %v", err)
+	}
+}
+
+// Two of a name are refused, with both places; a folder that is not there has none.
+func TestLoad_OneTypeOfAName(t *testing.T) {
+	dir := t.TempDir()
+	good := head + "[work]\ncount = 2\n" + settings
+	for name, text := range map[string]string{"a.toml": good, "b.toml": good, ".c.toml": "x", "d.txt": "x"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	types, problems := Load(dir, handlers.Registry{})
+	if len(types) != 1 || len(problems) != 1 || problems[0].Where != "b.toml" ||
+		!strings.Contains(problems[0].Text, "a.toml") {
+		t.Errorf("%d types, %v", len(types), problems)
+	}
+	if _, problems := Load(dir, handlers.NewRegistry(types...)); len(problems) != 2 {
+		t.Errorf("with one of jjm: %v", problems)
+	}
+	if types, problems := Load(filepath.Join(dir, "none"), nil); len(types)+len(problems) != 0 {
+		t.Errorf("%v %v", types, problems)
+	}
+}
+
+// Settings, numbers of the part and the environment arrive; words of settings are no
+// placeholders, whatever they hold.
+func TestCommand_SettingsAndPart(t *testing.T) {
+	h := parse(t, head+"[work]\nevents = 10\nevents_per_job = \"n\"\nseed_offset = \"n\"\n"+settings)
+	spec := &jjm.Spec{Type: "toy", Params: map[string]any{"words": []any{"{seed}", "b c", "{"}, "x": int64(2)}}
+	job := &jjm.LocalJob{Part: jjm.Part{Unit: jjm.UnitEvent, First: 4, Count: 3, Serial: 2}}
+	c, err := h.Command(spec, job)
+	if want := []string{"run", "2", "{seed}", "b c", "{", "4", "3"}; err != nil || !slices.Equal(c.Argv, want) {
+		t.Errorf("%q %v, want %q", c.Argv, err, want)
+	}
+	if c.Env["A"] != "<2> 2" {
+		t.Errorf("%v", c.Env)
+	}
+	h = parse(t, strings.Replace(head, "\"{x}\"", "\"{{{x}-{seed}\"", 1)+
+		"[work]\nevents = 10\nevents_per_job = \"n\"\nseed_offset = \"n\"\n"+settings)
+	if c, err := h.Command(spec, job); err != nil || c.Argv[1] != "{2-5" {
+		t.Errorf("%q %v", c.Argv, err)
+	}
+}
+
+// Every mistake is named with its place.
+func TestParse_NamesMistakes(t *testing.T) {
+	good := head + "[work]\ncount = 2\n" + settings
+	for _, c := range []struct{ old, new, want string }{
+		{"name = \"toy\"", "name = \"Toy!\"", "name: \"Toy!\""},
+		{"summary", "sumary", "did you mean \"summary\""},
+		{"\"a toy\"", "\"\"", "summary: is missing"},
+		{"summary = ", "result = \"maybe\"\nsummary = ", "want \"exit\" or \"glf\""},
+		{"{x}", "{y}", "unknown placeholder \"{y}\""},
+		{"<{x}>", "{args}!", "env.A[0]"},
+		{"count = 2", "count = \"m\"", "work.count: \"m\": want a whole number"},
+		{"count = 2", "count = \"x\"", "work.count: \"x\": want a whole number"},
+		{"count = 2", "count = -1", "out of range"},
+		{"count = 2", "count = 2\nevents = 3\nevents_per_job = 1", "want exactly one of"},
+		{"count = 2", "", "want exactly one of"},
+		{"count = 2", "events = 3", "goes with events"},
+		{"count = 2", "count = 2\nfirst_event = 1", "means nothing without events"},
+		{"count = 2", "rows = \"x\"", "a list of words"},
+		{"count = 2", "files = \"FileBasd\"", "work.files"},
+		{"count = 2", "files = \"events\"", "makes its work itself"},
+		{"count = 2", "files = \"FileBased\"\nparams = { file_per_job = 1 }", "work.params.file_per_job"},
+		{"count = 2", "count = 2\nparams = { a = 1 }", "mean nothing without files"},
+		{"type = \"number\"", "type = \"real\"", "settings[0].type"},
+		{"default = 1.5", "default = 15", "settings[0].default: 15 is out of range"},
+		{"default = 1.5", "default = \"one\"", "settings[0].default: want a number"},
+		{"default = 1.5", "default = 1.5\nrequired = true", "what is required has none"},
+		{"default = 1.5", "default = 1.5\nchoices = [\"a\"]", "only a text has choices"},
+		{"name = \"x\"", "name = \"X\"", "settings[0].name"},
+		{"name = \"n\"", "name = \"x\"", "the name of another setting"},
+		{"help = \"an x\"", "", "settings[0].help"},
+		{"min = 1\n", "min = 1.5\n", "settings[2].min"},
+		{"required = true\nhelp = \"words\"", "required = true\nmin = 1\nhelp = \"words\"", "only numbers have bounds"},
+		{"summary = ", "example = \"type = 'toy'\"\nsummary = ", "example: is refused by the type itself"},
+	} {
+		text := strings.Replace(good, c.old, c.new, 1)
+		_, problems := Parse("type.toml", "/site", []byte(text))
+		if len(problems) == 0 || !strings.Contains(problems.Error(), c.want) || problems[0].Where == "" {
+			t.Errorf("%q for %q: %v, want %q", c.new, c.old, problems, c.want)
+		}
+	}
+}
+
+// What a job file says wrong is told as for a type of jjm itself.
+func TestCheck_RefusesWhatAJobFileSaysWrong(t *testing.T) {
+	h := parse(t, head+"[work]\ncount = \"n\"\n"+settings)
+	for key, v := range map[string]any{"wrods": []any{"a"}, "x": 10.0, "n": 0.5, "words": "a"} {
+		params := map[string]any{"words": []any{"a"}}
+		params[key] = v
+		problems := h.Check(&jjm.Spec{Type: "toy", Params: params}, handlers.Site{})
+		if len(problems) != 1 || problems[0].Field != "params."+key {
+			t.Errorf("%s: %v", key, problems)
+		}
+	}
+	params := map[string]any{"words": []any{"a"}, "n": int64(900)}
+	if problems := h.Check(&jjm.Spec{Params: params}, handlers.Site{MaxLocalJobs: 5}); len(problems) != 1 {
+		t.Errorf("too many: %v", problems)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(head + "[work]\ncount = 2\n" + settings)
+	f.Fuzz(func(t *testing.T, text string) {
+		h, problems := Parse("type.toml", "/site", []byte(text))
+		if (h == nil) == (len(problems) == 0) {
+			t.Fatalf("%v %v", h, problems)
+		}
+	})
+}

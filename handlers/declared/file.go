@@ -1,0 +1,213 @@
+package declared
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/internal/strict"
+	"jjm/split"
+)
+
+// File is what a file declares.
+type File struct {
+	// Name is the word in job files, Summary one line for people.
+	Name    string `toml:"name"`
+	Summary string `toml:"summary"`
+	// Result is how it reports unless the job file says otherwise: exit, unless told, or glf.
+	Result string `toml:"result"`
+	// Command are the words of the command line, Env what is added to its environment:
+	// with placeholders of settings and of the part.
+	Command []string          `toml:"command"`
+	Env     map[string]string `toml:"env"`
+	// Outputs are file names to collect, besides the job file's; Inputs files that are
+	// packed with each grid job, relative to the folder of this file.
+	Outputs []string    `toml:"outputs"`
+	Inputs  []jjm.Input `toml:"inputs"`
+	// Work says what the local jobs are.
+	Work Work `toml:"work"`
+	// Settings are what job files may say below [params].
+	Settings handlers.Schema `toml:"settings"`
+	// Example is a whole job file; one is made of the required settings where there is none.
+	Example string `toml:"example"`
+}
+
+// Work says what the local jobs are: ranges of events, a number of them, one for each word
+// of a list, or files of datasets. Amounts are numbers, or names of settings.
+type Work struct {
+	Events       any `toml:"events"`
+	EventsPerJob any `toml:"events_per_job"`
+	FirstEvent   any `toml:"first_event"`
+	Count        any `toml:"count"`
+	// Rows is the name of a setting, a list of words.
+	Rows string `toml:"rows"`
+	// Files is the splitter that cuts the files unless the job file names another, Params
+	// its settings.
+	Files  string         `toml:"files"`
+	Params map[string]any `toml:"params"`
+	// SeedOffset is added to the serial of a local job to make {seed}.
+	SeedOffset any `toml:"seed_offset"`
+}
+
+var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
+
+// Parse reads a file; dir is its folder. The problems name every mistake, with its place.
+func Parse(path, dir string, text []byte) (handlers.Handler, jjm.Problems) {
+	var f File
+	places, problems := strict.Decode(path, text, &f)
+	if len(problems) == 0 {
+		problems = places.Locate(f.check())
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	t := newType(&f, dir)
+	if problems := t.try(); len(problems) > 0 {
+		return nil, places.Locate(problems)
+	}
+	return t, nil
+}
+
+// check finds what is wrong with each value by itself.
+func (f *File) check() (problems jjm.Problems) {
+	bad := func(field, format string, args ...any) {
+		problems = append(problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
+	}
+	if !typeName.MatchString(f.Name) {
+		bad("name", "%.40q: want small letters, digits, - and _, such as zmumu", f.Name)
+	}
+	if f.Summary == "" {
+		bad("summary", "is missing: one line that says what the type does")
+	}
+	if f.Result == "" {
+		f.Result = jjm.ResultExit
+	}
+	if f.Result != jjm.ResultExit && f.Result != jjm.ResultGLF {
+		bad("result", "%.40q: want %q or %q", f.Result, jjm.ResultExit, jjm.ResultGLF)
+	}
+	if len(f.Command) == 0 {
+		bad("command", "is missing: the words of the command line")
+	}
+	problems = append(problems, f.Settings.Check("settings")...)
+	if len(problems) > 0 {
+		return problems // what follows is held against the settings
+	}
+	return append(f.Work.check(f.Settings), f.checkWords()...)
+}
+
+// checkWords finds what is wrong with placeholders.
+func (f *File) checkWords() jjm.Problems {
+	unit, sample := f.Work.unit(), map[string][]string{}
+	for _, s := range f.Settings {
+		sample[s.Name] = []string{"x"}
+	}
+	_, problems := handlers.ParseCommand("command", f.Settings.Insert(f.Command, unit, sample), unit)
+	for _, name := range slices.Sorted(maps.Keys(f.Env)) {
+		words := f.Settings.Insert([]string{f.Env[name]}, unit, sample)
+		_, more := handlers.ParseCommand("env."+name, words, unit)
+		problems = append(problems, more...)
+	}
+	return problems
+}
+
+// check finds what is wrong with what the local jobs are.
+func (w *Work) check(schema handlers.Schema) (problems jjm.Problems) {
+	bad := func(field, format string, args ...any) {
+		problems = append(problems, jjm.Problem{Field: "work." + field, Text: fmt.Sprintf(format, args...)})
+	}
+	kinds := 0
+	for _, there := range []bool{w.Events != nil, w.Count != nil, w.Rows != "", w.Files != ""} {
+		if there {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		problems = append(problems, jjm.Problem{Field: "work", Text: fmt.Sprintf(
+			"says %d things: want exactly one of events, count, rows and files", kinds)})
+		return problems
+	}
+	for field, v := range map[string]any{"events": w.Events, "events_per_job": w.EventsPerJob, "first_event": w.FirstEvent,
+		"count": w.Count, "seed_offset": w.SeedOffset} {
+		if why := amountProblem(schema, v); why != "" {
+			bad(field, "%s", why)
+		}
+	}
+	if (w.Events == nil) != (w.EventsPerJob == nil) {
+		bad("events_per_job", "goes with events: give both, or neither")
+	}
+	if w.FirstEvent != nil && w.Events == nil {
+		bad("first_event", "means nothing without events")
+	}
+	if s := schema.Find(w.Rows); w.Rows != "" && (s == nil || s.Type != handlers.SettingWords) {
+		bad("rows", "%.40q: want the name of a setting that is a %s", w.Rows, handlers.SettingWords)
+	}
+	if len(w.Params) > 0 && w.Files == "" {
+		bad("params", "are settings of the splitter of files: they mean nothing without files")
+	}
+	return append(problems, w.checkFiles()...)
+}
+
+// checkFiles finds what is wrong with the splitter of files.
+func (w *Work) checkFiles() (problems jjm.Problems) {
+	if w.Files == "" {
+		return nil
+	}
+	unit, err := split.Unit(w.Files)
+	if err != nil {
+		return jjm.Problems{{Field: "work.files", Text: err.Error()}}
+	}
+	if unit == jjm.UnitEvent || unit == jjm.UnitRow {
+		return jjm.Problems{{Field: "work.files", Text: fmt.Sprintf(
+			"%q makes its work itself: want one that cuts files, such as %s", w.Files, split.FileBased)}}
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.Params)) {
+		if err := split.CheckSettings(w.Files, []string{key}); err != nil {
+			problems = append(problems, jjm.Problem{Field: "work.params." + key, Text: err.Error()})
+		}
+	}
+	p, err := split.Defaults(w.Files)
+	if err != nil || len(problems) > 0 {
+		return problems
+	}
+	return strict.DecodeMap(w.Params, "work.params", &p)
+}
+
+// unit is that of its parts, for the placeholders of commands.
+func (w *Work) unit() string {
+	switch {
+	case w.Events != nil:
+		return jjm.UnitEvent
+	case w.Files != "":
+		return jjm.UnitFile
+	}
+	return jjm.UnitRow
+}
+
+// amountProblem says what is wrong with an amount, "" if nothing is.
+func amountProblem(schema handlers.Schema, v any) string {
+	const want = "want a whole number, or the name of a setting that is one"
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case int64:
+		if v < 0 || v > 1<<53 {
+			return fmt.Sprintf("%d is out of range: want 0 to 2^53", v)
+		}
+		return ""
+	case string:
+		s := schema.Find(v)
+		switch {
+		case s == nil || s.Type != handlers.SettingWhole:
+			return fmt.Sprintf("%.40q: %s", v, want)
+		case s.Min == nil || *s.Min < 0:
+			return fmt.Sprintf("setting %s has no min of 0 or more: give it one", v)
+		case !s.Required && s.Default == nil:
+			return fmt.Sprintf("setting %s is neither required nor has it a default: give it one of the two", v)
+		}
+		return ""
+	}
+	return fmt.Sprintf("%v: %s", v, want)
+}

@@ -1,0 +1,85 @@
+package declared
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"jjm"
+	"jjm/handlers"
+)
+
+// The endings of files in a folder of job types: those that declare one, and job files
+// that may lie beside them.
+const (
+	suffix    = ".toml"
+	jobSuffix = "-job.toml"
+)
+
+// maxFile is the longest file, in bytes.
+const maxFile = 1 << 20
+
+// Load reads the job types of a folder: each file *.toml, in the order of their names, but
+// job files *-job.toml, which may lie beside them. A folder that is not there has none. The
+// problems name every mistake in every file, and a type that is there twice; known are the
+// types that the site has already.
+func Load(dir string, known handlers.Registry) ([]handlers.Handler, jjm.Problems) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, jjm.Problems{{Where: dir, Text: err.Error()}}
+	}
+	var types []handlers.Handler
+	var problems jjm.Problems
+	from := map[string]string{}
+	for _, entry := range entries {
+		if name := entry.Name(); !strings.HasSuffix(name, suffix) || strings.HasSuffix(name, jobSuffix) || name[0] == '.' {
+			continue
+		}
+		h, more := Read(filepath.Join(dir, entry.Name()))
+		if problems = append(problems, more...); len(more) > 0 {
+			continue
+		}
+		other := from[h.Type()]
+		if known[h.Type()] != nil {
+			other = "a type of jjm itself"
+		}
+		if other != "" {
+			problems = append(problems, jjm.Problem{Where: entry.Name(), Field: "name",
+				Text: fmt.Sprintf("%q is the name of %s: choose another", h.Type(), other)})
+			continue
+		}
+		from[h.Type()] = entry.Name()
+		types = append(types, h)
+	}
+	return slices.Clip(types), problems
+}
+
+// Read reads one file.
+func Read(path string) (handlers.Handler, jjm.Problems) {
+	bad := func(err error) (handlers.Handler, jjm.Problems) {
+		return nil, jjm.Problems{{Where: filepath.Base(path), Text: err.Error()}}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return bad(err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return bad(fmt.Errorf("want a regular file of at most %d bytes", maxFile))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return bad(err)
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return bad(err)
+	}
+	return Parse(path, dir, text)
+}

@@ -1,0 +1,62 @@
+package declared
+
+import (
+	"embed"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"jjm"
+)
+
+// skeleton is a type that runs: its files, with NAME in the place of its name.
+//
+//go:embed skeleton
+var skeleton embed.FS
+
+// Begin writes the files of a new type into a folder: its declaration, the script that it
+// runs, and a job file. It returns their paths. Kinds: Invalid for a name that no type can
+// have, Conflict if a file is there already; then none is written.
+func Begin(dir, name string) (paths []string, err error) {
+	if !typeName.MatchString(name) {
+		return nil, jjm.Errorf(jjm.Invalid, "%.40q: want a name of small letters, digits, - and _, such as zmumu", name)
+	}
+	defer func() {
+		if err != nil {
+			for _, path := range paths {
+				_ = os.Remove(path)
+			}
+			paths = nil
+		}
+	}()
+	entries, err := skeleton.ReadDir("skeleton")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		text, err := skeleton.ReadFile("skeleton/" + e.Name())
+		if err != nil {
+			return paths, err
+		}
+		path := filepath.Join(dir, strings.ReplaceAll(e.Name(), "NAME", name))
+		mode := fs.FileMode(0o644)
+		if strings.HasSuffix(path, ".sh") {
+			mode = 0o755
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if errors.Is(err, fs.ErrExist) {
+			return paths, jjm.Errorf(jjm.Conflict, "%s is there already: choose another name, or another folder", path)
+		}
+		if err != nil {
+			return paths, err
+		}
+		paths = append(paths, path)
+		_, err = f.WriteString(strings.ReplaceAll(string(text), "NAME", name))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return paths, err
+		}
+	}
+	return paths, nil
+}

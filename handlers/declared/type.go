@@ -1,0 +1,205 @@
+package declared
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/internal/strict"
+	"jjm/jobfile"
+	"jjm/split"
+)
+
+// declared is a job type of a file.
+type declared struct {
+	handlers.Form[reading]
+	file   *File
+	inputs []jjm.Input
+}
+
+var _ handlers.Preparer = declared{}
+
+// reading is what a job file says to the type.
+type reading struct {
+	file    *File
+	values  map[string][]string
+	command handlers.CommandTemplate
+	env     map[string]handlers.CommandTemplate
+}
+
+func newType(f *File, dir string) declared {
+	t := declared{file: f, inputs: make([]jjm.Input, len(f.Inputs))}
+	for i, in := range f.Inputs {
+		if t.inputs[i] = in; !filepath.IsAbs(in.Path) {
+			t.inputs[i].Path = filepath.Join(dir, in.Path)
+		}
+	}
+	t.Form = handlers.Form[reading]{Name: f.Name, About: f.describe(), Read: f.read, Cut: f.cut, Line: reading.line}
+	return t
+}
+
+// Prepare lists the files that the type itself adds.
+func (t declared) Prepare(*jjm.Spec, handlers.Site) ([]jjm.Input, error) { return t.inputs, nil }
+
+// try holds the example of the type against the type.
+func (t declared) try() jjm.Problems {
+	doc, problems := jobfile.Parse("example", []byte(t.About.Example))
+	if len(problems) == 0 && doc.Spec.Type != t.Name {
+		problems = jjm.Problems{{Field: "type", Text: fmt.Sprintf("%.40q: want %q", doc.Spec.Type, t.Name)}}
+	}
+	if len(problems) == 0 {
+		nowhere := func(path string) (io.ReadCloser, error) {
+			return nil, jjm.Errorf(jjm.Invalid, "%s: an example reads no files", path)
+		}
+		problems = handlers.Examine(t, &doc.Spec, handlers.Site{Open: nowhere})
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return jjm.Problems{{Field: "example", Text: "is refused by the type itself: " + problems.Error()}}
+}
+
+func (f *File) describe() handlers.Description {
+	d := handlers.Description{Summary: f.Summary, Result: f.Result, Reads: f.Work.Files != "", Along: f.Work.Events != nil,
+		Params: f.Settings.Params(), Example: f.Example}
+	if d.Example == "" {
+		d.Example = f.example()
+	}
+	return d
+}
+
+// example is a job file with the required settings.
+func (f *File) example() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "type = %q\n", f.Name)
+	if f.Work.Files != "" {
+		b.WriteString("\n[[datasets]]\nname = \"raw\"\nfiles = [{ lfn = \"/data/1\", events = 10, size = 1000 }, " +
+			"{ lfn = \"/data/2\", events = 10, size = 1000 }]\n")
+	}
+	params := f.Settings.Example()
+	if len(params) == 0 {
+		return b.String()
+	}
+	b.WriteString("\n[params]\n")
+	for _, s := range f.Settings { // in their order
+		if v, there := params[s.Name]; there {
+			fmt.Fprintf(&b, "%s = %s\n", s.Name, literal(v))
+		}
+	}
+	return b.String()
+}
+
+// literal writes a value as TOML does.
+func literal(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v)
+	case float64:
+		text := strconv.FormatFloat(v, 'f', -1, 64)
+		if !strings.Contains(text, ".") {
+			text += ".0"
+		}
+		return text
+	case []any:
+		words := make([]string, len(v))
+		for i := range v {
+			words[i] = literal(v[i])
+		}
+		return "[" + strings.Join(words, ", ") + "]"
+	}
+	return fmt.Sprint(v)
+}
+
+// read reads the settings, and puts them into the command.
+func (f *File) read(spec *jjm.Spec) (r reading, problems jjm.Problems) {
+	r.file = f
+	if r.values, problems = f.Settings.Read(spec.Params); len(problems) > 0 {
+		return r, problems
+	}
+	unit, streams := f.Work.unit(), handlers.Streams(spec)
+	words := f.Settings.Insert(f.Command, unit, r.values)
+	if len(words) == 0 {
+		return r, jjm.Problems{{Field: "params", Text: "leave no word of the command: give a list that names the program"}}
+	}
+	r.command, problems = handlers.ParseCommand("params", words, unit, streams...)
+	r.env = make(map[string]handlers.CommandTemplate, len(f.Env))
+	for name, text := range f.Env {
+		t, more := handlers.ParseCommand("params", f.Settings.Insert([]string{text}, unit, r.values), unit, streams...)
+		r.env[name], problems = t.Literal(), append(problems, more...)
+	}
+	return r, problems
+}
+
+// line is the command line of a part.
+func (r reading) line(job *jjm.LocalJob) handlers.Command {
+	parts := handlers.PartValues(job, r.amount(r.file.Work.SeedOffset))
+	cmd := handlers.Command{Argv: r.command.Expand(parts), Outputs: r.file.Outputs}
+	if len(r.env) > 0 {
+		cmd.Env = make(map[string]string, len(r.env))
+	}
+	for name, t := range r.env {
+		cmd.Env[name] = strings.Join(t.Expand(parts), " ")
+	}
+	return cmd
+}
+
+// amount is a number, or the value of the setting that is named.
+func (r reading) amount(v any) int64 {
+	switch v := v.(type) {
+	case int64:
+		return v
+	case string:
+		n, _ := strconv.ParseInt(r.values[v][0], 10, 64) // the schema says that it is one
+		return n
+	}
+	return 0
+}
+
+// cut says how the work is cut.
+func (f *File) cut(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
+	r, problems := f.read(spec)
+	if len(problems) > 0 {
+		return handlers.Cutting{}, nil // they are told already
+	}
+	w := &f.Work
+	if w.Files != "" {
+		return site.CutFiles(spec, w.Files, func(p *split.Params) { _ = strict.DecodeMap(w.Params, "work.params", p) })
+	}
+	c := handlers.Cutting{Splitter: split.ByRows, Why: []string{fmt.Sprintf("the type %s is declared so", f.Name)}}
+	field := "params"
+	switch {
+	case w.Events != nil:
+		c.Splitter, c.Params.EventsPerJob = split.ByEvents, r.amount(w.EventsPerJob)
+		if c.Work = (split.Work{First: 1, Events: r.amount(w.Events)}); w.FirstEvent != nil {
+			c.Work.First = r.amount(w.FirstEvent)
+		}
+		if c.Params.EventsPerJob == 0 || c.Work.Events == 0 {
+			return c, jjm.Problems{{Field: field, Text: "make no local jobs: 0 events, in all or in each"}}
+		}
+		c.Why = append(c.Why, fmt.Sprintf("%d events in ranges of %d", c.Work.Events, c.Params.EventsPerJob))
+	case w.Rows != "":
+		field = "params." + w.Rows
+		for _, word := range r.values[w.Rows] {
+			c.Work.Rows = append(c.Work.Rows, []string{word})
+		}
+		c.Why = append(c.Why, fmt.Sprintf("%s has %d words", w.Rows, len(c.Work.Rows)))
+	default:
+		n := r.amount(w.Count)
+		if n > int64(site.MaxJobs()) {
+			return c, jjm.Problems{{Field: field, Text: site.TooMany(n, "set a smaller count")}}
+		}
+		c.Work.Rows = make([][]string, n)
+		c.Why = append(c.Why, fmt.Sprintf("count is %d", n))
+	}
+	if c.Splitter == split.ByRows && len(c.Work.Rows) == 0 {
+		return c, jjm.Problems{{Field: field, Text: "make no local jobs: give at least one"}}
+	}
+	if c.Work.Only = spec.Only; spec.Only != nil {
+		c.Why = append(c.Why, fmt.Sprintf("only %d ranges of them", len(spec.Only)))
+	}
+	return site.Cut(c, field, "make fewer local jobs")
+}

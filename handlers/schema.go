@@ -1,0 +1,310 @@
+package handlers
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"jjm"
+)
+
+// Setting is a setting of a job type that is told by data: what the tags of a struct are
+// to [DecodeParams].
+type Setting struct {
+	// Name is its key below [params]: small letters, digits and _.
+	Name string `toml:"name" json:"name"`
+	// Type is one of text, whole number, number, true or false, list of words.
+	Type string `toml:"type" json:"type"`
+	// Unit is that of a number, for people.
+	Unit string `toml:"unit" json:"unit,omitempty"`
+	// Help says in one sentence what it is for.
+	Help string `toml:"help" json:"help"`
+	// Required says that it must be given. Default counts where it is not; without one
+	// that is the empty text, 0, false or no words.
+	Required bool `toml:"required" json:"required,omitempty"`
+	Default  any  `toml:"default" json:"default,omitempty"`
+	// Min and Max bound a number, both ends included.
+	Min *float64 `toml:"min" json:"min,omitempty"`
+	Max *float64 `toml:"max" json:"max,omitempty"`
+	// Choices are the words that a text may be.
+	Choices []string `toml:"choices" json:"choices,omitempty"`
+}
+
+// The types of settings.
+const (
+	SettingText    = "text"
+	SettingWhole   = "whole number"
+	SettingNumber  = "number"
+	SettingBool    = "true or false"
+	SettingWords   = "list of words"
+	maxSettings    = 200
+	maxExactNumber = 1 << 53
+)
+
+// goType returns what a setting of a type is read into, nil for a type that is none.
+func goType(typ string) reflect.Type {
+	switch typ {
+	case SettingText:
+		return reflect.TypeFor[string]()
+	case SettingWhole:
+		return reflect.TypeFor[int64]()
+	case SettingNumber:
+		return reflect.TypeFor[float64]()
+	case SettingBool:
+		return reflect.TypeFor[bool]()
+	case SettingWords:
+		return reflect.TypeFor[[]string]()
+	}
+	return nil
+}
+
+var settingName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// Schema are the settings of a job type. It is used once Check finds nothing.
+type Schema []Setting
+
+// Check finds what is wrong with settings; field is that of the list.
+func (s Schema) Check(field string) (problems jjm.Problems) {
+	if len(s) > maxSettings {
+		return jjm.Problems{{Field: field, Text: fmt.Sprintf("%d settings: want at most %d", len(s), maxSettings)}}
+	}
+	seen := map[string]bool{}
+	for i := range s {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		for _, p := range s[i].check() {
+			p.Field = at + "." + p.Field
+			problems = append(problems, p)
+		}
+		if seen[s[i].Name] {
+			problems = append(problems, jjm.Problem{Field: at + ".name",
+				Text: fmt.Sprintf("%q is the name of another setting", s[i].Name)})
+		}
+		seen[s[i].Name] = true
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	for i, given := range s.defaults() { // a default obeys what it is the default of
+		bare := s[i]
+		bare.Default, bare.Required = nil, false
+		if _, more := (Schema{bare}).Read(given); len(more) > 0 {
+			problems = append(problems, jjm.Problem{Field: fmt.Sprintf("%s[%d].default", field, i), Text: more[0].Text})
+		}
+	}
+	return problems
+}
+
+// defaults returns what would stand in a job file for each default, by its place.
+func (s Schema) defaults() map[int]map[string]any {
+	all := map[int]map[string]any{}
+	for i := range s {
+		if s[i].Default != nil {
+			all[i] = map[string]any{s[i].Name: s[i].Default}
+		}
+	}
+	return all
+}
+
+// check finds what is wrong with one setting.
+func (s *Setting) check() (problems jjm.Problems) {
+	bad := func(field, format string, args ...any) {
+		problems = append(problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
+	}
+	numeric := s.Type == SettingWhole || s.Type == SettingNumber
+	if !settingName.MatchString(s.Name) {
+		bad("name", "%.40q: want small letters, digits and _, such as cpu_per_event", s.Name)
+	}
+	if goType(s.Type) == nil {
+		bad("type", "%.40q: want %s, %s, %s, %s or %s", s.Type, SettingText, SettingWhole, SettingNumber, SettingBool,
+			SettingWords)
+	}
+	if s.Help == "" || strings.ContainsAny(s.Help, "\n\r\x00") {
+		bad("help", "want one line that says what it is for")
+	}
+	if s.Required && s.Default != nil {
+		bad("default", "what is required has none: leave one of the two out")
+	}
+	if s.Default != nil && s.Type == SettingWords {
+		bad("default", "a list of words has none: leave it out")
+	}
+	for _, bound := range []*float64{s.Min, s.Max} {
+		switch {
+		case bound == nil:
+		case !numeric:
+			bad("min", "only numbers have bounds: leave min and max out")
+		case s.Type == SettingWhole && *bound != float64(int64(*bound)), *bound > maxExactNumber, *bound < -maxExactNumber:
+			bad("min", "%v: want a bound that a %s can be, of at most 2^53", *bound, s.Type)
+		}
+	}
+	if len(s.Choices) > 0 && s.Type != SettingText {
+		bad("choices", "only a text has choices: leave them out")
+	}
+	for i, word := range s.Choices {
+		if word == "" || strings.ContainsAny(word, "|\n\x00") {
+			bad(fmt.Sprintf("choices[%d]", i), "%.40q: want a word without | in it", word)
+		}
+	}
+	return problems
+}
+
+// Params documents the settings.
+func (s Schema) Params() []Param { return ParamsOf(s.fresh().Interface()) }
+
+// fresh returns a struct with a field for each setting, with its tags.
+func (s Schema) fresh() reflect.Value {
+	fields := make([]reflect.StructField, len(s))
+	for i := range s {
+		fields[i] = reflect.StructField{Name: "F" + strconv.Itoa(i), Type: goType(s[i].Type), Tag: s[i].tag()}
+	}
+	return reflect.New(reflect.StructOf(fields)).Elem()
+}
+
+// tag writes a setting as the tags of a field.
+func (s *Setting) tag() reflect.StructTag {
+	text := "json:" + strconv.Quote(s.Name)
+	add := func(key, value string) {
+		if value != "" {
+			text += " " + key + ":" + strconv.Quote(value)
+		}
+	}
+	add("help", s.Help)
+	add("unit", s.Unit)
+	add("enum", strings.Join(s.Choices, "|"))
+	if s.Required {
+		add("required", "true")
+	}
+	if s.Default != nil {
+		add("default", wordOf(s.Default))
+	}
+	for key, bound := range map[string]*float64{"min": s.Min, "max": s.Max} {
+		if bound != nil {
+			add(key, wordOf(*bound))
+		}
+	}
+	return reflect.StructTag(text)
+}
+
+// wordOf writes a value as a word.
+func wordOf(v any) string {
+	if f, ok := v.(float64); ok {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// Read reads the settings of a job file: each as words, one word for all but lists. It
+// finds every mistake in them.
+func (s Schema) Read(params map[string]any) (map[string][]string, jjm.Problems) {
+	v := s.fresh()
+	problems := DecodeParams(params, v.Addr().Interface())
+	values := make(map[string][]string, len(s))
+	for i := range s {
+		if list, ok := v.Field(i).Interface().([]string); ok {
+			values[s[i].Name] = list
+			continue
+		}
+		values[s[i].Name] = []string{wordOf(v.Field(i).Interface())}
+	}
+	return values, problems
+}
+
+// Find returns a setting by its name, nil if there is none.
+func (s Schema) Find(name string) *Setting {
+	i := slices.IndexFunc(s, func(one Setting) bool { return one.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s[i]
+}
+
+// Insert puts the values of settings in place of their placeholders, "{mass}", in the
+// words of a command for [ParseCommand]: a list, which must be a word of its own, becomes
+// as many words as it has. What stands for the part has a meaning already, and stays.
+func (s Schema) Insert(words []string, unit string, values map[string][]string) []string {
+	parts, _ := placeholders(unit)
+	var out []string
+	for _, word := range words {
+		if name, ok := s.named(word, parts); ok && s.Find(name).Type == SettingWords {
+			for _, v := range values[name] {
+				out = append(out, escape(v))
+			}
+			continue
+		}
+		out = append(out, s.insert(word, parts, values))
+	}
+	return out
+}
+
+// named returns the setting whose placeholder a word is.
+func (s Schema) named(word string, parts []string) (string, bool) {
+	name, ok := strings.CutPrefix(word, "{")
+	name, end := strings.CutSuffix(name, "}")
+	return name, ok && end && !slices.Contains(parts, word) && s.Find(name) != nil
+}
+
+// insert does so for a word whose placeholders stand for one word each.
+func (s Schema) insert(word string, parts []string, values map[string][]string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(word, '{')
+		if i < 0 {
+			return b.String() + word
+		}
+		b.WriteString(word[:i])
+		word = word[i:]
+		if strings.HasPrefix(word, "{{") {
+			b.WriteString("{{")
+			word = word[2:]
+			continue
+		}
+		end := strings.IndexByte(word, '}')
+		if name, ok := s.named(word[:end+1], parts); ok {
+			b.WriteString(escape(strings.Join(values[name], " ")))
+		} else {
+			b.WriteString(word[:max(end+1, 1)])
+		}
+		word = word[max(end+1, 1):]
+	}
+}
+
+// escape writes text so that its braces are no placeholders.
+func escape(text string) string { return strings.ReplaceAll(text, "{", "{{") }
+
+// Example returns settings that a job file may have, one for each that is required.
+func (s Schema) Example() map[string]any {
+	out := map[string]any{}
+	for _, one := range s {
+		if !one.Required {
+			continue
+		}
+		switch {
+		case len(one.Choices) > 0:
+			out[one.Name] = one.Choices[0]
+		case one.Type == SettingText:
+			out[one.Name] = "text"
+		case one.Type == SettingBool:
+			out[one.Name] = true
+		case one.Type == SettingWords:
+			out[one.Name] = []any{"a", "b"}
+		case one.Type == SettingWhole:
+			out[one.Name] = int64(one.near(10))
+		default:
+			out[one.Name] = one.near(1)
+		}
+	}
+	return out
+}
+
+// near returns the number within the bounds that is nearest to another.
+func (s *Setting) near(n float64) float64 {
+	if s.Max != nil {
+		n = min(n, *s.Max)
+	}
+	if s.Min != nil {
+		n = max(n, *s.Min)
+	}
+	return n
+}
