@@ -43,7 +43,8 @@
 //	3  adapters/adaptertest    runs them in tests; the simulated batch system
 //	3  publish/advertise/collector  keeps the site's ad in the collectors of brokers
 //	3  handlers/conformance    what every job type must do
-//	3  handlers/declared       job types of TOML files alone
+//	3  handlers/external       job types of programs in any language
+//	4  handlers/declared       job types of TOML files
 //	4  handlers/handlertest    runs that suite as a test
 //	3  handlers/...            one job type each
 //	4  adapters/all, handlers/all   one line per built-in

@@ -1,15 +1,18 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 
 	"jjm"
+	"jjm/engine/jobtype"
 	"jjm/handlers"
 	handlersall "jjm/handlers/all"
 	"jjm/handlers/declared"
+	"jjm/handlers/external"
 )
 
 // checkTypes finds what is wrong with the folder of job types, and in it.
@@ -22,6 +25,11 @@ func (c *Config) checkTypes() jjm.Problems {
 	}
 	_, problems := c.Types()
 	return problems
+}
+
+// describe runs the program of a type as this account, to be told what it is.
+func describe(p handlers.Program) (handlers.Ran, error) {
+	return jobtype.RunProgram(context.Background(), p)
 }
 
 // ownTypes is the folder of job types below that of the state, unless told.
@@ -37,10 +45,10 @@ func (c *Config) Types(further ...string) (handlers.Registry, jjm.Problems) {
 		return all, jjm.Problems{{Field: "job_types", Text: fmt.Sprintf(
 			"%s: others than its owner may write into it (%v), and so say what jobs run: chmod go-w", c.JobTypes, info.Mode())}}
 	}
-	more, problems := declared.Load(c.JobTypes, own)
+	more, problems := declared.Load(c.JobTypes, own, describe)
 	maps.Copy(all, handlers.NewRegistry(more...))
 	for _, path := range further {
-		h, mistakes := declared.Read(path)
+		h, mistakes := declared.Read(path, describe)
 		switch {
 		case len(mistakes) > 0:
 			problems = append(problems, mistakes...)
@@ -52,4 +60,14 @@ func (c *Config) Types(further ...string) (handlers.Registry, jjm.Problems) {
 		}
 	}
 	return all, problems
+}
+
+// Untold says of each type of the registry whose program does not say what it is, why.
+func Untold(types handlers.Registry) (problems jjm.Problems) {
+	for _, name := range types.Types() {
+		if t, ok := types[name].(*external.Type); ok {
+			problems = append(problems, t.Learn()...)
+		}
+	}
+	return problems
 }

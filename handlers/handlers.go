@@ -51,6 +51,8 @@ type Site struct {
 	// Open opens an input of the job by the path that the job file gives,
 	// relative to the job file's folder unless absolute.
 	Open func(path string) (io.ReadCloser, error)
+	// Run runs a type's program on behalf of the job's owner; nil where none can be run.
+	Run func(Program) (Ran, error)
 }
 
 // Cutting is how the work of a step will be cut.

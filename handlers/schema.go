@@ -211,6 +211,18 @@ func (s Schema) Read(params map[string]any) (map[string][]string, jjm.Problems) 
 	return values, problems
 }
 
+// Values reads the settings of a job file as they are: texts, whole numbers (int64),
+// numbers, booleans and lists of words, with the defaults of those that are not given.
+func (s Schema) Values(params map[string]any) (map[string]any, jjm.Problems) {
+	v := s.fresh()
+	problems := DecodeParams(params, v.Addr().Interface())
+	values := make(map[string]any, len(s))
+	for i := range s {
+		values[s[i].Name] = v.Field(i).Interface()
+	}
+	return values, problems
+}
+
 // Find returns a setting by its name, nil if there is none.
 func (s Schema) Find(name string) *Setting {
 	i := slices.IndexFunc(s, func(one Setting) bool { return one.Name == name })

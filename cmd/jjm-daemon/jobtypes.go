@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"jjm"
 	"jjm/app"
+	"jjm/engine/jobtype"
 	"jjm/handlers"
 	"jjm/handlers/conformance"
 	"jjm/handlers/declared"
@@ -26,13 +28,15 @@ type jobTypesGroup struct {
 type newType struct {
 	Name string `arg:"" help:"The word in job files: small letters, digits, - and _."`
 	Dir  string `help:"The folder to write into (default: this one)." default:"." placeholder:"DIR"`
+	Kind string `help:"toml: one file tells all; python: a program is asked (default: toml)." default:"toml" enum:"toml,python" placeholder:"KIND"`
 }
 
 // Help is the rest of its help.
 func (newType) Help() string {
-	return `It writes NAME.toml, which declares the type, NAME.sh, which its local jobs run,
-and NAME-job.toml, a job file. They work as they are; change them to what you need.
-Nothing that is there is written over.
+	return `It writes NAME.toml, which declares the type, what its local jobs run, and
+NAME-job.toml, a job file. They work as they are; change them to what you need. With
+--kind python the type is a program, which may be in any language: it is asked over
+JSON what it is and how each grid job is done. Nothing that is there is written over.
 
 Example:
   $ jjm job-types new zmumu && jjm job-types test zmumu.toml zmumu-job.toml`
@@ -40,7 +44,7 @@ Example:
 
 // Run writes the files, and says what to do with them.
 func (n *newType) Run(stdout io.Writer) error {
-	paths, err := declared.Begin(n.Dir, n.Name)
+	paths, err := declared.Begin(n.Dir, n.Name, n.Kind)
 	if err != nil {
 		return err
 	}
@@ -93,7 +97,7 @@ func (t *testType) Run(stdout io.Writer) error {
 		}
 		specs, folder = append(specs, spec), filepath.Dir(path)
 	}
-	site := handlers.Site{Open: (&splitJob{File: filepath.Join(folder, "job")}).open}
+	site := handlers.Site{Open: (&splitJob{File: filepath.Join(folder, "job")}).open, Run: runProgram}
 	failed := 0
 	own := len(conformance.Checks(h, site))
 	for i, check := range conformance.Checks(h, site, specs...) {
@@ -117,7 +121,7 @@ func (t *testType) Run(stdout io.Writer) error {
 // handler finds the type.
 func (t *testType) handler() (handlers.Handler, error) {
 	if strings.HasSuffix(t.Type, ".toml") {
-		h, problems := declared.Read(t.Type)
+		h, problems := declared.Read(t.Type, runProgram)
 		return h, problems.Err()
 	}
 	config, _, err := app.Load(t.Config, os.Getenv)
@@ -171,6 +175,11 @@ func (t *testType) tell(out io.Writer, name string, findings []string) error {
 		err = errors.Join(err, more)
 	}
 	return err
+}
+
+// runProgram runs the program of a type, as this account.
+func runProgram(p handlers.Program) (handlers.Ran, error) {
+	return jobtype.RunProgram(context.Background(), p)
 }
 
 // findings gathers what a check finds.

@@ -135,9 +135,13 @@ func (s *serve) Run(stderr io.Writer) error {
 
 // Run checks the file.
 func (c *check) Run(stdout io.Writer) error {
-	_, path, err := app.Load(cmp.Or(c.File, c.Config), os.Getenv)
+	config, path, err := app.Load(cmp.Or(c.File, c.Config), os.Getenv)
 	if err != nil {
 		return err
+	}
+	types, _ := config.Types() // what is wrong with the files is told already
+	if problems := app.Untold(types); len(problems) > 0 {
+		return problems.Err()
 	}
 	if path == "" {
 		path = "no configuration file: the defaults"

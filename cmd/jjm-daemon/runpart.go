@@ -72,8 +72,13 @@ func (r *runPart) Run(stdout, stderr io.Writer) error {
 		doc.Spec.Result = h.Describe().Result
 	}
 	site := handlers.Site{RecommendedCPU: config.Engine.RecommendedCPU, MaxCPU: config.Engine.MaxCPU,
-		MaxLocalJobs: config.Engine.MaxLocalJobs, Open: job.open}
-	if problems := handlers.Examine(h, &doc.Spec, site); len(problems) > 0 {
+		MaxLocalJobs: config.Engine.MaxLocalJobs, Open: job.open, Run: runProgram}
+	planned, problems := handlers.Planned(h, &doc.Spec, site)
+	if len(problems) == 0 {
+		doc.Spec = *planned
+		problems = handlers.Examine(h, &doc.Spec, site)
+	}
+	if len(problems) > 0 {
 		return doc.Locate(problems).Err()
 	}
 	part, err := r.part(job, h, &doc.Spec, site)

@@ -59,7 +59,7 @@ func (s *splitJob) Run(stdout io.Writer) error {
 		return err
 	}
 	site := handlers.Site{RecommendedCPU: config.Engine.RecommendedCPU, MaxCPU: config.Engine.MaxCPU,
-		MaxLocalJobs: config.Engine.MaxLocalJobs, Open: s.open}
+		MaxLocalJobs: config.Engine.MaxLocalJobs, Open: s.open, Run: runProgram}
 	p := &preview{out: bufio.NewWriter(stdout), json: s.JSON, limit: s.Limit, spec: &doc.Spec}
 	if p.handler, err = typeOf(&config, s.Type, &doc.Spec); err != nil {
 		return err
@@ -67,7 +67,12 @@ func (s *splitJob) Run(stdout io.Writer) error {
 	if doc.Spec.Result == "" {
 		doc.Spec.Result = p.handler.Describe().Result
 	}
-	problems := handlers.Examine(p.handler, &doc.Spec, site)
+	planned, problems := handlers.Planned(p.handler, &doc.Spec, site)
+	if len(problems) > 0 {
+		return doc.Locate(problems).Err()
+	}
+	doc.Spec = *planned
+	problems = handlers.Examine(p.handler, &doc.Spec, site)
 	if doc.Spec.Merge != nil {
 		_, more := handlers.MergeCutting(&doc.Spec)
 		problems = append(problems, more...)

@@ -80,6 +80,10 @@ func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, si
 		if spec.Result == "" {
 			spec.Result = h.Describe().Result
 		}
+		planned, mistakes := handlers.Planned(h, spec, site)
+		if *spec = *planned; len(mistakes) > 0 {
+			return h, fit, append(mistakes, more...)
+		}
 		problems = handlers.Examine(h, spec, site)
 		if spec.Merge != nil {
 			problems = append(problems, js.rooms.Datasets.CheckMerge(spec, fit.Clusters)...)

@@ -21,6 +21,7 @@ func (jt *Types) Site(owner jjm.Owner, base string) handlers.Site {
 		RecommendedCPU: jt.b.Conf().RecommendedCPU, MaxCPU: jt.b.Conf().MaxCPU,
 		MaxLocalJobs: jt.b.Conf().MaxLocalJobs,
 		Open:         func(path string) (io.ReadCloser, error) { return jt.openInput(owner, base, path) },
+		Run:          func(p handlers.Program) (handlers.Ran, error) { return jt.run(owner, p) },
 	}
 }
 

@@ -3,6 +3,8 @@
 package jobtype
 
 import (
+	"sync"
+
 	"jjm/engine/areas"
 	"jjm/engine/base"
 	"jjm/engine/state"
@@ -13,7 +15,12 @@ type Types struct {
 	b     *base.Base
 	s     *state.State
 	areas *areas.Areas
+
+	mu      sync.Mutex
+	running map[int]chan struct{} // the seats of programs, by account
 }
 
 // New returns one.
-func New(s *state.State, as *areas.Areas) *Types { return &Types{s.B, s, as} }
+func New(s *state.State, as *areas.Areas) *Types {
+	return &Types{b: s.B, s: s, areas: as, running: map[int]chan struct{}{}}
+}

@@ -93,7 +93,10 @@ func refuses(t TB, h handlers.Handler, site handlers.Site, example *jjm.Spec) {
 	check := func(what string, params map[string]any) {
 		spec := *example
 		spec.Params = params
-		problems := h.Check(&spec, site)
+		planned, problems := handlers.Planned(h, &spec, site)
+		if len(problems) == 0 {
+			problems = h.Check(planned, site)
+		}
 		if len(problems) == 0 {
 			t.Errorf("Check finds nothing wrong with %s", what)
 		}
@@ -126,6 +129,10 @@ func refuses(t TB, h handlers.Handler, site handlers.Site, example *jjm.Spec) {
 
 // accepted follows a spec that must be accepted through the contract.
 func accepted(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
+	spec, problems := handlers.Planned(h, spec, site)
+	if len(problems) > 0 {
+		t.Fatalf("Plan refuses a good spec: %v", problems)
+	}
 	before := clone(t, spec)
 	if problems := h.Check(spec, site); problems != nil {
 		t.Fatalf("Check refuses a good spec: %v", problems)

@@ -15,7 +15,7 @@ import (
 // parse reads a type whose text must be right.
 func parse(t *testing.T, text string) handlers.Handler {
 	t.Helper()
-	h, problems := Parse("type.toml", "/site", []byte(text))
+	h, problems := Parse("type.toml", "/site", []byte(text), nil)
 	if len(problems) > 0 {
 		t.Fatalf("%v\n%s", problems, text)
 	}
@@ -59,28 +59,28 @@ func TestConformance(t *testing.T) {
 // What a new type begins with is right, and nothing that is there is written over.
 func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 	dir := t.TempDir()
-	paths, err := Begin(dir, "zmumu")
+	paths, err := Begin(dir, "zmumu", KindTOML)
 	if err != nil || len(paths) != 3 {
 		t.Fatal(paths, err)
 	}
-	types, problems := Load(dir, handlers.Registry{})
+	types, problems := Load(dir, handlers.Registry{}, nil)
 	if len(problems) > 0 || len(types) != 1 {
 		t.Fatalf("%d types, %v", len(types), problems)
 	}
 	handlertest.Run(t, types[0], handlers.Site{})
-	if _, err := Begin(dir, "zmumu"); jjm.KindOf(err) != jjm.Conflict {
+	if _, err := Begin(dir, "zmumu", KindTOML); jjm.KindOf(err) != jjm.Conflict {
 		t.Errorf("again: %v", err)
 	}
 	if err := os.Remove(paths[0]); err != nil {
 		t.Fatal(err)
 	}
-	if paths, err := Begin(dir, "zmumu"); jjm.KindOf(err) != jjm.Conflict || len(paths) != 0 {
+	if paths, err := Begin(dir, "zmumu", KindTOML); jjm.KindOf(err) != jjm.Conflict || len(paths) != 0 {
 		t.Errorf("in part: %v %v", paths, err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("%d files are left", len(left))
 	}
-	if _, err := Begin(dir, "../x"); jjm.KindOf(err) != jjm.Invalid {
+	if _, err := Begin(dir, "../x", KindTOML); jjm.KindOf(err) != jjm.Invalid {
 		t.Errorf("a bad name: %v", err)
 	}
 }
@@ -94,15 +94,15 @@ func TestLoad_OneTypeOfAName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	types, problems := Load(dir, handlers.Registry{})
+	types, problems := Load(dir, handlers.Registry{}, nil)
 	if len(types) != 1 || len(problems) != 1 || problems[0].Where != "b.toml" ||
 		!strings.Contains(problems[0].Text, "a.toml") {
 		t.Errorf("%d types, %v", len(types), problems)
 	}
-	if _, problems := Load(dir, handlers.NewRegistry(types...)); len(problems) != 2 {
+	if _, problems := Load(dir, handlers.NewRegistry(types...), nil); len(problems) != 2 {
 		t.Errorf("with one of jjm: %v", problems)
 	}
-	if types, problems := Load(filepath.Join(dir, "none"), nil); len(types)+len(problems) != 0 {
+	if types, problems := Load(filepath.Join(dir, "none"), nil, nil); len(types)+len(problems) != 0 {
 		t.Errorf("%v %v", types, problems)
 	}
 }
@@ -162,7 +162,7 @@ func TestParse_NamesMistakes(t *testing.T) {
 		{"summary = ", "example = \"type = 'toy'\"\nsummary = ", "example: is refused by the type itself"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
-		_, problems := Parse("type.toml", "/site", []byte(text))
+		_, problems := Parse("type.toml", "/site", []byte(text), nil)
 		if len(problems) == 0 || !strings.Contains(problems.Error(), c.want) || problems[0].Where == "" {
 			t.Errorf("%q for %q: %v, want %q", c.new, c.old, problems, c.want)
 		}
@@ -189,7 +189,7 @@ func TestCheck_RefusesWhatAJobFileSaysWrong(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(head + "[work]\ncount = 2\n" + settings)
 	f.Fuzz(func(t *testing.T, text string) {
-		h, problems := Parse("type.toml", "/site", []byte(text))
+		h, problems := Parse("type.toml", "/site", []byte(text), nil)
 		if (h == nil) == (len(problems) == 0) {
 			t.Fatalf("%v %v", h, problems)
 		}

@@ -3,11 +3,15 @@ package declared
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 
 	"jjm"
 	"jjm/handlers"
+	"jjm/handlers/external"
 	"jjm/internal/strict"
 	"jjm/split"
 )
@@ -19,6 +23,9 @@ type File struct {
 	Summary string `toml:"summary"`
 	// Result is how it reports unless the job file says otherwise: exit, unless told, or glf.
 	Result string `toml:"result"`
+	// Program is a program that says all the rest, relative to the folder of this file: see
+	// package external.
+	Program string `toml:"program"`
 	// Command are the words of the command line, Env what is added to its environment:
 	// with placeholders of settings and of the part.
 	Command []string          `toml:"command"`
@@ -54,10 +61,15 @@ type Work struct {
 
 var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
-// Parse reads a file; dir is its folder. The problems name every mistake, with its place.
-func Parse(path, dir string, text []byte) (handlers.Handler, jjm.Problems) {
+// Parse reads a file; dir is its folder, and call runs its program, if it has one. The
+// problems name every mistake, with its place.
+func Parse(path, dir string, text []byte, call external.Caller) (handlers.Handler, jjm.Problems) {
 	var f File
 	places, problems := strict.Decode(path, text, &f)
+	if len(problems) == 0 && f.Program != "" {
+		h, problems := f.asked(dir, call)
+		return h, places.Locate(problems)
+	}
 	if len(problems) == 0 {
 		problems = places.Locate(f.check())
 	}
@@ -69,6 +81,28 @@ func Parse(path, dir string, text []byte) (handlers.Handler, jjm.Problems) {
 		return nil, places.Locate(problems)
 	}
 	return t, nil
+}
+
+// asked is the type of a program.
+func (f *File) asked(dir string, call external.Caller) (handlers.Handler, jjm.Problems) {
+	if !typeName.MatchString(f.Name) {
+		return nil, f.check()[:1]
+	}
+	if rest := (File{Name: f.Name, Program: f.Program}); !reflect.DeepEqual(*f, rest) {
+		return nil, jjm.Problems{{Field: "program", Text: "says all but the name: leave the other keys out, or this one"}}
+	}
+	path := f.Program
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, jjm.Problems{{Field: "program", Text: err.Error()}}
+	}
+	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return nil, jjm.Problems{{Field: "program", Text: fmt.Sprintf("%s is no program (%v): chmod +x", path, info.Mode())}}
+	}
+	return external.New(f.Name, path, call), nil
 }
 
 // check finds what is wrong with each value by itself.

@@ -11,6 +11,7 @@ import (
 
 	"jjm"
 	"jjm/handlers"
+	"jjm/handlers/external"
 )
 
 // The endings of files in a folder of job types: those that declare one, and job files
@@ -26,8 +27,8 @@ const maxFile = 1 << 20
 // Load reads the job types of a folder: each file *.toml, in the order of their names, but
 // job files *-job.toml, which may lie beside them. A folder that is not there has none. The
 // problems name every mistake in every file, and a type that is there twice; known are the
-// types that the site has already.
-func Load(dir string, known handlers.Registry) ([]handlers.Handler, jjm.Problems) {
+// types that the site has already. Call runs the programs of those that have one.
+func Load(dir string, known handlers.Registry, call external.Caller) ([]handlers.Handler, jjm.Problems) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -42,7 +43,7 @@ func Load(dir string, known handlers.Registry) ([]handlers.Handler, jjm.Problems
 		if name := entry.Name(); !strings.HasSuffix(name, suffix) || strings.HasSuffix(name, jobSuffix) || name[0] == '.' {
 			continue
 		}
-		h, more := Read(filepath.Join(dir, entry.Name()))
+		h, more := Read(filepath.Join(dir, entry.Name()), call)
 		if problems = append(problems, more...); len(more) > 0 {
 			continue
 		}
@@ -61,8 +62,8 @@ func Load(dir string, known handlers.Registry) ([]handlers.Handler, jjm.Problems
 	return slices.Clip(types), problems
 }
 
-// Read reads one file.
-func Read(path string) (handlers.Handler, jjm.Problems) {
+// Read reads one file. Call runs its program, if it has one.
+func Read(path string, call external.Caller) (handlers.Handler, jjm.Problems) {
 	bad := func(err error) (handlers.Handler, jjm.Problems) {
 		return nil, jjm.Problems{{Where: filepath.Base(path), Text: err.Error()}}
 	}
@@ -81,5 +82,5 @@ func Read(path string) (handlers.Handler, jjm.Problems) {
 	if err != nil {
 		return bad(err)
 	}
-	return Parse(path, dir, text)
+	return Parse(path, dir, text, call)
 }

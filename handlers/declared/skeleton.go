@@ -11,15 +11,22 @@ import (
 	"jjm"
 )
 
-// skeleton is a type that runs: its files, with NAME in the place of its name.
+// skeleton holds types that run, a folder each: their files, with NAME in the place of the
+// name.
 //
 //go:embed skeleton
 var skeleton embed.FS
 
-// Begin writes the files of a new type into a folder: its declaration, the script that it
-// runs, and a job file. It returns their paths. Kinds: Invalid for a name that no type can
-// have, Conflict if a file is there already; then none is written.
-func Begin(dir, name string) (paths []string, err error) {
+// The kinds of types that Begin writes.
+const (
+	KindTOML   = "toml"   // a declaration, and the script that its local jobs run
+	KindPython = "python" // a program that is asked, which its local jobs run too
+)
+
+// Begin writes the files of a new type of a kind into a folder, with a job file. It returns
+// their paths. Kinds of errors: Invalid for a name that no type can have, Conflict if a
+// file is there already; then none is written.
+func Begin(dir, name, kind string) (paths []string, err error) {
 	if !typeName.MatchString(name) {
 		return nil, jjm.Errorf(jjm.Invalid, "%.40q: want a name of small letters, digits, - and _, such as zmumu", name)
 	}
@@ -31,18 +38,18 @@ func Begin(dir, name string) (paths []string, err error) {
 			paths = nil
 		}
 	}()
-	entries, err := skeleton.ReadDir("skeleton")
+	entries, err := skeleton.ReadDir("skeleton/" + kind)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		text, err := skeleton.ReadFile("skeleton/" + e.Name())
+		text, err := skeleton.ReadFile("skeleton/" + kind + "/" + e.Name())
 		if err != nil {
 			return paths, err
 		}
 		path := filepath.Join(dir, strings.ReplaceAll(e.Name(), "NAME", name))
 		mode := fs.FileMode(0o644)
-		if strings.HasSuffix(path, ".sh") {
+		if !strings.HasSuffix(path, suffix) {
 			mode = 0o755
 		}
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jjm/internal/needs"
 )
 
 // TestTypes_FromAFileAlone is a newcomer's way: a type is begun, tested, tried in the
@@ -93,4 +95,93 @@ func (d *daemon) tells(args ...string) (string, int) {
 		d.t.Fatal(err)
 	}
 	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// TestTypes_AProgramInAnyLanguage: a type in Python, of its standard library alone, is begun,
+// tested and used; what it planned goes on when it is broken, and harms nobody else.
+func TestTypes_AProgramInAnyLanguage(t *testing.T) {
+	needs.Program(t, "python3", "python3")
+	d := start(t, "[engine]\nbackoff = \"0s\"\n")
+	want := func(code int, text string, args ...string) {
+		t.Helper()
+		if out, got := d.tells(args...); got != code || !strings.Contains(out, text) {
+			t.Fatalf("jjm %s: exit %d, want %d and %q\n%s", strings.Join(args, " "), got, code, text, out)
+		}
+	}
+	want(0, "scan.py", "job-types", "new", "scan", "--kind", "python")
+	want(0, "ok    scan-job.toml", "job-types", "test", "scan.toml", "scan-job.toml")
+	want(0, "part 3 ended with exit code 0", "run", "scan-job.toml", "--type", "scan.toml", "--part", "3")
+	folder := filepath.Join(d.dir, "state/job-types.d")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"scan.toml", "scan.py"} {
+		if err := os.Rename(filepath.Join(d.dir, name), filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.restart()
+	want(0, "the last value", "job-types", "scan")
+	want(0, "planned by scan.py, SHA-256", "submit", "--dry-run", "scan-job.toml")
+	d.write("bad.toml", "type = \"scan\"\n[params]\nfrom = 2.0\nto = 1.0\n")
+	want(5, "params.to: must be above from", "submit", "bad.toml")
+	d.write("odd.toml", "type = \"scan\"\n[params]\nfrom = 2.0\nto = 1.0\njjm_plan = {}\n")
+	want(5, "is for jjm alone", "submit", "odd.toml")
+	want(0, "", "pause", "cluster", "local", "--reason", "test")
+	want(0, "", "submit", "scan-job.toml")
+	d.eventually("its inputs are packed", func() bool {
+		out, _ := d.tells("record", "1", "--path", "/gridjob/step/@prepared")
+		return strings.TrimSpace(out) == "true"
+	})
+	if err := os.WriteFile(filepath.Join(folder, "scan.py"), []byte("#!/bin/sh\necho no way >&2\nexit 3\n"),
+		0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.restart()
+	want(0, "", "resume", "cluster", "local")
+	want(0, "done", "wait", "1")
+	want(0, "planned by scan.py, SHA-256", "record", "1", "--path", "//why")
+	want(5, "exit code 3: no way", "submit", "scan-job.toml")
+	want(5, "exit code 3: no way", "config", "check")
+	d.write("echo.toml", "type = \"script\"\n[params]\ncommand = [\"echo\"]\n")
+	want(0, "done", "submit", "echo.toml", "--wait")
+}
+
+// A program that hangs, floods or goes away is ended, and its job file refused, while
+// others submit.
+func TestTypes_AProgramThatMisbehavesHoldsUpNobody(t *testing.T) {
+	folder := t.TempDir()
+	put := func(name, text string, mode os.FileMode) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	describe := `read -r r; case $r in *describe*) echo '{"protocol": 1, "summary": "x", "example": "type = \"x\""}'; exit;; esac` + "\n"
+	for name, does := range map[string]string{"hangs": "sleep 1000 & wait", "floods": "yes '{\"plan\"'",
+		"dies": "kill -9 $$",
+		"mute": "exit 0"} {
+		put(name+".toml", "name = \""+name+"\"\nprogram = \""+name+".sh\"\n", 0o644)
+		put(name+".sh", "#!/bin/sh\n"+describe+does+"\n", 0o755)
+	}
+	d := start(t, "job_types = \""+folder+"\"\n")
+	d.write("echo.toml", "type = \"script\"\n[params]\ncommand = [\"echo\"]\n")
+	d.write("hangs.toml", "type = \"hangs\"\n")
+	hangs := make(chan int)
+	go func() {
+		_, code := d.tells("submit", "hangs.toml")
+		hangs <- code
+	}()
+	for name, text := range map[string]string{"floods": "writes more than 8 MiB", "dies": "exit code 137",
+		"mute": "is no JSON object"} {
+		d.write(name+".toml", "type = \""+name+"\"\n")
+		if out, code := d.tells("submit", name+".toml"); code != 5 || !strings.Contains(out, text) {
+			t.Errorf("%s: exit %d\n%s", name, code, out)
+		}
+		if out, code := d.tells("submit", "echo.toml", "--wait"); code != 0 {
+			t.Errorf("beside %s: exit %d\n%s", name, code, out)
+		}
+	}
+	if code := <-hangs; code == 0 {
+		t.Error("a program that hangs has made a plan")
+	}
 }

@@ -43,6 +43,7 @@ var layers = map[string]int{
 	"jjm/handlers/":                   3,
 	"jjm/adapters/all":                4,
 	"jjm/handlers/all":                4,
+	"jjm/handlers/declared":           4,
 	"jjm/handlers/handlertest":        4,
 	"jjm/store":                       4,
 	"jjm/plan":                        4,

@@ -1,0 +1,170 @@
+package external
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"jjm"
+	"jjm/handlers"
+	"jjm/handlers/handlertest"
+)
+
+const about = `{"protocol": 1, "summary": "a scan", "settings": [{"name": "n", "type": "whole number", "required": true,
+ "min": 1, "help": "how many"}], "example": "type = \"scan\"\n[params]\nn = 3\n"}`
+
+// program answers in the place of one: a reply for each verb.
+type program struct {
+	replies map[string]string
+	ran     handlers.Ran // what every run gives besides
+	err     error
+	asked   []request
+}
+
+func (p *program) call(c handlers.Program) (handlers.Ran, error) {
+	var r request
+	if err := json.Unmarshal(c.Stdin, &r); err != nil {
+		return handlers.Ran{}, err
+	}
+	p.asked = append(p.asked, r)
+	ran := p.ran
+	ran.Stdout = []byte(p.replies[r.Verb])
+	return ran, p.err
+}
+
+// newType is the type of a program, whose file is there.
+func newType(t *testing.T, p *program) (*Type, handlers.Site) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "scan.py")
+	if err := os.WriteFile(path, []byte("x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return New("scan", path, p.call), handlers.Site{Run: p.call}
+}
+
+func plans(text string) *program {
+	return &program{replies: map[string]string{"describe": about, "plan": text}}
+}
+
+func job(n any) *jjm.Spec { return &jjm.Spec{Type: "scan", Params: map[string]any{"n": n}} }
+
+// Each way of making local jobs passes the suite of all types.
+func TestConformance(t *testing.T) {
+	for name, text := range map[string]string{
+		"events": `{"plan": {"events": {"first": 5, "count": 10, "per_job": 3}, "command": ["run"], "env": {"A": "{serial}"}}}`,
+		"rows":   `{"plan": {"rows": [["a", "{b}"], ["c"]], "command": ["run", "{args}"], "why": ["two"]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, site := newType(t, plans(text))
+			handlertest.Run(t, h, site)
+		})
+	}
+	reads := strings.Replace(about, `"settings"`, `"reads": true, "settings"`, 1)
+	reads = strings.Replace(reads, `n = 3\n`,
+		`n = 3\n[[datasets]]\nname = \"d\"\nfiles = [{lfn = \"a\"}, {lfn = \"b\"}]\n`, 1)
+	p := plans(
+		`{"plan": {"files": {"splitter": "FileBased", "params": {"files_per_job": 1}}, "command": ["run", "{files}"]}}`)
+	p.replies["describe"] = reads
+	t.Run("files", func(t *testing.T) {
+		h, site := newType(t, p)
+		handlertest.Run(t, h, site)
+	})
+}
+
+// A plan is made once: what the program says later changes nothing, and no command asks it.
+func TestPlan_IsMadeOnce(t *testing.T) {
+	p := plans(
+		`{"plan": {"rows": [["a"], ["b"]], "command": ["run", "{args}"], "inputs": [{"path": "x"}, {"path": "/y"}]}}`)
+	h, site := newType(t, p)
+	spec, problems := handlers.Planned(h, job(int64(2)), site)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if last := p.asked[len(p.asked)-1]; last.Verb != "plan" || last.Settings["n"] != 2.0 || last.Protocol != 1 {
+		t.Errorf("asked %+v", last)
+	}
+	p.err = errors.New("gone")
+	cut, err := h.Split(spec, site)
+	if err != nil || cut.Jobs != 2 || !strings.Contains(strings.Join(cut.Why, " "), "SHA-256 2d711642b726b044") {
+		t.Errorf("%+v %v", cut, err)
+	}
+	c, err := h.Command(spec, &jjm.LocalJob{Part: jjm.Part{Unit: jjm.UnitRow, Count: 1, Args: []string{"b"}}})
+	if err != nil || !slices.Equal(c.Argv, []string{"run", "b"}) {
+		t.Errorf("%q %v", c.Argv, err)
+	}
+	inputs, err := h.Prepare(spec, site)
+	if err != nil || inputs[0].Path != filepath.Join(filepath.Dir(h.path), "x") || inputs[1].Path != "/y" {
+		t.Errorf("%v %v", inputs, err)
+	}
+	asked := len(p.asked)
+	if _, problems := handlers.Planned(h, spec, site); len(problems) != 1 {
+		t.Errorf("a plan of somebody's own: %v", problems)
+	}
+	spec.Recovers = 3
+	if again, problems := handlers.Planned(h, spec, site); len(problems) > 0 || again != spec || len(p.asked) != asked {
+		t.Errorf("a recovery: %v", problems)
+	}
+}
+
+// What a program does wrong is told with its path and its last words, and harms one job.
+func TestPlan_ReportsWhatAProgramDoesWrong(t *testing.T) {
+	for want, p := range map[string]*program{
+		"is no JSON object":      plans("Traceback"),
+		"goes on behind":         plans(`{} {}`),
+		"did you mean \"plan\"":  plans(`{"paln": {}}`),
+		"neither problems nor":   plans(`{}`),
+		"exactly one of":         plans(`{"plan": {"command": ["x"]}}`),
+		"want a command":         plans(`{"plan": {"rows": [["a"]]}}`),
+		"rows: want at least":    plans(`{"plan": {"rows": [], "command": ["x"]}}`),
+		"want count and per_job": plans(`{"plan": {"events": {"count": 5}, "command": ["x"]}}`),
+		"unknown placeholder":    plans(`{"plan": {"rows": [["a"]], "command": ["{x}"]}}`),
+		"unknown splitter":       plans(`{"plan": {"files": {"splitter": "Fyle"}, "command": ["x"]}}`),
+		"params.n: too few":      plans(`{"problems": [{"field": "params.n", "text": "too\n few"}]}`),
+		"params: is wrong":       plans(`{"problems": [{"field": "", "text": " "}]}`),
+		"exit code 3: no such way": {replies: map[string]string{"describe": about},
+			ran: handlers.Ran{Exit: 3, Stderr: []byte("no such way\n")}},
+		"not run":           {replies: map[string]string{"describe": about}, err: errors.New("not run")},
+		"writes more than":  {replies: map[string]string{"describe": about}, ran: handlers.Ran{Truncated: true}},
+		"this jjm speaks 1": {replies: map[string]string{"describe": strings.Replace(about, "1", "2", 1)}},
+		"settings[0].help":  {replies: map[string]string{"describe": strings.Replace(about, "how many", "", 1)}},
+	} {
+		h, site := newType(t, p)
+		spec, problems := handlers.Planned(h, job(int64(2)), site)
+		if len(problems) == 0 {
+			problems = h.Check(spec, site)
+		}
+		if len(problems) == 0 || !strings.Contains(problems.Error(), want) {
+			t.Errorf("%v, want %q", problems, want)
+		}
+	}
+	h, site := newType(t, plans("{}"))
+	if _, problems := handlers.Planned(h, job("two"), site); len(problems) != 1 || problems[0].Field != "params.n" {
+		t.Errorf("a bad setting: %v", problems)
+	}
+	if problems := h.Check(job(int64(2)), site); len(problems) != 1 {
+		t.Errorf("without a plan: %v", problems)
+	}
+}
+
+func FuzzReplies(f *testing.F) {
+	f.Add(about, `{"plan": {"rows": [["a"]], "command": ["x"]}}`)
+	f.Add(about, `{"plan": {"events": {"count": 5, "per_job": 2}, "command": ["{seed}"]}}`)
+	f.Fuzz(func(t *testing.T, describe, plan string) {
+		p := &program{replies: map[string]string{"describe": describe, "plan": plan}}
+		h, site := newType(t, p)
+		spec, problems := handlers.Planned(h, job(int64(2)), site)
+		if len(problems) > 0 || len(h.Check(spec, site)) > 0 {
+			return
+		}
+		if _, err := h.Split(spec, site); err != nil {
+			t.Fatalf("Check accepts what Split refuses: %v", err)
+		}
+		if _, err := h.Command(spec, &jjm.LocalJob{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
