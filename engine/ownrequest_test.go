@@ -9,6 +9,47 @@ import (
 	"jjm/adapters/adaptertest"
 )
 
+// What a user says of events is what local jobs ask for, each as much as its part needs,
+// rounded up; what the job file asks for itself stays. Successors and second attempts ask
+// alike.
+func TestRequest_EstimatesAreAskedFor(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked := map[int32]map[jjm.Request]int{}
+	play := func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked[id.N] == nil {
+			asked[id.N] = map[jjm.Request]int{}
+		}
+		asked[id.N][job.Request]++
+		if id.Attempt == 0 {
+			return adaptertest.Play{Keyword: "RETRY", Data: "once more"}
+		}
+		return adaptertest.Play{}
+	}
+	inWorld(t, options{play: play, sim: adaptertest.SimConfig{Life: time.Minute}}, func(t *testing.T, w *world) {
+		id := w.submit(alice, fileJob("result = \"glf\"\n", `name = "raw"
+files = [{lfn = "a", events = 100}, {lfn = "b", events = 100}, {lfn = "c", events = 250}]
+[request]
+memory_mb = 777
+[split]
+by = "FileBased"
+params = { files_per_job = 1, performance = { timePerEvent = 12.0, sizePerEvent = 3000.0, memoryRequirement = 2000.0 } }
+`))
+		w.final(10*time.Hour, id)
+		for n, want := range []jjm.Request{
+			{MemoryMB: 777, Walltime: jjm.Duration(20 * time.Minute), ScratchMB: 512},
+			{MemoryMB: 777, Walltime: jjm.Duration(20 * time.Minute), ScratchMB: 512},
+			{MemoryMB: 777, Walltime: jjm.Duration(50 * time.Minute), ScratchMB: 768},
+		} {
+			if got := asked[int32(n)]; len(got) != 1 || got[want] != 2 {
+				t.Errorf("local job %d asked for %v, want %+v twice", n, got, want)
+			}
+		}
+	})
+}
+
 // What GenericSplitter sets of a part's needs is what its batch job asks for: local
 // jobs that ask for the same share bulks, others do not; after a restart too, and in
 // every attempt.

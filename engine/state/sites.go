@@ -38,6 +38,9 @@ func Bind(g *jjm.GridJob, ls []jjm.LocalJob) {
 			continue
 		}
 		at, r := l.Part.Input.Place, split.RequestOf(&l.Part)
+		if r == nil && l.Step == jjm.StepWork {
+			r = plan.Needs(&g.Spec, l.Part.Input.Estimate)
+		}
 		if at != last || !alike(r, asked) {
 			last, asked = at, r
 			g.Step.Places, number = plan.PlaceOf(g.Step.Places, g.Step.Clusters, asking(at, r))
