@@ -55,10 +55,13 @@ func (in *PartInput) EventSpan() Span {
 	return in.Mask.Events
 }
 
-// LumiText writes the sections that the part owns: "1:1-3,1:7-7,2:1-4", joining
-// those that follow on one another, whatever file they are in; "" where it owns
-// whole files or events.
+// LumiText writes the sections that the part owns, "1:1-3,1:7-7,2:1-4", joining those
+// that follow on one another, whatever file they are in; of events that are made, the
+// sections that they are to be in, "1:5-7"; "" where it owns whole files or events.
 func (in *PartInput) LumiText() string {
+	if made := in.Mask.Lumis; made.Count > 0 && len(in.Lumis) == 0 {
+		return fmt.Sprintf("%d:%d-%d", max(in.Mask.Run, 1), made.First, made.Last())
+	}
 	var b strings.Builder
 	lumis := in.Lumis
 	for i := 0; i < len(lumis); {

@@ -216,3 +216,22 @@ func TestSplit_RefusesWhatSubmissionRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Events that are made are told which sections they are to be in.
+func TestSplit_MadeUpSectionsReachTheCommand(t *testing.T) {
+	code, out, errs := splits(t, `type = "reprocess"
+[[datasets]]
+name = "production"
+files = [{ lfn = "MCFakeFile-1", events = 250, lumis = [{ run = 1, first = 5, last = 5 }] }]
+[split]
+by = "EventBased"
+params = { events_per_job = 100, events_per_lumi = 40, production = true }
+[params]
+command = ["make", "{first_event}", "{events}", "{lumis}"]
+`, nil)
+	for _, want := range []string{"$ make 0 100 1:5-7\n", "$ make 100 100 1:8-10\n", "$ make 200 50 1:11-12\n"} {
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("exit %d, no %q in\n%s%s", code, want, out, errs)
+		}
+	}
+}
