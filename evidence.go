@@ -106,11 +106,21 @@ type Evidence struct {
 	Claim *Claim `json:"claim,omitempty"`
 }
 
+// Opinion is what a job type says of an attempt whose application ran to its end.
+type Opinion struct {
+	// Action is Complete, Retry, Hold or Fail.
+	Action Action
+	// Text is for people: why.
+	Text string
+	// RetryArgs become those of the local job, with Retry alone; nil leaves them as they are.
+	RetryArgs []string
+}
+
 // Verdict is what analyse makes of evidence.
 type Verdict struct {
 	// Level is where the evidence was decided: GANGA, GRID, BATCH, WORKER,
-	// APPLICATION, USER (the table of GBS), EXIT for result = exit, INTENT for
-	// a cancel that jjm meant.
+	// APPLICATION, USER (the table of GBS), EXIT for result = exit, TYPE for what
+	// the job type says, INTENT for a cancel that jjm meant.
 	Level string `json:"level"`
 	// Class is EARLY, LATE_HANDLED, LATE_UNHANDLED, or "".
 	Class string `json:"class,omitempty"`

@@ -25,6 +25,7 @@ const (
 	LevelApplication = "APPLICATION" // the application ended without a valid result
 	LevelUser        = "USER"        // the application said what is to happen
 	LevelExit        = "EXIT"        // result = exit: the exit code decides
+	LevelType        = "TYPE"        // the job type has a word of its own
 	LevelIntent      = "INTENT"      // jjm meant to end it
 )
 

@@ -22,6 +22,8 @@ type Input struct {
 	// Retry lets a started attempt of an exit job be retried: its job file set
 	// limits of its own.
 	Retry bool
+	// Opinion is the job type's of the attempt; nil if it has none.
+	Opinion *jjm.Opinion
 	// Lost is true when the batch system was proven not to have the attempt
 	// (decision R2). Without it BatchUnknown decides nothing.
 	Lost bool
@@ -31,6 +33,7 @@ type Input struct {
 // without an Action says that the evidence does not show an end: no result, no
 // ended state of the batch system, no proven loss. First match:
 //
+//	the job type's opinion counts       TYPE         as it says
 //	the result stands                   as it says
 //	jjm meant to end it                 INTENT       cancel
 //	CANCELLED by someone else           GRID         glf: hold; exit: fail
@@ -52,6 +55,12 @@ type Input struct {
 // HOLD. Under exit a RETRY, HOLD or FAILED that the application wrote all the
 // same, exiting 0, is obeyed as under glf.
 //
+// The job type's opinion counts where the application ran to its end by its own account:
+// there is a result, without trouble of the wrapper, and the batch system did not end it,
+// nor jjm mean to. It completes nothing whose files are missing. A retry or hold is counted
+// as one that the application asked for, also under exit. When jjm means to end the attempt,
+// a result with which the type is not content does not stand.
+//
 // "Unhandled" retries within the limits. Under exit a started attempt is not
 // retried unless Retry is set: it fails at once. An attempt that nobody's
 // wrapper claimed never ran the application, so that it is never held against
@@ -62,6 +71,8 @@ func Attempt(in Input) jjm.Verdict {
 	switch ev := &in.Evidence; {
 	case ev.Result == nil && !ev.Batch.State.Ended() && !in.Lost:
 		return jjm.Verdict{Text: "no evidence of an end", RetryArgs: in.RetryArgs, Counters: in.Counters}
+	case c.opinionCounts():
+		return c.asOpined()
 	case c.stands():
 		return c.asSaid()
 	case in.KillIntent:
@@ -141,6 +152,9 @@ type attempt struct {
 func (c *attempt) stands() bool {
 	r := c.in.Evidence.Result
 	if r == nil || r.Error != "" || r.Exit != 0 {
+		return false
+	}
+	if op := c.in.Opinion; op != nil && c.in.KillIntent && op.Action != jjm.Complete {
 		return false
 	}
 	said, valid := Said(c.log)

@@ -274,6 +274,7 @@ func TestAttempt_NeverJudgesWithoutAnEndNorCompletesWithoutAResult(t *testing.T)
 	rapid.Check(t, func(t *rapid.T) {
 		in := analyse.Input{Evidence: evidence(t),
 			Result:     rapid.SampledFrom([]string{jjm.ResultGLF, jjm.ResultExit}).Draw(t, "result"),
+			Opinion:    opinion().Draw(t, "opinion"),
 			KillIntent: rapid.Bool().Draw(t, "kill"), Retry: rapid.Bool().Draw(t, "retry"), Lost: rapid.Bool().Draw(t, "lost"),
 			Counters: jjm.Counters{Early: rapid.IntRange(0, 21).Draw(t, "early"),
 				LateHandled:   rapid.IntRange(0, 6).Draw(t, "handled"),
@@ -286,7 +287,11 @@ func TestAttempt_NeverJudgesWithoutAnEndNorCompletesWithoutAResult(t *testing.T)
 		if v.Text == "" {
 			t.Fatal("no text")
 		}
-		if v.Action == jjm.Complete && (ev.Result == nil || ev.Result.Exit != 0 || ev.Result.Error != "" ||
+		byType := v.Level == analyse.LevelType
+		if byType && in.Opinion == nil {
+			t.Fatalf("the type said nothing, yet: %s", v.Text)
+		}
+		if v.Action == jjm.Complete && (ev.Result == nil || ev.Result.Exit != 0 && !byType || ev.Result.Error != "" ||
 			ev.Batch.State == jjm.BatchOOM || ev.Batch.State == jjm.BatchTimeout) {
 			t.Fatalf("completed: %s", v.Text)
 		}
@@ -345,4 +350,64 @@ func TestAttempt_TextsOfHostileJobsFitOnALine(t *testing.T) {
 			}
 		}
 	}
+}
+
+// opinion draws what a job type may say, nonsense too.
+func opinion() *rapid.Generator[*jjm.Opinion] {
+	return rapid.Custom(func(t *rapid.T) *jjm.Opinion {
+		if rapid.Bool().Draw(t, "none") {
+			return nil
+		}
+		actions := []jjm.Action{jjm.Complete, jjm.Retry, jjm.Hold, jjm.Fail, jjm.Cancel, "", "x"}
+		args := [][]string{nil, {}, {"a b"}, {"two\nlines"}}
+		return &jjm.Opinion{Action: rapid.SampledFrom(actions).Draw(t, "action"), Text: "because",
+			RetryArgs: rapid.SampledFrom(args).Draw(t, "args")}
+	})
+}
+
+// What a type says of an application that ran to its end counts, and is counted.
+func TestAttempt_TheTypesOpinion(t *testing.T) {
+	failed := jjm.Evidence{Result: result(75, wrote(75))}
+	for _, c := range []struct {
+		name string
+		in   analyse.Input
+		op   jjm.Opinion
+		want jjm.Action
+		text string
+	}{
+		{"complete", analyse.Input{Evidence: failed}, jjm.Opinion{Action: jjm.Complete}, jjm.Complete, "says complete"},
+		{"retry, without retries asked for", analyse.Input{Evidence: failed}, jjm.Opinion{Action: jjm.Retry, Text: "no luck"},
+			jjm.Retry, "no luck after 16m40s on wn1; retry 1 of 5"},
+		{"hold", analyse.Input{Evidence: failed}, jjm.Opinion{Action: jjm.Hold}, jjm.Hold, "says hold"},
+		{"fail what exited 0", analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0))}},
+			jjm.Opinion{Action: jjm.Fail, Text: "empty"}, jjm.Fail, "empty"},
+		{"the last retry", analyse.Input{Evidence: failed, Counters: jjm.Counters{LateHandled: 5}},
+			jjm.Opinion{Action: jjm.Retry}, jjm.Fail, "retry limit exceeded"},
+		{"nonsense", analyse.Input{Evidence: failed}, jjm.Opinion{Action: "again"}, jjm.Fail,
+			"want complete, retry, hold or fail"},
+		{"arguments of two lines", analyse.Input{Evidence: failed},
+			jjm.Opinion{Action: jjm.Retry, RetryArgs: []string{"a\nb"}}, jjm.Fail, "more than one line"},
+		{"killed meanwhile", analyse.Input{Evidence: failed, KillIntent: true}, jjm.Opinion{Action: jjm.Retry}, jjm.Cancel,
+			"killed on request"},
+		{"killed, and not content", analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0))}, KillIntent: true},
+			jjm.Opinion{Action: jjm.Fail}, jjm.Cancel, "killed on request"},
+		{"no memory", analyse.Input{Evidence: jjm.Evidence{Result: result(75, wrote(75)),
+			Batch: jjm.Report{State: jjm.BatchOOM}}}, jjm.Opinion{Action: jjm.Complete}, jjm.Fail, "memory limit"},
+		{"no result", analyse.Input{Evidence: jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed, Exit: 75},
+			Claim: wrapperClaim()}}, jjm.Opinion{Action: jjm.Complete}, jjm.Fail, "FAILED, exit 75"},
+		{"a file is missing", analyse.Input{Result: jjm.ResultGLF, Evidence: jjm.Evidence{Result: lacking()}},
+			jjm.Opinion{Action: jjm.Complete}, jjm.Retry, "x.dat"},
+	} {
+		c.in.Opinion = &c.op
+		if v := analyse.Attempt(c.in); v.Action != c.want || !strings.Contains(v.Text, c.text) {
+			t.Errorf("%s: %s: %s, want %s: %s", c.name, v.Action, v.Text, c.want, c.text)
+		}
+	}
+}
+
+// lacking says that it made a file which is not there.
+func lacking() *jjm.Result {
+	r := result(0, wrote(0, "SUCCEEDED x.dat"))
+	r.Outputs = []jjm.Output{{Name: "x.dat", Absent: "no such file"}}
+	return r
 }

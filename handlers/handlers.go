@@ -41,6 +41,25 @@ type Preparer interface {
 	Prepare(spec *jjm.Spec, site Site) ([]jjm.Input, error)
 }
 
+// Analyser is what a handler implements that knows better than exit code and log what
+// became of an attempt.
+type Analyser interface {
+	// Analyse returns what is to become of an attempt that is over, nil for what jjm
+	// makes of it. It is asked only about attempts that left a result, and may be asked
+	// more than once: no I/O, and the same answer each time. What it says counts where
+	// package analyse says so; retries and holds are counted against the limits.
+	Analyse(spec *jjm.Spec, job *jjm.LocalJob, result *jjm.Result) *jjm.Opinion
+}
+
+// Progress is what a handler implements that knows which phase of its application tells
+// how far a local job is.
+type Progress interface {
+	// Progress returns what is shown of a running local job. The phases are those of
+	// which its application spoke, at least one, in the order in which it began them;
+	// of which it spoke last tells Ended. No I/O.
+	Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress
+}
+
 // Site is what a handler may know of the site.
 type Site struct {
 	// RecommendedCPU and MaxCPU bound a local job, in CPU seconds; 0 = not set.

@@ -25,6 +25,8 @@ type LocalInput struct {
 	// GiveUp is set when the attempt was to end because of its hold (decision R5).
 	// Kill outranks it.
 	GiveUp *jjm.Holding
+	// Opinion is the job type's of the attempt; nil if it has none.
+	Opinion *jjm.Opinion
 	// Lost is EndStep.Lost: the batch system surely does not have the attempt.
 	Lost bool
 	Now  jjm.Time
@@ -79,7 +81,7 @@ func Local(in LocalInput) LocalDecision {
 		Evidence: ev, Result: in.Result,
 		Counters: in.Job.Counters, RetryArgs: in.Job.RetryArgs,
 		Limits: in.Retry.Or(in.Site), KillIntent: in.Kill || in.GiveUp.GivenUp(),
-		Retry: in.Retry != (jjm.Limits{}), Lost: in.Lost,
+		Retry: in.Retry != (jjm.Limits{}), Lost: in.Lost, Opinion: in.Opinion,
 	})
 	if v.Action == jjm.Cancel && !in.Kill {
 		v = givenUp(in, ev, v)

@@ -271,7 +271,7 @@ func (ju *Judge) readProgress(ctx context.Context, b openBulk) {
 	}
 	ps := make(map[int32]jjm.Progress, len(said))
 	for pos, phases := range said {
-		ps[pos] = phases[sandbox.LastPhase(phases)].Progress
+		ps[pos] = ju.types.progressOf(b.members[pos], phases)
 		if ctx.Err() == nil && !ju.over(b.members[pos]) {
 			ju.recordEarlier(ctx, b.members[pos], phases)
 		}

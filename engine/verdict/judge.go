@@ -16,6 +16,7 @@ import (
 type judgement struct {
 	id       jjm.AttemptID
 	evidence jjm.Evidence
+	opinion  *jjm.Opinion // the job type's, nil if it has none
 	lost     bool
 	spoiled  string // why what it brought back will never be usable
 }
@@ -65,7 +66,7 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 	}
 	out := plan.Local(plan.LocalInput{
 		Job: *l, Evidence: j.evidence, Result: result, Retry: spec.Retry, Site: ju.b.Conf().Retry,
-		Kill: l.Kill, GiveUp: l.Holding, Lost: j.lost, Backoff: ju.b.Conf().Backoff.D(), Now: c.Now,
+		Kill: l.Kill, GiveUp: l.Holding, Lost: j.lost, Opinion: j.opinion, Backoff: ju.b.Conf().Backoff.D(), Now: c.Now,
 	})
 	if !out.Over {
 		ju.b.Complain(slog.LevelWarn, "end/"+l.ID.String(), "evidence shows no end yet", "local", l.ID, "why",

@@ -42,13 +42,14 @@ type Judge struct {
 	harvests *fair.Keyed[int]
 	told     agenda
 	phases   phaseBook
+	types    types
 }
 
 // New returns one. It starts nothing: Run does. Record takes a fragment of a record.
 func New(s *state.State, as *areas.Areas, ends *endings.Endings, sw *sweep.Sweeper, systems Systems,
 	record func(context.Context, xmldb.Fragment) error) *Judge {
 	ju := &Judge{b: s.B, s: s, areas: as, ends: ends, sweeper: sw, systems: systems,
-		phases: newPhaseBook(record)}
+		phases: newPhaseBook(record), types: types{s: s, known: s.B.Deps.Types}}
 	ju.harvests = fair.ByAccount(harvestsAtOnce, harvestPatience, ju.harvestOf)
 	return ju
 }

@@ -100,8 +100,8 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (judgement, bool, e
 			if ownCancel {
 				en.Report = jjm.Report{} // nobody else's wish: it was given up as lost
 			}
-			return judgement{id: id, evidence: ju.evidence(ar, id, &en), lost: step.Lost || ownCancel, spoiled: en.Spoiled},
-				true, nil
+			return judgement{id: id, evidence: ju.evidence(ar, id, &en), opinion: ju.types.opinion(&l, &en),
+				lost: step.Lost || ownCancel, spoiled: en.Spoiled}, true, nil
 		case plan.TakeClaim:
 			if err := ju.takeClaim(ar, &l, id); err != nil {
 				return judgement{}, false, err

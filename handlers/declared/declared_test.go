@@ -159,6 +159,15 @@ func TestParse_NamesMistakes(t *testing.T) {
 		{"help = \"an x\"", "", "settings[0].help"},
 		{"min = 1\n", "min = 1.5\n", "settings[2].min"},
 		{"required = true\nhelp = \"words\"", "required = true\nmin = 1\nhelp = \"words\"", "only numbers have bounds"},
+		{"[work]", "progress = \"two words\"\n[work]", "progress: \"two words\": want the name of a phase"},
+		{"[work]", "[[ends]]\naction = \"fail\"\ntext = \"x\"\n[work]", "ends[0].exit_codes: is missing"},
+		{"[work]", "[[ends]]\nexit_codes = [256]\naction = \"fail\"\ntext = \"x\"\n[work]", "256 is out of range"},
+		{"[work]", "[[ends]]\nexit_codes = [1, 1]\naction = \"fail\"\ntext = \"x\"\n[work]", "in ends[0] already"},
+		{"[work]", "[[ends]]\nexit_codes = [1]\naction = \"cancel\"\ntext = \"x\"\n[work]",
+			"want complete, retry, hold or fail"},
+		{"[work]", "[[ends]]\nexit_codes = [1]\naction = \"fail\"\n[work]", "ends[0].text: is missing"},
+		{"[work]", "[[ends]]\nexit_codes = [1]\naction = \"fail\"\ntext = \"x\"\nretry_args = [\"a\"]\n[work]",
+			"mean nothing unless action is retry"},
 		{"summary = ", "example = \"type = 'toy'\"\nsummary = ", "example: is refused by the type itself"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)

@@ -36,6 +36,10 @@ type File struct {
 	Inputs  []jjm.Input `toml:"inputs"`
 	// Work says what the local jobs are.
 	Work Work `toml:"work"`
+	// Ends say what becomes of a local job by its exit code, and Phase which phase of the
+	// application tells how far a local job is.
+	Ends  handlers.Ends `toml:"ends"`
+	Phase string        `toml:"progress"`
 	// Settings are what job files may say below [params].
 	Settings handlers.Schema `toml:"settings"`
 	// Example is a whole job file; one is made of the required settings where there is none.
@@ -125,6 +129,10 @@ func (f *File) check() (problems jjm.Problems) {
 	if len(f.Command) == 0 {
 		bad("command", "is missing: the words of the command line")
 	}
+	if why := handlers.CheckPhase(f.Phase); why != "" {
+		bad("progress", "%s", why)
+	}
+	problems = append(problems, f.Ends.Check("ends")...)
 	problems = append(problems, f.Settings.Check("settings")...)
 	if len(problems) > 0 {
 		return problems // what follows is held against the settings

@@ -21,7 +21,11 @@ type declared struct {
 	inputs []jjm.Input
 }
 
-var _ handlers.Preparer = declared{}
+var (
+	_ handlers.Preparer = declared{}
+	_ handlers.Analyser = declared{}
+	_ handlers.Progress = declared{}
+)
 
 // reading is what a job file says to the type.
 type reading struct {
@@ -44,6 +48,16 @@ func newType(f *File, dir string) declared {
 
 // Prepare lists the files that the type itself adds.
 func (t declared) Prepare(*jjm.Spec, handlers.Site) ([]jjm.Input, error) { return t.inputs, nil }
+
+// Analyse says what becomes of an attempt by its exit code.
+func (t declared) Analyse(_ *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
+	return t.file.Ends.Opinion(result)
+}
+
+// Progress shows the phase that the file names.
+func (t declared) Progress(_ *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress {
+	return handlers.PhaseShown(t.file.Phase, &job.Part, phases)
+}
 
 // try holds the example of the type against the type.
 func (t declared) try() jjm.Problems {

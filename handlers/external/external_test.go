@@ -110,21 +110,73 @@ func TestPlan_IsMadeOnce(t *testing.T) {
 	}
 }
 
+// Who planned stands in the record, also where the work is files.
+func TestPlan_OfFilesSaysWhoPlanned(t *testing.T) {
+	p := plans(`{"plan": {"files": {"splitter": "FileBased"}, "command": ["run"], "why": ["small files"]}}`)
+	p.replies["describe"] = strings.Replace(about, `"settings"`, `"reads": true, "settings"`, 1)
+	h, site := newType(t, p)
+	spec := job(int64(2))
+	spec.Datasets = []jjm.DatasetInput{{Name: "d"}}
+	spec, problems := handlers.Planned(h, spec, site)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	cut, err := h.Split(spec, site)
+	why := strings.Join(cut.Why, "; ")
+	if err != nil || !strings.Contains(why, "small files; planned by scan.py, SHA-256 2d71") ||
+		!strings.Contains(why, "cut by") {
+		t.Errorf("%q %v", why, err)
+	}
+}
+
+// What an attempt's exit code means, and which phase is shown, is planned too.
+func TestPlan_EndsAndProgress(t *testing.T) {
+	p := plans(`{"plan": {"events": {"count": 10, "per_job": 5}, "command": ["run"], "progress": "simulate", "ends":
+ [{"exit_codes": [3], "action": "complete", "text": "nothing passed"}]}}`)
+	h, site := newType(t, p)
+	spec, problems := handlers.Planned(h, job(int64(2)), site)
+	if problems = append(problems, h.Check(spec, site)...); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	p.err = errors.New("gone")
+	op := h.Analyse(spec, nil, &jjm.Result{Exit: 3})
+	if op == nil || op.Action != jjm.Complete || op.Text != "exit code 3: nothing passed" {
+		t.Errorf("%+v", op)
+	}
+	if op := h.Analyse(spec, nil, &jjm.Result{Exit: 4}); op != nil {
+		t.Errorf("%+v", op)
+	}
+	l := &jjm.LocalJob{Part: jjm.Part{Unit: jjm.UnitEvent, Count: 5}}
+	said := []jjm.AppPhase{{Progress: jjm.Progress{Phase: "simulate", Done: 2}, Ended: 1},
+		{Progress: jjm.Progress{Phase: "copy", Done: 1}, Ended: 2}}
+	if got := h.Progress(spec, l, said); got != (jjm.Progress{Phase: "simulate", Done: 2, Total: 5}) {
+		t.Errorf("%+v", got)
+	}
+	if got := h.Progress(spec, l, said[1:]); got.Phase != "copy" {
+		t.Errorf("before it began: %+v", got)
+	}
+	if got := h.Progress(job(int64(2)), l, said); got.Phase != "copy" {
+		t.Errorf("without a plan: %+v", got)
+	}
+}
+
 // What a program does wrong is told with its path and its last words, and harms one job.
 func TestPlan_ReportsWhatAProgramDoesWrong(t *testing.T) {
 	for want, p := range map[string]*program{
-		"is no JSON object":      plans("Traceback"),
-		"goes on behind":         plans(`{} {}`),
-		"did you mean \"plan\"":  plans(`{"paln": {}}`),
-		"neither problems nor":   plans(`{}`),
-		"exactly one of":         plans(`{"plan": {"command": ["x"]}}`),
-		"want a command":         plans(`{"plan": {"rows": [["a"]]}}`),
-		"rows: want at least":    plans(`{"plan": {"rows": [], "command": ["x"]}}`),
-		"want count and per_job": plans(`{"plan": {"events": {"count": 5}, "command": ["x"]}}`),
-		"unknown placeholder":    plans(`{"plan": {"rows": [["a"]], "command": ["{x}"]}}`),
-		"unknown splitter":       plans(`{"plan": {"files": {"splitter": "Fyle"}, "command": ["x"]}}`),
-		"params.n: too few":      plans(`{"problems": [{"field": "params.n", "text": "too\n few"}]}`),
-		"params: is wrong":       plans(`{"problems": [{"field": "", "text": " "}]}`),
+		"is no JSON object":        plans("Traceback"),
+		"goes on behind":           plans(`{} {}`),
+		"did you mean \"plan\"":    plans(`{"paln": {}}`),
+		"neither problems nor":     plans(`{}`),
+		"exactly one of":           plans(`{"plan": {"command": ["x"]}}`),
+		"want a command":           plans(`{"plan": {"rows": [["a"]]}}`),
+		"rows: want at least":      plans(`{"plan": {"rows": [], "command": ["x"]}}`),
+		"want count and per_job":   plans(`{"plan": {"events": {"count": 5}, "command": ["x"]}}`),
+		"unknown placeholder":      plans(`{"plan": {"rows": [["a"]], "command": ["{x}"]}}`),
+		"ends[0].action":           plans(`{"plan": {"rows": [["a"]], "command": ["x"], "ends": [{"exit_codes": [3], "text": "x"}]}}`),
+		"want the name of a phase": plans(`{"plan": {"rows": [["a"]], "command": ["x"], "progress": "a b"}}`),
+		"unknown splitter":         plans(`{"plan": {"files": {"splitter": "Fyle"}, "command": ["x"]}}`),
+		"params.n: too few":        plans(`{"problems": [{"field": "params.n", "text": "too\n few"}]}`),
+		"params: is wrong":         plans(`{"problems": [{"field": "", "text": " "}]}`),
 		"exit code 3: no such way": {replies: map[string]string{"describe": about},
 			ran: handlers.Ran{Exit: 3, Stderr: []byte("no such way\n")}},
 		"not run":           {replies: map[string]string{"describe": about}, err: errors.New("not run")},

@@ -109,6 +109,10 @@ type plan struct {
 	Outputs    []string          `json:"outputs,omitempty"`
 	Inputs     []jjm.Input       `json:"inputs,omitempty"`
 	SeedOffset int64             `json:"seed_offset,omitempty"`
+	// Ends say what becomes of a local job by its exit code, Progress which phase of the
+	// application tells how far a local job is.
+	Ends     handlers.Ends `json:"ends,omitempty"`
+	Progress string        `json:"progress,omitempty"`
 }
 
 // events are ranges.

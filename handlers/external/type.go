@@ -44,6 +44,8 @@ var (
 	_ handlers.Handler  = (*Type)(nil)
 	_ handlers.Preparer = (*Type)(nil)
 	_ handlers.Planner  = (*Type)(nil)
+	_ handlers.Analyser = (*Type)(nil)
+	_ handlers.Progress = (*Type)(nil)
 )
 
 // New returns the type of a program, an absolute path. The program is asked what it is when
@@ -196,7 +198,25 @@ func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	}
 	p, _ := planOf(spec)
 	_, _, problems = p.templates(handlers.Streams(spec))
-	return problems
+	if why := handlers.CheckPhase(p.Progress); why != "" {
+		problems = append(problems, jjm.Problem{Field: "params." + planKey + ".progress", Text: why})
+	}
+	return append(problems, p.Ends.Check("params."+planKey+".ends")...)
+}
+
+// Analyse says what becomes of an attempt by its exit code, as planned.
+func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
+	p, problems := planOf(spec)
+	if len(problems) > 0 {
+		return nil // a plan of another jjm: exit code and log decide
+	}
+	return p.Ends.Opinion(result)
+}
+
+// Progress shows the phase that the plan names.
+func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress {
+	p, _ := planOf(spec)
+	return handlers.PhaseShown(p.Progress, &job.Part, phases)
 }
 
 // Split says how the work is cut, as planned.
@@ -227,9 +247,11 @@ func (t *Type) cut(spec *jjm.Spec, site handlers.Site) (c handlers.Cutting, prob
 		if problems := p.Files.check(); len(problems) > 0 {
 			return bad("%s: %s", problems[0].Field, problems[0].Text)
 		}
-		return site.CutFiles(spec, p.Files.Splitter, func(s *split.Params) {
+		c, problems = site.CutFiles(spec, p.Files.Splitter, func(s *split.Params) {
 			_ = strict.DecodeMap(p.Files.Params, "params", s)
 		})
+		c.Why = append(slices.Clone(p.Why), c.Why...)
+		return c, problems
 	}
 	c = handlers.Cutting{Splitter: split.ByRows, Why: slices.Clone(p.Why)}
 	if e := p.Events; e != nil {

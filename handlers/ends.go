@@ -1,0 +1,90 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+
+	"jjm"
+	"jjm/sandbox"
+)
+
+// End says what becomes of local jobs that end with one of some exit codes.
+type End struct {
+	// ExitCodes are 0 to 255, 128+n for signal n.
+	ExitCodes []int64 `toml:"exit_codes" json:"exit_codes"`
+	// Action is complete, retry, hold or fail; Text says what the exit codes mean.
+	Action jjm.Action `toml:"action" json:"action"`
+	Text   string     `toml:"text" json:"text"`
+	// RetryArgs are those of the next attempt, with retry; nil leaves them as they are.
+	RetryArgs []string `toml:"retry_args" json:"retry_args,omitempty"`
+}
+
+// Ends are those of a job type; each exit code is in one at most.
+type Ends []End
+
+// Check finds what is wrong with ends that stand below a field.
+func (es Ends) Check(field string) (problems jjm.Problems) {
+	known := map[int64]int{}
+	for i, e := range es {
+		bad := func(key, format string, args ...any) {
+			problems = append(problems, jjm.Problem{Field: fmt.Sprintf("%s[%d].%s", field, i, key),
+				Text: fmt.Sprintf(format, args...)})
+		}
+		if len(e.ExitCodes) == 0 {
+			bad("exit_codes", "is missing: a list such as [75]")
+		}
+		for _, code := range e.ExitCodes {
+			if code < 0 || code > 255 {
+				bad("exit_codes", "%d is out of range: want 0 to 255", code)
+			}
+			if first, twice := known[code]; twice {
+				bad("exit_codes", "%d is in %s[%d] already: give it once", code, field, first)
+			}
+			known[code] = i
+		}
+		if !slices.Contains([]jjm.Action{jjm.Complete, jjm.Retry, jjm.Hold, jjm.Fail}, e.Action) {
+			bad("action", "%.40q: want %s, %s, %s or %s", e.Action, jjm.Complete, jjm.Retry, jjm.Hold, jjm.Fail)
+		}
+		if e.Text == "" {
+			bad("text", "is missing: what the exit codes mean, for people")
+		}
+		if e.RetryArgs != nil && e.Action != jjm.Retry {
+			bad("retry_args", "mean nothing unless action is %s", jjm.Retry)
+		}
+	}
+	return problems
+}
+
+// Opinion returns what becomes of an attempt by its exit code, nil if nothing is said of it.
+func (es Ends) Opinion(result *jjm.Result) *jjm.Opinion {
+	for i := range es {
+		if e := &es[i]; slices.Contains(e.ExitCodes, int64(result.Exit)) {
+			return &jjm.Opinion{Action: e.Action, Text: fmt.Sprintf("exit code %d: %s", result.Exit, e.Text),
+				RetryArgs: e.RetryArgs}
+		}
+	}
+	return nil
+}
+
+// CheckPhase says what is wrong with the name of a phase, "" if nothing is or there is none.
+func CheckPhase(name string) string {
+	if name == "" || sandbox.ValidPhases([]jjm.AppPhase{{Progress: jjm.Progress{Phase: name}}}) {
+		return ""
+	}
+	return fmt.Sprintf("%.80q: want the name of a phase, one word of at most 64 letters", name)
+}
+
+// PhaseShown returns the phase of a name, once it began, and until then the last of which
+// an application spoke. Of the one that is named the total is the whole part, where the
+// application does not say it. There is at least one phase.
+func PhaseShown(name string, part *jjm.Part, phases []jjm.AppPhase) jjm.Progress {
+	i := slices.IndexFunc(phases, func(p jjm.AppPhase) bool { return p.Phase == name })
+	if i < 0 {
+		return phases[sandbox.LastPhase(phases)].Progress
+	}
+	p := phases[i].Progress
+	if p.Total == 0 {
+		p.Total = max(part.Count, p.Done)
+	}
+	return p
+}
