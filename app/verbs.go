@@ -35,5 +35,6 @@ func served(version string, e *engine.Engine, b brokers) []gate.Verb {
 		verbs.Dataset(e.Dataset),
 		verbs.Verify(find, e.Verify),
 		verbs.Retract(find, e.Retract),
+		verbs.Replay(find, e.Replay),
 	}
 }

@@ -53,6 +53,11 @@ func (e *Engine) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, 
 	return e.prover.Verify(ctx, caller, id, recovery)
 }
 
+// Replay asks the type of a grid job anew, and holds what it says against what is stored.
+func (e *Engine) Replay(ctx context.Context, caller wire.Caller, id jjm.GridID) (wire.Replayed, error) {
+	return e.prover.Replay(ctx, caller, id)
+}
+
 // Order stores what an administrator orders; nil lists the orders in force.
 func (e *Engine) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([]jjm.Order, error) {
 	return e.site.Order(ctx, caller, o)

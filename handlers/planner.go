@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	"jjm"
@@ -38,6 +39,21 @@ type Ran struct {
 	Truncated      bool
 }
 
+// Unplanned returns what a [Planner] planned of a job file, and the job file without it.
+func Unplanned(spec *jjm.Spec) (plan map[string]any, bare *jjm.Spec) {
+	plan = map[string]any{}
+	out := *spec
+	out.Params = map[string]any{}
+	for key, v := range spec.Params {
+		if strings.HasPrefix(key, OwnKey) {
+			plan[key] = v
+			continue
+		}
+		out.Params[key] = v
+	}
+	return plan, &out
+}
+
 // Planned returns a job file with what its type plans, if that is a [Planner]. A recovery
 // keeps what the job that it recovers was given, for the same units must be made again.
 func Planned(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, jjm.Problems) {
@@ -46,7 +62,7 @@ func Planned(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, jjm.Problems) {
 		return spec, nil
 	}
 	for key := range spec.Params {
-		if len(key) < len(OwnKey) || key[:len(OwnKey)] != OwnKey {
+		if !strings.HasPrefix(key, OwnKey) {
 			continue
 		}
 		if spec.Recovers != 0 {

@@ -89,7 +89,7 @@ func Verbs() []About {
 		VerbRecords().About, VerbOutput().About, VerbCat().About,
 		VerbHistory().About, VerbLog().About, VerbJobTypes().About, VerbClusters().About, VerbOrder().About,
 		VerbReset().About, VerbBan().About, VerbRenew().About, VerbRemark().About, VerbAdvertise().About, VerbDataset().About,
-		VerbVerify().About, VerbRetract().About,
+		VerbVerify().About, VerbRetract().About, VerbReplay().About,
 	}
 }
 

@@ -42,7 +42,7 @@ func everyVerb() []erased {
 		erase(VerbCat()), erase(VerbHistory()), erase(VerbLog()), erase(VerbJobTypes()), erase(VerbClusters()),
 		erase(VerbOrder()), erase(VerbReset()), erase(VerbBan()), erase(VerbRenew()), erase(VerbRemark()),
 		erase(VerbAdvertise()),
-		erase(VerbDataset()), erase(VerbVerify()), erase(VerbRetract())}
+		erase(VerbDataset()), erase(VerbVerify()), erase(VerbRetract()), erase(VerbReplay())}
 }
 
 func verbNames() []string {
@@ -95,6 +95,7 @@ func refused() map[string][2]string {
 		"dataset":   {`{"verb":"dataset"}`, "member dataset is missing"},
 		"verify":    {`{"verb":"verify","refs":["1"],"recovery":"a/b"}`, "without folders"},
 		"retract":   {`{"verb":"retract","refs":["1"]}`, "member retract is missing"},
+		"replay":    {`{"verb":"replay","refs":["1","2"]}`, "replay: 2 refs"},
 	}
 }
 

@@ -9,9 +9,10 @@ import (
 
 // jobTypes are the commands about job types.
 type jobTypes struct {
-	Show showJobTypes `cmd:"" default:"withargs" help:"Those of this site; of one, its settings and an example." example:"jjm job-types montecarlo"`
-	New  newJobType   `cmd:"" passthrough:"" help:"Write the files of a new one." example:"jjm job-types new zmumu"`
-	Test testJobType  `cmd:"" passthrough:"" help:"Hold one against what every type must do." example:"jjm job-types test zmumu.toml"`
+	Show   showJobTypes `cmd:"" default:"withargs" help:"Those of this site; of one, its settings and an example." example:"jjm job-types montecarlo"`
+	New    newJobType   `cmd:"" passthrough:"" help:"Write the files of a new one." example:"jjm job-types new zmumu"`
+	Test   testJobType  `cmd:"" passthrough:"" help:"Hold one against what every type must do." example:"jjm job-types test zmumu.toml"`
+	Replay replayJob    `cmd:"" help:"Ask the type of a grid job anew: is all as it was stored?" example:"jjm job-types replay 17"`
 }
 
 // newJobType writes one: the daemon's program has them.

@@ -154,6 +154,10 @@ func (r *replies) verbs() []gate.Verb {
 			r.note(id, w)
 			return *reads[wire.RetractAnswer](r).Retracted, nil
 		}),
+		verbs.Replay(find, func(_ ctx, _ caller, id jjm.GridID) (wire.Replayed, error) {
+			r.note(id)
+			return *reads[wire.ReplayAnswer](r).Replay, nil
+		}),
 	}
 }
 
@@ -172,6 +176,8 @@ func wants() map[string]string {
 		"list":           `[{"all":true,"status":"done","type":"script","owner":"alice","limit":5,"before":7}]`,
 		"wait":           `[[{"grid":12}]]`,
 		"record":         `[12,"/gridjob/@id"]`,
+		"records":        `["/gridjob/@id",{"status":"text of string","type":"text of string","owner":"text of string",` +
+			`"cluster":"text of string","since":1792396412000,"until":1792396412000}]`,
 		"output":         `[12,true]`,
 		"cat":            `[{"grid":12,"locals":true},"stderr"]`,
 		"history":        `[{"grid":12},3]`,
@@ -188,6 +194,7 @@ func wants() map[string]string {
 		"dataset":        `["add","raw"]`,
 		"dataset-mark":   `["mark","raw"]`,
 		"verify":         `[12,"missing.json"]`,
+		"replay":         `[12]`,
 		"retract":        `[12,{"outputs":["o"],"reason":"r","dry_run":true,"recovery":"m.json"}]`,
 	}
 }
