@@ -168,15 +168,15 @@ const v1 = "../../wire/testdata/v1"
 func wants() map[string]string {
 	return map[string]string{
 		"ping": ``, "job-types": ``, "clusters": ``,
-		"submit":         `["a.toml","type = \"script\"\n","/tmp","k",true,true]`,
-		"lookup":         `[[12,13]]`,
-		"kill":           `[[{"grid":12},{"grid":12,"locals":true,"first":3,"last":7}]]`,
-		"release":        `[[{"grid":12,"locals":true,"last":-1}]]`,
-		"status":         `[[{"grid":12,"locals":true,"first":3,"last":3}]]`,
-		"list":           `[{"all":true,"status":"done","type":"script","owner":"alice","limit":5,"before":7}]`,
-		"wait":           `[[{"grid":12}]]`,
-		"record":         `[12,"/gridjob/@id"]`,
-		"records":        `["/gridjob/@id",{"status":"text of string","type":"text of string","owner":"text of string",` +
+		"submit":  `["a.toml","type = \"script\"\n","/tmp","k",true,true]`,
+		"lookup":  `[[12,13]]`,
+		"kill":    `[[{"grid":12},{"grid":12,"locals":true,"first":3,"last":7}]]`,
+		"release": `[[{"grid":12,"locals":true,"last":-1}]]`,
+		"status":  `[[{"grid":12,"locals":true,"first":3,"last":3}]]`,
+		"list":    `[{"all":true,"status":"done","type":"script","owner":"alice","limit":5,"before":7}]`,
+		"wait":    `[[{"grid":12}]]`,
+		"record":  `[12,"/gridjob/@id"]`,
+		"records": `["/gridjob/@id",{"status":"text of string","type":"text of string","owner":"text of string",` +
 			`"cluster":"text of string","since":1792396412000,"until":1792396412000}]`,
 		"output":         `[12,true]`,
 		"cat":            `[{"grid":12,"locals":true},"stderr"]`,
