@@ -50,7 +50,8 @@ func TestTypes_AGridJobIsReplayed(t *testing.T) {
 		}
 	}
 	d.write("rows.txt", "c\n") // the grid job has what was packed
-	for id, parts := range map[string]string{"1": "parts: 3", "2": "parts: 4", "3": "parts: 2", "4": "parts: of files as"} {
+	for id, parts := range map[string]string{"1": "parts: 3", "2": "parts: 4", "3": "parts: 2",
+		"4": "parts: of files as they came"} {
 		want(0, id, "ok    describe", "ok    check", "ok    prepare", "ok    split", "ok    "+parts)
 	}
 	want(0, "1", "ok    plan\n", "ok    command")

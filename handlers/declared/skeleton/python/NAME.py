@@ -37,6 +37,8 @@ def plan(request):
         "command": ["NAME.py", "run", "{args}"],
         "outputs": ["value.txt"],
         "inputs": [{"path": "NAME.py", "executable": True}],
+        "ends": [{"exit_codes": [os.EX_TEMPFAIL], "action": "retry",
+                  "text": "it could not be done now"}],
     }}
 
 
