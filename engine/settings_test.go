@@ -106,7 +106,8 @@ func TestSetting_UnknownWarn(t *testing.T) {
 // poll_max is how rare the listings of a slow cluster may get.
 func TestSetting_PollMax(t *testing.T) {
 	t.Parallel()
-	for most, want := range map[time.Duration]time.Duration{30 * time.Second: 30 * time.Second, time.Hour: 200 * time.Second} {
+	for most, want := range map[time.Duration]time.Duration{30 * time.Second: 30 * time.Second,
+		time.Hour: 200 * time.Second} {
 		var slow *polled
 		o := options{config: with(func(c *engine.Config) { c.PollMax = jjm.Duration(most) }),
 			clusters: func(w *world) []engine.Cluster {
