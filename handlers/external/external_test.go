@@ -205,9 +205,15 @@ func TestPlan_ReportsWhatAProgramDoesWrong(t *testing.T) {
 func FuzzReplies(f *testing.F) {
 	f.Add(about, `{"plan": {"rows": [["a"]], "command": ["x"]}}`)
 	f.Add(about, `{"plan": {"events": {"count": 5, "per_job": 2}, "command": ["{seed}"]}}`)
+	f.Add(about, `{"plan": {"rows": [["a"]], "command": ["x"], "progress": "p", "ends": [{"exit_codes": [3], "action": "retry",
+ "text": "x", "retry_args": ["a"]}]}}`)
+	path := filepath.Join(f.TempDir(), "scan.py") // one for all: a file for each would cost most of the time
+	if err := os.WriteFile(path, []byte("x"), 0o700); err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, describe, plan string) {
 		p := &program{replies: map[string]string{"describe": describe, "plan": plan}}
-		h, site := newType(t, p)
+		h, site := New("scan", path, p.call), handlers.Site{Run: p.call}
 		spec, problems := handlers.Planned(h, job(int64(2)), site)
 		if len(problems) > 0 || len(h.Check(spec, site)) > 0 {
 			return
@@ -217,6 +223,15 @@ func FuzzReplies(f *testing.F) {
 		}
 		if _, err := h.Command(spec, &jjm.LocalJob{}); err != nil {
 			t.Fatal(err)
+		}
+		op := h.Analyse(spec, nil, &jjm.Result{Exit: 3})
+		known := []jjm.Action{jjm.Complete, jjm.Retry, jjm.Hold, jjm.Fail}
+		if op != nil && (!slices.Contains(known, op.Action) || op.Text == "") {
+			t.Fatalf("Check accepts ends that say %+v", op)
+		}
+		said := []jjm.AppPhase{{Progress: jjm.Progress{Phase: "p", Done: 1}}}
+		if got := h.Progress(spec, &jjm.LocalJob{}, said); got.Phase != "p" {
+			t.Fatalf("of the only phase is shown %+v", got)
 		}
 	})
 }
