@@ -21,12 +21,10 @@ type wmRow struct {
 	Algo, Package string
 	Type          string `json:"subscription_type"`
 	Params        map[string]json.RawMessage
-	Open          bool      `json:"fileset_open"`
-	Files         []wmFile  `json:"files"`
-	Groups        []wmGroup `json:"groups_seen"`
-	RunsLoaded    *bool     `json:"runs_loaded"`
-	ExistingJobs  int64     `json:"existing_jobs"`
-	FindParent    map[string][]string
+	Open          bool                `json:"fileset_open"`
+	Files         []wmFile            `json:"files"`
+	RunsLoaded    *bool               `json:"runs_loaded"`
+	ExistingJobs  int64               `json:"existing_jobs"`
 	Parents       map[string][]string `json:"find_parent"`
 	Docs          []struct {
 		Version int `json:"acdc_version"`
@@ -238,6 +236,33 @@ func (r *wmRow) work() Work {
 	return w
 }
 
+// lists compares what WMCore made of its documents of lost work.
+func (r *wmRow) lists(lost *Recovery) string {
+	if lost == nil {
+		return ""
+	}
+	var diff string
+	if r.Whitelist != nil {
+		got := map[string][][2]uint32{}
+		for run, ranges := range lost.mask() {
+			for _, l := range ranges {
+				got[strconv.Itoa(int(run))] = append(got[strconv.Itoa(int(run))], [2]uint32{l.First, l.Last})
+			}
+		}
+		diff = cmp.Diff(r.Whitelist, got, cmpopts.EquateEmpty())
+	}
+	files := lost.byFile()
+	for _, want := range r.Production {
+		slices.Sort(want.Lumis)
+		got := wmPiece{LFN: want.LFN}
+		if f := files[want.LFN]; f != nil {
+			got.FirstEvent, got.Lumis, got.Events = f.first, f.lumis, f.events
+		}
+		diff += cmp.Diff(want, got, cmpopts.EquateEmpty())
+	}
+	return diff
+}
+
 // groups shows parts as WMCore shows its jobs.
 func (r *wmRow) groups(parts []jjm.Part, p *Params) []wmGroup {
 	var out []wmGroup
@@ -358,7 +383,7 @@ func (r *wmRow) check(splitter string, w Work) (string, Left) {
 			}
 		}
 	}
-	diff := cmp.Diff(r.want(), got, sameJobs)
+	diff := cmp.Diff(r.want(), got, sameJobs) + r.lists(w.Recovery)
 	if r.Bug != "" {
 		if diff == "" {
 			return "the defect was copied: " + r.Bug, left
