@@ -172,6 +172,7 @@ func wants() map[string]string {
 		"list":           `[{"all":true,"status":"done","type":"script","owner":"alice","limit":5,"before":7}]`,
 		"wait":           `[[{"grid":12}]]`,
 		"record":         `[12,"/gridjob/@id"]`,
+		"records":        `["/gridjob/@id",{"status":"text of string","type":"text of string","owner":"text of string","cluster":"text of string","since":1792396412000,"until":1792396412000}]`,
 		"output":         `[12,true]`,
 		"cat":            `[{"grid":12,"locals":true},"stderr"]`,
 		"history":        `[{"grid":12},3]`,

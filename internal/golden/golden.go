@@ -32,34 +32,7 @@ const shown = 5
 // fails at the end of the first file with a mismatch, naming the rows. A file
 // that is missing below the module fails the test; one missing below JJM_GOLDEN
 // does not.
-//
-// The fields of T, by their JSON names, are the columns that the test reads, and test/house
-// fails for columns of a file that no test reads.
 func Rows[T any](t testing.TB, name string, check func(id string, row T) string) {
-	t.Helper()
-	rows(t, name, check, func([]byte) bool { return true })
-}
-
-// Of is Rows for the rows alone whose column, a text, is value; there must be some.
-func Of[T any](t testing.TB, name, column, value string, check func(id string, row T) string) {
-	t.Helper()
-	found := false
-	rows(t, name, check, func(line []byte) bool {
-		var row map[string]json.RawMessage
-		var text string
-		if json.Unmarshal(line, &row) != nil || json.Unmarshal(row[column], &text) != nil {
-			return false
-		}
-		found = found || text == value
-		return text == value
-	})
-	if !found {
-		t.Fatalf("golden rows %s: in none is %s %q", name, column, value)
-	}
-}
-
-// rows runs check for the rows of a file that are wanted, by their lines.
-func rows[T any](t testing.TB, name string, check func(id string, row T) string, wanted func(line []byte) bool) {
 	t.Helper()
 	root, err := moduleRoot()
 	if err != nil {
@@ -82,14 +55,14 @@ func rows[T any](t testing.TB, name string, check func(id string, row T) string,
 		}
 	}
 	for _, file := range files {
-		if err := run(file, check, wanted); err != nil {
+		if err := run(file, check); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// run checks the rows of one file that are wanted.
-func run[T any](file string, check func(id string, row T) string, wanted func(line []byte) bool) error {
+// run checks the rows of one file.
+func run[T any](file string, check func(id string, row T) string) error {
 	text, err := read(file)
 	if err != nil {
 		return err
@@ -103,9 +76,6 @@ func run[T any](file string, check func(id string, row T) string, wanted func(li
 			continue
 		}
 		n++
-		if !wanted(lines.Bytes()) {
-			continue
-		}
 		var key struct {
 			ID string `json:"id"`
 		}

@@ -29,11 +29,9 @@ func odd(_ string, r row) string {
 	return "even"
 }
 
-func all([]byte) bool { return true }
-
 func TestRun_NamesEveryRowThatDiffers(t *testing.T) {
 	file := write(t, "x.jsonl", `{"id":"a","n":1}`+"\n\n"+`{"id":"b","n":2}`+"\n"+`{"id":"c","n":4}`)
-	err := run(file, odd, all)
+	err := run(file, odd)
 	if err == nil || !strings.Contains(err.Error(), "2 of 3 rows differ: b c") {
 		t.Errorf("got %v", err)
 	}
@@ -42,14 +40,14 @@ func TestRun_NamesEveryRowThatDiffers(t *testing.T) {
 func TestRun_RefusesFilesWithoutRowsAndRowsThatAreNoJSON(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "blank": "\n\n", "no JSON": "{\n",
 		"wrong type": `{"id":"a","n":"x"}`} {
-		if err := run(write(t, "x.jsonl", text), odd, all); err == nil {
+		if err := run(write(t, "x.jsonl", text), odd); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if err := run(filepath.Join(t.TempDir(), "none.jsonl"), odd, all); err == nil {
+	if err := run(filepath.Join(t.TempDir(), "none.jsonl"), odd); err == nil {
 		t.Error("missing file: accepted")
 	}
-	if err := run(write(t, "x.jsonl.gz", "plain"), odd, all); err == nil {
+	if err := run(write(t, "x.jsonl.gz", "plain"), odd); err == nil {
 		t.Error("not compressed: accepted")
 	}
 }
@@ -68,7 +66,7 @@ func TestRun_ReadsCompressedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	if err := run(file, odd, all); err != nil {
+	if err := run(file, odd); err != nil {
 		t.Error(err)
 	}
 }
@@ -92,16 +90,5 @@ func TestRows_RunsTheRowsOfTheOtherFolderToo(t *testing.T) {
 	})
 	if extra != 1 {
 		t.Errorf("the row of %s was run %d times, want once", Env, extra)
-	}
-}
-
-func TestOf_RunsTheRowsOfThatValue(t *testing.T) {
-	n := 0
-	Of(t, "jedi/formulas", "fn", "effectiveFileSizeMB", func(_ string, _ row) string {
-		n++
-		return ""
-	})
-	if n != 2 {
-		t.Errorf("%d rows were run, want 2", n)
 	}
 }

@@ -1,0 +1,169 @@
+package all_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm"
+	"jjm/glf"
+	"jjm/handlers"
+	"jjm/jobfile"
+	"jjm/plan"
+	"jjm/split"
+)
+
+// retryTrials are the keys of [retry] with a legal value other than the default.
+func retryTrials() keys {
+	return keys{"max_time_early_fails": 10, "max_retry_early": 3, "max_retry_late_handled": 2,
+		"max_retry_late_unhandled": 4}
+}
+
+// attempts is how many attempts a local job of a job file has whose attempts all last so
+// long, and end as the application says, or with a signal where it says nothing.
+func attempts(t *testing.T, text string, lasts time.Duration, says string) int {
+	t.Helper()
+	doc, problems := jobfile.Parse("job.json", []byte(text))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	l := jjm.LocalJob{State: jjm.Running}
+	for n := 1; n < 100; n++ {
+		start := jjm.Time(1_000_000)
+		end := start.Add(lasts)
+		exit, signal, ended := 137, 9, jjm.BatchEndedFailed
+		log := glf.FormatLine(start.Time(), glf.Info, glf.StartData(l.Attempt, "node", 1))
+		if says != "" {
+			exit, signal, ended = 0, 0, jjm.BatchEndedOK
+			log += glf.FormatLine(end.Time(), says, "again")
+		}
+		log += glf.FormatLine(end.Time(), glf.Info, glf.EndData(exit))
+		r := &jjm.Result{Version: 1, Attempt: l.Attempt, Started: start, Ended: end, Exit: exit, Signal: signal, GLF: log}
+		d := plan.Local(plan.LocalInput{Job: l, Result: jjm.ResultGLF, Retry: doc.Spec.Retry, Now: end,
+			Evidence: jjm.Evidence{Batch: jjm.Report{State: ended, Exit: exit, Started: start, Ended: end}, Result: r,
+				GLF: log, HasGLF: true}})
+		if d.State != jjm.Submitting {
+			return n
+		}
+		d.Apply(&l)
+		l.State = jjm.Running
+	}
+	t.Fatal("it is tried without end")
+	return 0
+}
+
+// Every key of [retry] changes how often something is tried again.
+func TestEffect_EveryKeyOfRetryChangesAttempts(t *testing.T) {
+	job := func(retry keys) string {
+		text, err := json.Marshal(keys{"type": "montecarlo", "params": keys{"command": []string{"mc"}, "events": 10},
+			"retry": retry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	lives := func(retry keys) string {
+		var all []string
+		for _, lasts := range []time.Duration{time.Minute, 7 * time.Minute, time.Hour} {
+			for _, says := range []string{"", glf.Retry} {
+				all = append(all, fmt.Sprintf("%s %q: %d", lasts, says, attempts(t, job(retry), lasts, says)))
+			}
+		}
+		return strings.Join(all, "; ")
+	}
+	trials := retryTrials()
+	of := reflect.TypeFor[jjm.Limits]()
+	for i := range of.NumField() {
+		key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		v, tried := trials[key]
+		if !tried {
+			t.Errorf("no value to try retry.%s with", key)
+		} else if without, with := lives(keys{}), lives(keys{key: v}); without == with {
+			t.Errorf("retry.%s = %v changes nothing: %s", key, v, with)
+		}
+	}
+}
+
+// mergeTrials are the keys of [merge] with a legal value other than the default, and the
+// table that they are tried beside.
+func mergeTrials() map[string]trial {
+	concat := keys{"concat": true}
+	return map[string]trial{
+		"command":  {value: []string{"hadd", "{output}", "{files}"}},
+		"concat":   {value: true},
+		"output":   {value: "other.root", with: concat},
+		"files":    {value: 2, with: concat},
+		"bytes":    {value: 2500, with: merged(concat, keys{"split": keys{"params": keys{"min_merge_size": 100}}})},
+		"events":   {value: 50, with: concat},
+		"max_wait": {value: "1s", with: merged(concat, keys{"bytes": 1_000_000})},
+		"attempts": {value: 1, with: concat},
+		"split":    {value: keys{"params": keys{"min_merge_size": 100}}, with: merged(concat, keys{"bytes": 1_000_000})},
+	}
+}
+
+// mergeEffect is what comes of a table [merge]: the merges of six outputs of 1000 bytes and
+// 40 events, of an open and of a closed step, their commands, and whether a merge that
+// failed twice is tried again.
+func mergeEffect(t *testing.T, merge keys) (effect []string, refused string) {
+	t.Helper()
+	text, err := json.Marshal(keys{"type": "montecarlo", "params": keys{"command": []string{"mc"}, "events": 10},
+		"merge": merge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, problems := jobfile.Parse("job.json", text)
+	cut, more := handlers.MergeCutting(&doc.Spec)
+	if problems = append(problems, more...); len(problems) > 0 {
+		return nil, problems.Error()
+	}
+	s, err := split.Get(cut.Splitter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, closed := range []bool{false, true} {
+		w := split.Work{Closed: closed, Now: 10_000}
+		for i := range 6 {
+			w.Files = append(w.Files, handlers.Mergeable(jjm.File{LFN: fmt.Sprint("out", i), Size: 1000, Events: 40,
+				Added: 1000}, int64(i)))
+		}
+		parts, _, _, err := s.Cut(w, split.Limits{}, cut.Params, split.Carry{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range parts {
+			cmd, err := handlers.MergeCommand(doc.Spec.Merge, &jjm.LocalJob{Part: parts[i]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			effect = append(effect, fmt.Sprint(closed, parts[i].Input.Files, cmd))
+		}
+	}
+	again := plan.GiveBack(plan.GiveBackFacts{State: jjm.Failed, Result: jjm.ResultExit, Before: 1,
+		Attempts: doc.Spec.Merge.Attempts})
+	return append(effect, fmt.Sprint("again: ", again)), ""
+}
+
+// Every key of [merge] changes what is merged, or how.
+func TestEffect_EveryKeyOfMergeChangesMerges(t *testing.T) {
+	trials := mergeTrials()
+	of := reflect.TypeFor[jjm.Merge]()
+	for i := range of.NumField() {
+		key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		c, tried := trials[key]
+		if !tried {
+			t.Errorf("no value to try merge.%s with", key)
+			continue
+		}
+		with, refused := mergeEffect(t, merged(c.with, keys{key: c.value}))
+		if refused != "" {
+			t.Errorf("merge.%s = %v is refused: %s", key, c.value, refused)
+		}
+		without, _ := mergeEffect(t, merged(keys{}, c.with)) // one of command and concat is needed
+		if reflect.DeepEqual(with, without) {
+			t.Errorf("merge.%s = %v changes nothing: %v", key, c.value, with)
+		}
+	}
+}
