@@ -41,6 +41,16 @@ type Preparer interface {
 	Prepare(spec *jjm.Spec, site Site) ([]jjm.Input, error)
 }
 
+// Analyser is what a handler implements that knows more of an attempt's end than its exit
+// code and its log say.
+type Analyser interface {
+	// Analyse returns what the application would have said of an attempt that left a
+	// result: SUCCEEDED, FAILED, RETRY or HOLD, with data that is not empty; "" where it
+	// has nothing to add. Limits and counters apply as if the application had said it
+	// itself, and ended with exit code 0. It may be asked twice of one attempt.
+	Analyse(spec *jjm.Spec, job *jjm.LocalJob, result *jjm.Result) (keyword, data string)
+}
+
 // Site is what a handler may know of the site.
 type Site struct {
 	// RecommendedCPU and MaxCPU bound a local job, in CPU seconds; 0 = not set.

@@ -5,10 +5,13 @@ import (
 	"log/slog"
 
 	"jjm"
+	"jjm/analyse"
 	"jjm/engine/areas"
 	"jjm/engine/endings"
 	"jjm/engine/outputs"
 	"jjm/engine/state"
+	"jjm/glf"
+	"jjm/handlers"
 	"jjm/plan"
 )
 
@@ -64,7 +67,7 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 		result = jjm.ResultExit
 	}
 	out := plan.Local(plan.LocalInput{
-		Job: *l, Evidence: j.evidence, Result: result, Retry: spec.Retry, Site: ju.b.Conf().Retry,
+		Job: *l, Evidence: ju.analysed(spec, l, j.evidence), Result: result, Retry: spec.Retry, Site: ju.b.Conf().Retry,
 		Kill: l.Kill, GiveUp: l.Holding, Lost: j.lost, Backoff: ju.b.Conf().Backoff.D(), Now: c.Now,
 	})
 	if !out.Over {
@@ -88,6 +91,9 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 		j.evidence.Batch.ID = l.BatchID
 	}
 	r := j.evidence.Result
+	if r != nil && r.AttemptID() == l.AttemptID() {
+		out.Exit = r.Exit // whatever the type makes of it
+	}
 	if b := j.evidence.Batch.ID; l.BatchID == "" || r != nil && r.Claim.Batch == b { // both say so
 		l.BatchID = b
 	}
@@ -98,4 +104,24 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 	}
 	l.Holding = plan.HoldAfter(l.Holding, out.State, out.Phase, out.Verdict.Text, c.Now)
 	c.Move(l, out.State, out.Phase, out.Verdict.Text)
+}
+
+// analysed returns evidence with what the job type reads from its result.
+func (ju *Judge) analysed(spec *jjm.Spec, l *jjm.LocalJob, ev jjm.Evidence) jjm.Evidence {
+	r := ev.Result
+	if r == nil || r.Error != "" || l.Step != jjm.StepWork || r.AttemptID() != l.AttemptID() {
+		return ev
+	}
+	h, err := ju.b.Deps.Types.Get(spec.Type)
+	if err != nil {
+		return ev // the type is gone: its result speaks for itself
+	}
+	a, ok := h.(handlers.Analyser)
+	if !ok {
+		return ev
+	}
+	if keyword, data := a.Analyse(spec, l, r); glf.Terminal(keyword) && data != "" {
+		ev.Result = analyse.AsSaid(r, keyword, data)
+	}
+	return ev
 }

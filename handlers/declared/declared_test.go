@@ -159,6 +159,9 @@ func TestParse_NamesMistakes(t *testing.T) {
 		{"help = \"an x\"", "", "settings[0].help"},
 		{"min = 1\n", "min = 1.5\n", "settings[2].min"},
 		{"required = true\nhelp = \"words\"", "required = true\nmin = 1\nhelp = \"words\"", "only numbers have bounds"},
+		{"summary = ", "on_exit = { 0 = \"RETRY\" }\nsummary = ", "on_exit.0: \"0\": want an exit code"},
+		{"summary = ", "on_exit = { 7 = \"AGAIN\" }\nsummary = ", "on_exit.7: \"AGAIN\": want SUCCEEDED"},
+		{"summary = ", "result = \"glf\"\non_exit = { 7 = \"SUCCEEDED\" }\nsummary = ", "says itself that it succeeded"},
 		{"summary = ", "example = \"type = 'toy'\"\nsummary = ", "example: is refused by the type itself"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)

@@ -34,6 +34,9 @@ type File struct {
 	// packed with each grid job, relative to the folder of this file.
 	Outputs []string    `toml:"outputs"`
 	Inputs  []jjm.Input `toml:"inputs"`
+	// OnExit says what an exit code of the command means: a keyword of the GBS log, with
+	// its data, such as "RETRY" or "FAILED no calibration".
+	OnExit map[string]string `toml:"on_exit"`
 	// Work says what the local jobs are.
 	Work Work `toml:"work"`
 	// Settings are what job files may say below [params].
@@ -125,7 +128,7 @@ func (f *File) check() (problems jjm.Problems) {
 	if len(f.Command) == 0 {
 		bad("command", "is missing: the words of the command line")
 	}
-	problems = append(problems, f.Settings.Check("settings")...)
+	problems = append(append(problems, f.checkExits()...), f.Settings.Check("settings")...)
 	if len(problems) > 0 {
 		return problems // what follows is held against the settings
 	}

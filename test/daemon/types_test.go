@@ -1,9 +1,11 @@
 package daemon_test
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -183,5 +185,43 @@ func TestTypes_AProgramThatMisbehavesHoldsUpNobody(t *testing.T) {
 	}
 	if code := <-hangs; code == 0 {
 		t.Error("a program that hangs has made a plan")
+	}
+}
+
+// What exit codes mean is the type's to say: one is tried again, one is a success, one a
+// failure with its reason.
+func TestTypes_SayWhatExitCodesMean(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "odd.toml"), []byte(`name = "odd"
+summary = "ends oddly"
+command = ["sh", "-c", "[ $JJM_ATTEMPT -gt 0 ] && exit 0; exit {code}"]
+on_exit = { 75 = "RETRY", 3 = "FAILED no calibration", 2 = "SUCCEEDED" }
+[work]
+count = 1
+[[settings]]
+name = "code"
+type = "whole number"
+required = true
+help = "with which it ends"
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := start(t, "job_types = \""+folder+"\"\n[engine]\nbackoff = \"0s\"\n")
+	for i, c := range []struct {
+		code, want, says string
+	}{{"75", "done", ""}, {"2", "done", ""}, {"3", "failed", "no calibration"}, {"9", "failed", "exit code 9"}} {
+		d.write("job.toml", "type = \"odd\"\n[params]\ncode = "+c.code+"\n")
+		out, _ := d.tells("submit", "job.toml", "--wait")
+		if !strings.Contains(out, c.want) {
+			t.Errorf("%s: want %s\n%s", c.code, c.want, out)
+		}
+		local := strconv.Itoa(i+1) + ".0"
+		if out, _ := d.tells("status", local); !strings.Contains(out, c.says) {
+			t.Errorf("%s: no %q in\n%s", c.code, c.says, out)
+		}
+		exit, _ := d.tells("record", strconv.Itoa(i+1), "--path", "//localjob/@exit")
+		if want := map[string]string{"75": "0"}[c.code]; strings.TrimSpace(exit) != cmp.Or(want, c.code) {
+			t.Errorf("%s: the record says exit %s", c.code, exit)
+		}
 	}
 }
