@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -231,6 +232,35 @@ func kept(before *jjm.Splitting) map[string]any {
 	return params
 }
 
+// share is how many events some sections of a file have: each the mean of all, rounded as
+// package split does, so that they are cut, and estimated, as those of the whole file were.
+func share(f *jjm.File, some []jjm.LumiRange) int64 {
+	all := sections(f.Lumis)
+	if all == 0 {
+		return f.Events
+	}
+	return int64(math.RoundToEven(float64(f.Events)/float64(all))) * sections(some)
+}
+
+// sections counts them.
+func sections(ranges []jjm.LumiRange) (n int64) {
+	for _, l := range ranges {
+		n += int64(l.Last) - int64(l.First) + 1
+	}
+	return n
+}
+
+// unchosen is how to cut sections without the lists of good ones: what is missing is named.
+func unchosen(before *jjm.Splitting) *jjm.Splitting {
+	if before == nil || before.Params["runs"] == nil {
+		return before
+	}
+	s := &jjm.Splitting{By: before.By, Params: maps.Clone(before.Params)}
+	delete(s.Params, "runs")
+	delete(s.Params, "lumis")
+	return s
+}
+
 // datasets puts a dataset with the missing files in the place of the master, and
 // reads the secondary ones by name: they are there.
 func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (jjm.File, error)) (lines []byte,
@@ -243,12 +273,15 @@ func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (
 		}
 		f.LFN, f.Added = r.files[i].lfn, 0
 		if !r.files[i].whole {
-			f.Lumis = r.files[i].lumis
+			f.Events, f.Lumis = share(&f, r.files[i].lumis), r.files[i].lumis
 		}
 		master.Files = append(master.Files, jjm.Listed{File: f})
 	}
-	if r.unit == jjm.UnitRange {
+	switch r.unit {
+	case jjm.UnitRange:
 		spec.Split = r.splitting(spec.Split)
+	case jjm.UnitLumi:
+		spec.Split = unchosen(spec.Split)
 	}
 	datasets := alongOnly(spec.Datasets)
 	for i, d := range datasets {

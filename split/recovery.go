@@ -24,10 +24,10 @@ type Lost struct {
 }
 
 // LostOf returns the pieces that a part owned, for a recovery list, from the files
-// it read, by LFN. Parts of the units event and row give none: they are made
-// again as they are.
+// it read, by LFN. Only parts of the unit range give any: others are made again from
+// what package cover finds missing.
 func LostOf(p *jjm.Part, file func(lfn string) *jjm.File) []Lost {
-	if p.Input == nil {
+	if p.Input == nil || p.Unit != jjm.UnitRange {
 		return nil
 	}
 	lost := make([]Lost, 0, len(p.Input.Files))
@@ -39,27 +39,8 @@ func LostOf(p *jjm.Part, file func(lfn string) *jjm.File) []Lost {
 		}
 		lost = append(lost, l)
 	}
-	switch p.Unit {
-	case jjm.UnitLumi:
-		narrowLumis(lost, p.Input)
-	case jjm.UnitRange:
-		narrowEvents(lost, p.Input)
-	default:
-		return lost
-	}
+	narrowEvents(lost, p.Input)
 	return slices.DeleteFunc(lost, func(l Lost) bool { return l.Lumis == nil && l.Events < 0 })
-}
-
-// narrowLumis keeps what the part owns of each file; files of which it owns
-// nothing are marked.
-func narrowLumis(lost []Lost, in *jjm.PartInput) {
-	for i := range lost {
-		lost[i].Lumis, lost[i].Events = nil, -1
-	}
-	for _, r := range in.Lumis {
-		l := &lost[r.File]
-		l.Lumis, l.Events = append(l.Lumis, r.LumiRange), 0
-	}
 }
 
 func narrowEvents(lost []Lost, in *jjm.PartInput) {
@@ -140,16 +121,4 @@ func subset(a, b []uint32) bool {
 		}
 	}
 	return true
-}
-
-// mask lists the lost sections, whatever files they were in.
-func (r *Recovery) mask() lumiMask {
-	m := lumiMask{}
-	for i := range r.Lost {
-		for _, l := range r.Lost[i].Lumis {
-			m.add(l.Run, l.First, l.Last)
-		}
-	}
-	m.tidy()
-	return m
 }

@@ -21,12 +21,10 @@ type wmRow struct {
 	Algo, Package string
 	Type          string `json:"subscription_type"`
 	Params        map[string]json.RawMessage
-	Open          bool      `json:"fileset_open"`
-	Files         []wmFile  `json:"files"`
-	Groups        []wmGroup `json:"groups_seen"`
-	RunsLoaded    *bool     `json:"runs_loaded"`
-	ExistingJobs  int64     `json:"existing_jobs"`
-	FindParent    map[string][]string
+	Open          bool                `json:"fileset_open"`
+	Files         []wmFile            `json:"files"`
+	RunsLoaded    *bool               `json:"runs_loaded"`
+	ExistingJobs  int64               `json:"existing_jobs"`
 	Parents       map[string][]string `json:"find_parent"`
 	Docs          []struct {
 		Version int `json:"acdc_version"`
@@ -201,11 +199,11 @@ func (r *wmRow) params(splitter string) (Params, error) {
 		delete(given, "respect_run_boundaries") // that path knows no lowest run
 	}
 	text, err := json.Marshal(given)
-	if err == nil {
-		err = json.Unmarshal(text, &p)
+	if err != nil {
+		return p, err
 	}
 	p.Production = r.Type == "Production"
-	return p, err
+	return p, json.Unmarshal(text, &p)
 }
 
 func (r *wmRow) work() Work {
@@ -236,6 +234,24 @@ func (r *wmRow) work() Work {
 		}
 	}
 	return w
+}
+
+// lists compares what WMCore made of its documents of lost work.
+func (r *wmRow) lists(lost *Recovery) string {
+	if lost == nil {
+		return ""
+	}
+	var diff string
+	files := lost.byFile()
+	for _, want := range r.Production {
+		slices.Sort(want.Lumis)
+		got := wmPiece{LFN: want.LFN}
+		if f := files[want.LFN]; f != nil {
+			got.FirstEvent, got.Lumis, got.Events = f.first, f.lumis, f.events
+		}
+		diff += cmp.Diff(want, got, cmpopts.EquateEmpty())
+	}
+	return diff
 }
 
 // groups shows parts as WMCore shows its jobs.
@@ -331,7 +347,7 @@ func set(s []string) []string {
 }
 
 // check cuts the work of a row and says what is wrong with the parts.
-func (r *wmRow) check(splitter string, w Work) (string, Left) {
+func (r *wmRow) check(id, splitter string, w Work) (string, Left) {
 	s, err := find(splitter)
 	if err != nil {
 		return err.Error(), Left{}
@@ -339,6 +355,11 @@ func (r *wmRow) check(splitter string, w Work) (string, Left) {
 	p, err := r.params(splitter)
 	if err != nil {
 		return "parameters: " + err.Error(), Left{}
+	}
+	if r.Whitelist != nil {
+		if w, p, err = r.recovered(splitter, w, p); err != nil {
+			return "recovery: " + err.Error(), Left{}
+		}
 	}
 	parts, left, _, err := s.Cut(w, Limits{}, p, Carry{Serial: r.ExistingJobs})
 	if err != nil || r.Raises != "" {
@@ -358,7 +379,14 @@ func (r *wmRow) check(splitter string, w Work) (string, Left) {
 			}
 		}
 	}
-	diff := cmp.Diff(r.want(), got, sameJobs)
+	want := r.want()
+	if r.Whitelist != nil {
+		want, got = joined(want), joined(got)
+	}
+	if why := otherwise()[id]; why != "" {
+		return r.differs(why, want, got), left
+	}
+	diff := cmp.Diff(want, got, sameJobs) + r.lists(w.Recovery)
 	if r.Bug != "" {
 		if diff == "" {
 			return "the defect was copied: " + r.Bug, left
@@ -377,8 +405,8 @@ func TestGolden_WMCore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			splitter, _, _ := strings.Cut(name, ".")
-			golden.Rows(t, "wmcore/"+name, func(_ string, r wmRow) string {
-				diff, _ := r.check(splitter, r.work())
+			golden.Rows(t, "wmcore/"+name, func(id string, r wmRow) string {
+				diff, _ := r.check(id, splitter, r.work())
 				return diff
 			})
 		})
@@ -492,9 +520,9 @@ func TestGolden_WMCoreMerges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			splitter, _, _ := strings.Cut(name, ".")
-			golden.Rows(t, "wmcore/"+name, func(_ string, r wmRow) string {
+			golden.Rows(t, "wmcore/"+name, func(id string, r wmRow) string {
 				w := r.cycle()
-				diff, left := r.check(splitter, w)
+				diff, left := r.check(id, splitter, w)
 				return diff + r.status(&w, &left)
 			})
 		})

@@ -51,8 +51,60 @@ func TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing(t *testing.T) {
 	}
 }
 
+// TestRecovery_OfSectionsExpectsTheirEvents: the sections that are left of a file have their
+// share of its events, so that they are cut as they were, and one is no file too long for a job.
+func TestRecovery_OfSectionsExpectsTheirEvents(t *testing.T) {
+	doc, _, problems := check("job.toml", job("[split]\nby = \"EventAwareLumiBased\"\n"+
+		"params = { events_per_job = 500, job_time_limit = 5000, performance = { timePerEvent = 10 } }"), handlers.Site{})
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	whole := jjm.File{Events: 1005, Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 10}}}
+	r := cover.NewRecovery(doc.Spec, jjm.UnitLumi, 17, 40, 0, "/home/a")
+	for _, f := range []cover.Finding{{LFN: "a", Run: 1, First: 1, Last: 4}, {LFN: "a", Run: 1, First: 7, Last: 7},
+		{LFN: "b", Run: 1, First: 9, Last: 9}} {
+		f.Kind = cover.Missing
+		if err := r.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written, err := r.JobFile("list", "ranges", func(string) (jjm.File, error) { return whole, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seconds []float64
+	for _, p := range partsOf(t, string(written.Job)) {
+		if p.Failure() != nil {
+			t.Errorf("%v fails before it is made: %+v", p.Input.Lumis, p.Failure())
+		}
+		seconds = append(seconds, p.Input.Estimate.Seconds)
+	}
+	if diff := cmp.Diff([]float64{5000, 1000}, seconds); diff != "" { // of 100 events each section
+		t.Errorf("(-want +got):\n%s\n%s", diff, written.Job)
+	}
+}
+
 // owns lists what the parts of a job file own.
 func owns(t *testing.T, text string) (all []string) {
+	t.Helper()
+	parts := partsOf(t, text)
+	for i := range parts {
+		in := parts[i].Input
+		if parts[i].Unit == jjm.UnitFile {
+			all = append(all, in.Files...)
+		}
+		for _, r := range in.Events {
+			all = append(all, fmt.Sprintf("%s %d+%d", in.Files[r.File], r.First, r.Count))
+		}
+		for _, r := range in.Lumis {
+			all = append(all, fmt.Sprintf("%s %d:%d-%d", in.Files[r.File], r.Run, r.First, r.Last))
+		}
+	}
+	return all
+}
+
+// partsOf cuts the work of a recovery's job file.
+func partsOf(t *testing.T, text string) []jjm.Part {
 	t.Helper()
 	doc, h, problems := check("recovery.json", text, handlers.Site{})
 	if problems = append(problems, handlers.Fits(doc.Spec.Type, h.Describe(), &doc.Spec)...); problems != nil {
@@ -71,17 +123,5 @@ func owns(t *testing.T, text string) (all []string) {
 	if err != nil || len(parts) == 0 || parts[0].Serial != 41 {
 		t.Fatal(parts, err)
 	}
-	for i := range parts {
-		in := parts[i].Input
-		if parts[i].Unit == jjm.UnitFile {
-			all = append(all, in.Files...)
-		}
-		for _, r := range in.Events {
-			all = append(all, fmt.Sprintf("%s %d+%d", in.Files[r.File], r.First, r.Count))
-		}
-		for _, r := range in.Lumis {
-			all = append(all, fmt.Sprintf("%s %d:%d-%d", in.Files[r.File], r.Run, r.First, r.Last))
-		}
-	}
-	return all
+	return parts
 }

@@ -25,7 +25,6 @@ func unused() map[string]string {
 		"wire/verb.go Verbs":                             forTests + ": each verb is tried",
 		"wire/verb.go Head.head":                         "marks the types that have a Head",
 		"split/recovery.go LostOf":                       recovery,
-		"split/recovery.go narrowLumis":                  recovery,
 		"split/recovery.go narrowEvents":                 recovery,
 		"split/jedi/bunches.go WorkSize":                 jedi,
 		"split/resplit.go WorkOf":                        resplit,

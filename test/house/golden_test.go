@@ -31,7 +31,7 @@ const (
 const (
 	origin   = "where the row comes from"
 	words    = "an error's text in the original"
-	loading  = "how the original loads its files, or what it has loaded: groups_seen has the effect"
+	loading  = "how the original loads its files; the column files has those that it saw, in order"
 	derived  = "follows from other columns"
 	original = "what the original does where jjm follows its specification"
 )
@@ -66,6 +66,7 @@ func unread() map[string]string {
 		"wmcore/* raises_msg":                     words,
 		"wmcore/* limit":                          loading,
 		"wmcore/* by_proxy":                       loading,
+		"wmcore/* groups_seen":                    loading,
 		"wmcore/* dao_rows":                       loading,
 		"wmcore/* files.minrun":                   derived,
 		"wmcore/* acdc":                           derived,
