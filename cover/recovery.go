@@ -218,15 +218,19 @@ func (r *Recovery) splitting(before *jjm.Splitting) *jjm.Splitting {
 }
 
 // kept are of the settings that cut the work before those that say where the parts
-// may run, what is read along, and what they need.
+// may run, what is read along, what they need, and in which sections events are made.
 func kept(before *jjm.Splitting) map[string]any {
 	params := map[string]any{}
-	if before != nil {
-		for _, key := range []string{"siteWhitelist", "siteBlacklist", "trustSitelists", "include_parents", "production",
-			"performance"} {
-			if v, set := before.Params[key]; set {
-				params[key] = v
-			}
+	if before == nil {
+		return params
+	}
+	keys := []string{"siteWhitelist", "siteBlacklist", "trustSitelists", "include_parents", "production", "performance"}
+	if before.By == "EventBased" {
+		keys = append(keys, "events_per_job", "events_per_lumi")
+	}
+	for _, key := range keys {
+		if v, set := before.Params[key]; set {
+			params[key] = v
 		}
 	}
 	return params

@@ -139,7 +139,7 @@ func TestRecovery_RangesOfEventsArePieces(t *testing.T) {
 	}
 	got := recovered(t, written.Job)
 	want := &jjm.Splitting{By: "Pieces",
-		Params: map[string]any{"include_parents": true, "siteBlacklist": []any{"x"}, "pieces": []any{
+		Params: map[string]any{"events_per_job": 10.0, "include_parents": true, "siteBlacklist": []any{"x"}, "pieces": []any{
 			map[string]any{"lfn": "a", "first": 50.0, "count": 10.0}, map[string]any{"lfn": "a", "first": 80.0, "count": 20.0},
 			map[string]any{"lfn": "b", "first": 0.0, "count": -1.0}}}}
 	if diff := cmp.Diff(want, got.Split); diff != "" || len(got.Datasets[0].Files) != 2 {

@@ -20,6 +20,7 @@ type Piece struct {
 
 func piecesMethod() *method {
 	m := &method{name: Pieces, unit: jjm.UnitRange}
+	m.defaults = func(p *Params) { p.EventsPerJob, p.EventsPerLumi = 100, AsEventsPerJob } // EventBased's
 	m.bound = func(_ *Work, p *Params) int64 { return int64(len(p.Pieces)) }
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) { return newPieces(m, c, w, p) }
 	return m
@@ -111,6 +112,9 @@ func (s *pieces) next(c *Cutting) (jjm.Part, bool) {
 	if in.Mask.Events = (jjm.Span{First: f.FirstEvent + piece.First, Count: piece.Count}); piece.Count > 0 {
 		in.Events = []jjm.EventRange{{First: piece.First, Count: piece.Count}}
 	}
+	if madeUp(piece.LFN) && piece.Count > 0 {
+		in.Mask.Lumis = s.sections(f, piece)
+	}
 	estimate(in, &s.p.Performance, float64(max(piece.Count, 0)))
 	ancestors(in, s.work, s.p, i)
 	barred(in)
@@ -120,6 +124,19 @@ func (s *pieces) next(c *Cutting) (jjm.Part, bool) {
 		c.finish(i)
 	}
 	return part, true
+}
+
+// sections are those that EventBased had the events of a piece made in: each part of
+// events_per_job begins with one of its own.
+func (s *pieces) sections(f *jjm.File, piece *Piece) jjm.Span {
+	perJob := max(s.p.EventsPerJob, 1)
+	perLumi := s.p.EventsPerLumi
+	if perLumi < 1 {
+		perLumi = perJob
+	}
+	of := func(event int64) int64 { return event/perJob*ceil(perJob, perLumi) + event%perJob/perLumi }
+	first := of(piece.First)
+	return jjm.Span{First: firstLumi(f) + first, Count: of(piece.First+piece.Count-1) - first + 1}
 }
 
 func (s *pieces) checkpoint() *Checkpoint { return nil }

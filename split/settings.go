@@ -38,7 +38,8 @@ func settings() map[string][]string {
 		GangaDatasetSplitter:   {"files_per_subjob", "maxFiles", "trim"},
 		SplitByFiles:           {"filesPerJob", "maxFiles"},
 		LHCbDataSplitter:       {"file_bunch_size", "event_bunch_size"},
-		Pieces:                 slices.Concat(sites, []string{"pieces", "performance", "include_parents"}),
+		Pieces: slices.Concat(sites,
+			[]string{"pieces", "events_per_job", "events_per_lumi", "performance", "include_parents"}),
 		JEDI: {"task", "records", "scouts", "allow_incomplete", "chunks_to_wait", "random_seed",
 			"random_seed_offset"},
 	}

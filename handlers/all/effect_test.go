@@ -71,6 +71,11 @@ func madeUp() []jjm.File {
 		Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 1}}}}
 }
 
+// madeUpPieces are some of those.
+func madeUpPieces() []keys {
+	return []keys{{"lfn": split.MadeUpPrefix + "1", "first": 20, "count": 10}}
+}
+
 // jobFile writes a job file that tries a setting; put says where its value goes.
 func (c *trial) jobFile(t *testing.T, by string, changed bool, put func(params keys)) string {
 	t.Helper()

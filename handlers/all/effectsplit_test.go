@@ -21,6 +21,8 @@ func splitterTrials() map[string]trial {
 		"events_per_job":                        {value: 7},
 		"EventAwareLumiBased/events_per_job":    {value: 7, with: keys{"splitOnRun": false}},
 		"events_per_lumi":                       {value: 3, files: madeUp()},
+		"Pieces/events_per_job":                 {value: 7, files: madeUp(), with: keys{"pieces": madeUpPieces()}},
+		"Pieces/events_per_lumi":                {value: 3, files: madeUp(), with: keys{"pieces": madeUpPieces()}},
 		"lumis_per_job":                         {value: 3},
 		"files_per_job":                         {value: 2},
 		"jobs_per_group":                        {value: 1, with: keys{"files_per_job": 1}},

@@ -9,6 +9,7 @@ import (
 	"jjm"
 	"jjm/cover"
 	"jjm/handlers"
+	"jjm/handlers/all"
 	"jjm/split"
 )
 
@@ -124,4 +125,59 @@ func partsOf(t *testing.T, text string) []jjm.Part {
 		t.Fatal(parts, err)
 	}
 	return parts
+}
+
+// TestRecovery_OfMadeUpEventsMakesThemInTheSameSections: what is generated again has the
+// events, the run and the sections that it had.
+func TestRecovery_OfMadeUpEventsMakesThemInTheSameSections(t *testing.T) {
+	for _, params := range []string{"events_per_job = 100, events_per_lumi = 40, production = true", "production = true",
+		"events_per_job = 30, production = true"} {
+		text := "type = \"reprocess\"\n[[datasets]]\nname = \"mc\"\nfiles = [{ lfn = \"MCFakeFile-1\", events = 250, " +
+			"first_event = 11, lumis = [{ run = 1, first = 5, last = 5 }] }]\n[params]\ncommand = [\"make\"]\n" +
+			"[split]\nby = \"EventBased\"\nparams = { " + params + " }\n"
+		doc, _, problems := check("job.toml", text, handlers.Site{})
+		if problems != nil {
+			t.Fatal(problems)
+		}
+		cut, err := handlers.SplitBy(mustType(t, doc.Spec.Type), &doc.Spec, handlers.Site{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut.Work, _ = handlers.Inline(&doc.Spec)
+		sp, err := split.Get(cut.Splitter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, _, _, err := sp.Cut(cut.Work, split.Limits{}, cut.Params, split.Carry{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range whole {
+			in := whole[i].Input
+			r := cover.NewRecovery(doc.Spec, jjm.UnitRange, 17, 40, 0, "/home/a")
+			if err := r.Add(cover.Finding{Kind: cover.Missing, LFN: "MCFakeFile-1", First: in.Events[0].First,
+				Last: in.Events[0].First + in.Events[0].Count - 1}); err != nil {
+				t.Fatal(err)
+			}
+			written, err := r.JobFile("list", "ranges", func(string) (jjm.File, error) {
+				return doc.Spec.Datasets[0].Files[0].File, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := partsOf(t, string(written.Job))
+			if len(again) != 1 || again[0].Input.Mask != in.Mask {
+				t.Errorf("%s: part %d is made with %+v, was %+v", params, i, again[0].Input.Mask, in.Mask)
+			}
+		}
+	}
+}
+
+func mustType(t *testing.T, name string) handlers.Handler {
+	t.Helper()
+	h, err := all.Registry().Get(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }
