@@ -306,9 +306,17 @@ func (s *Site) Final(id, want string) wire.Status {
 		return false
 	})
 	if st.Lookup.Status != want {
-		s.T.Fatalf("grid job %s is %s: %s", id, st.Lookup.Status, st.Lookup.Message)
+		s.T.Fatalf("grid job %s is %s: %s%s", id, st.Lookup.Status, st.Lookup.Message, s.first(id))
 	}
 	return st
+}
+
+// first tells of the first local job of a grid job what became of it.
+func (s *Site) first(id string) string {
+	for _, l := range s.Status(id + ".0").Locals {
+		return fmt.Sprintf("; local job %s: exit %d, attempt %d: %s", l.ID, l.Exit, l.Attempt, l.Message)
+	}
+	return ""
 }
 
 // Stdout is what the first local job of a grid job printed.
