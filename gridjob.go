@@ -91,6 +91,10 @@ func (c ClusterJob) Jobs() int {
 // ID names the cluster job of a grid job as people write it: "17@slurm".
 func (c ClusterJob) ID(grid GridID) string { return grid.String() + "@" + c.Cluster }
 
+// MaxFragment is the longest fragment that a writer outside jjm, or a job, may add to a
+// record, in bytes, also in canonical form.
+const MaxFragment = 64 << 10
+
 // MaxJobFile is the longest job file, in bytes: far above what people write, and
 // within what one request on the daemon's socket may hold.
 const MaxJobFile = 4 << 20

@@ -166,6 +166,16 @@ func checkTag(tag jjm.Tag) error {
 	return nil
 }
 
+// makeBulk makes the folders of a bulk, in the area or on a worker that does not see it.
+func (a *Area) makeBulk(tag jjm.Tag) error {
+	for _, dir := range []string{"claims", "done", string(progress), string(fragments)} {
+		if err := a.fs.MkdirAll(BulkDir(tag)+"/"+dir, dirMode); err != nil {
+			return wrap(err, "make folders of bulk %s", tag)
+		}
+	}
+	return nil
+}
+
 func posFile(tag jjm.Tag, kind string, pos int32, suffix string) string {
 	return BulkDir(tag) + "/" + kind + "/" + strconv.Itoa(int(pos)) + suffix
 }

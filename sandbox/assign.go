@@ -107,11 +107,8 @@ func (a *Area) WriteAssignment(tag jjm.Tag, as []Assignment) error {
 	if err != nil {
 		return err
 	}
-	dir := BulkDir(tag)
-	for _, d := range []string{"claims", "done", "progress", fragments} {
-		if err := a.fs.MkdirAll(dir+"/"+d, dirMode); err != nil {
-			return wrap(err, "make folders of bulk %s", tag)
-		}
+	if err := a.makeBulk(tag); err != nil {
+		return err
 	}
 	err = a.replace(assignFile(tag), fileMode, syncNamed, buffered(func(w *bufio.Writer) error {
 		if _, err := w.Write(head); err != nil {

@@ -108,10 +108,8 @@ func (a *Area) Unbox(tag jjm.Tag, box io.Reader) error {
 	if err := checkTag(tag); err != nil {
 		return err
 	}
-	for _, dir := range []string{"claims", "done", "progress"} {
-		if err := a.fs.MkdirAll(BulkDir(tag)+"/"+dir, dirMode); err != nil {
-			return wrap(err, "make folders of bulk %s", tag)
-		}
+	if err := a.makeBulk(tag); err != nil {
+		return err
 	}
 	err := eachFile(box, func(h *tar.Header, r io.Reader) error {
 		if h.Name != assignFile(tag) && !(strings.HasPrefix(h.Name, "jobs/") && path.Base(h.Name) == "job.json") &&

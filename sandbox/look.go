@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"time"
 
 	"jjm"
 )
@@ -34,19 +33,6 @@ func (a *Area) Bulks() ([]jjm.Tag, error) {
 		}
 	}
 	return tags, nil
-}
-
-// ProgressChanged is when progress was last put in a bulk, by the clock of the
-// file system.
-func (a *Area) ProgressChanged(tag jjm.Tag) (time.Time, error) {
-	if err := checkTag(tag); err != nil {
-		return time.Time{}, err
-	}
-	info, err := a.fs.Stat(BulkDir(tag) + "/progress")
-	if err != nil {
-		return time.Time{}, wrap(err, "look at progress of bulk %s", tag)
-	}
-	return info.ModTime(), nil
 }
 
 // OpenPacked opens a file of a package by the name that jobs know it by.

@@ -2,9 +2,7 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +14,7 @@ import (
 )
 
 const (
-	maxProgress = 8 << 10
-	maxPhase    = 64
+	maxPhase = 64
 	// maxPhases is how many phases of an application are kept: some, for people.
 	maxPhases = 32
 	// lastTime is the end of the year 9999, the last that a record can show.
@@ -44,8 +41,7 @@ func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress, at jjm.Time) 
 		return jjm.Errorf(jjm.Invalid, "sandbox: progress %.40q: at most %d phases are kept, and it would be one more: %s",
 			p.Phase, maxPhases, "use a phase that was there before")
 	}
-	name := posFile(tag, "progress", pos, "")
-	return wrap(a.replaceBytes(name, quick, formatPhases(said)), "write progress %s", name)
+	return a.put(progress, tag, pos, formatPhases(said))
 }
 
 // withProgress returns phases with what was said last.
@@ -83,13 +79,9 @@ func (a *Area) Phases(tag jjm.Tag, pos int32) ([]jjm.AppPhase, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
 	}
-	name := posFile(tag, "progress", pos, "")
-	b, err := a.readBounded(name, maxProgress)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	b, err := a.one(progress, tag, pos)
 	if jjm.KindOf(err) == jjm.Busy {
-		return nil, wrap(err, "read progress %s", name)
+		return nil, err
 	}
 	said, ok := parsePhases(string(b))
 	if err != nil || !ok {
@@ -103,38 +95,18 @@ func (a *Area) Phases(tag jjm.Tag, pos int32) ([]jjm.AppPhase, error) {
 // on, or All. Files that are no progress are left out.
 func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.Time) (map[int32][]jjm.AppPhase, int32,
 	error) {
-	if err := checkTag(tag); err != nil {
-		return nil, look.From, err
-	}
-	where := BulkDir(tag) + "/progress"
-	dir, err := a.openDir(where)
-	if err != nil {
-		return nil, look.From, wrap(err, "list progress of bulk %s", tag)
-	}
-	defer dir.Close()
-	there, _, err := look.positions(dir, "")
-	if err != nil {
-		return nil, look.From, wrap(err, "list progress of bulk %s", tag)
-	}
 	all := make(map[int32][]jjm.AppPhase)
-	for _, pos := range there {
-		if ctx.Err() != nil {
-			return all, pos, nil
+	next, err := a.latest(ctx, progress, tag, look, since, func(pos int32, b []byte) {
+		if said, ok := parsePhases(string(b)); ok {
+			all[pos] = said
 		}
-		f, info, err := a.openIn(dir, where, strconv.Itoa(int(pos)))
-		if err != nil {
-			continue // replaced or removed meanwhile, or not a file
-		}
-		if !info.ModTime().Before(since) {
-			b, err := readLimited(f, info.Size(), maxProgress)
-			if said, ok := parsePhases(string(b)); ok && err == nil {
-				all[pos] = said
-			}
-		}
-		f.Close()
-	}
-	return all, All, nil
+	})
+	return all, next, err
 }
+
+// ProgressChanged is when progress was last put in a bulk, by the clock of the
+// file system; zero in one that has no folder for it.
+func (a *Area) ProgressChanged(tag jjm.Tag) (time.Time, error) { return a.changed(progress, tag) }
 
 // formatPhases writes a line of each phase: "PHASE DONE TOTAL STARTED ENDED", the times
 // in milliseconds since 1970.

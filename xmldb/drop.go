@@ -234,7 +234,7 @@ func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
 	if err := acceptable(st); err != nil {
 		return Dropped{}, err
 	}
-	b, err := io.ReadAll(io.LimitReader(f, MaxFragment+1))
+	b, err := io.ReadAll(io.LimitReader(f, jjm.MaxFragment+1))
 	if err != nil {
 		return Dropped{}, err
 	}
@@ -253,8 +253,8 @@ func acceptable(st os.FileInfo) error {
 		return fmt.Errorf("it is %s: want a regular file", kindOf(st.Mode()))
 	case ok && sys.Nlink > 1:
 		return errors.New("it has more than one hard link: want a file of its own")
-	case st.Size() > MaxFragment:
-		return fmt.Errorf("it has %d bytes: want at most %d", st.Size(), MaxFragment)
+	case st.Size() > jjm.MaxFragment:
+		return fmt.Errorf("it has %d bytes: want at most %d", st.Size(), jjm.MaxFragment)
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func TestDrop_RefusesWhatIsNoFragment(t *testing.T) {
 		{"not XML", func(t *testing.T, path string) { put(t, path, "hello") }, "text outside the root element"},
 		{"empty", func(t *testing.T, path string) { put(t, path, "") }, "no element"},
 		{"too long", func(t *testing.T, path string) {
-			put(t, path, strings.Repeat("x", MaxFragment+1))
+			put(t, path, strings.Repeat("x", jjm.MaxFragment+1))
 		}, "65537 bytes: want at most 65536"},
 		{"huge and sparse", func(t *testing.T, path string) {
 			put(t, path, "")

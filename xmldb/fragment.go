@@ -12,13 +12,8 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// Caps of a fragment.
-const (
-	// MaxFragment is its size, in bytes, also in canonical form.
-	MaxFragment = 64 << 10
-	// MaxDepth is how deep elements nest in it, itself not counted.
-	MaxDepth = 16
-)
+// MaxDepth is how deep elements nest in a fragment, itself not counted.
+const MaxDepth = 16
 
 // Fragment is what an outside writer has to say about a job: elements to be
 // merged into the job's element in the record.
@@ -53,7 +48,7 @@ func (f Fragment) XML() []byte {
 //
 // The elements may have any name but those of jjm itself, unless they are of a
 // namespace. A document type declaration, entities, processing instructions,
-// attributes of XML Schema instances, more than MaxFragment bytes, MaxDepth
+// attributes of XML Schema instances, more than jjm.MaxFragment bytes, MaxDepth
 // levels or MaxChildren elements are refused. The error is of kind Invalid and
 // names the place.
 func ParseFragment(b []byte) (Fragment, error) {
@@ -65,8 +60,8 @@ func ParseFragment(b []byte) (Fragment, error) {
 }
 
 func parseFragment(b []byte) (Fragment, error) {
-	if len(b) > MaxFragment {
-		return Fragment{}, fmt.Errorf("%d bytes: want at most %d", len(b), MaxFragment)
+	if len(b) > jjm.MaxFragment {
+		return Fragment{}, fmt.Errorf("%d bytes: want at most %d", len(b), jjm.MaxFragment)
 	}
 	t := newTokens(b, MaxDepth+1)
 	tok, err := t.next()
@@ -90,8 +85,8 @@ func parseFragment(b []byte) (Fragment, error) {
 	if len(f.elements) == 0 {
 		return f, errors.New("it holds no element")
 	}
-	if n := len(f.XML()); n > MaxFragment {
-		return f, fmt.Errorf("%d bytes once escaped: want at most %d", n, MaxFragment)
+	if n := len(f.XML()); n > jjm.MaxFragment {
+		return f, fmt.Errorf("%d bytes once escaped: want at most %d", n, jjm.MaxFragment)
 	}
 	return f, nil
 }
@@ -196,10 +191,10 @@ func (f Fragment) With(other Fragment) (Fragment, error) {
 		}
 	}
 	all.elements = append(all.elements, other.elements...)
-	if n, size := len(all.elements), len(all.XML()); n > MaxChildren || size > MaxFragment {
+	if n, size := len(all.elements), len(all.XML()); n > MaxChildren || size > jjm.MaxFragment {
 		return Fragment{}, jjm.Errorf(jjm.Invalid,
 			"fragment: %d elements and %d bytes with what the job added before: want at most %d and %d: use names again", n, size,
-			MaxChildren, MaxFragment)
+			MaxChildren, jjm.MaxFragment)
 	}
 	return all, nil
 }

@@ -98,7 +98,7 @@ func TestParseFragment_RefusesHostileInput(t *testing.T) {
 		{"two colons", in(`<a:b:c/>`), "line 1"},
 		{"17 levels", in(nest(17)), "nested deeper than 17"},
 		{"201 elements", in(strings.Repeat("<a/>", 201)), "more than 200 elements"},
-		{"too long", in("<a>" + strings.Repeat("x", MaxFragment) + "</a>"), "want at most 65536"},
+		{"too long", in("<a>" + strings.Repeat("x", jjm.MaxFragment) + "</a>"), "want at most 65536"},
 		{"too long once escaped", in("<a>" + strings.Repeat(">", 40_000) + "</a>"), "once escaped"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -171,7 +171,7 @@ type pending struct {
 
 // readPending reads what waits. Trouble here must not stop a publication.
 func (db *DB) readPending(dir, name string) pending {
-	data, _, err := db.read(filepath.Join(dir, name), maxPending+MaxFragment+2)
+	data, _, err := db.read(filepath.Join(dir, name), maxPending+jjm.MaxFragment+2)
 	if errors.Is(err, fs.ErrNotExist) {
 		return pending{}
 	}

@@ -53,7 +53,8 @@ func copyAll(t testing.TB, to, from string) {
 
 func TestCarry_RunsWithoutSeeingTheArea(t *testing.T) {
 	s := newSite(
-		t, `cat input; echo "$JJM_JOBID"; "$JJM_PROGRESS" sim 1 2 && echo data >out.dat && "$GBS_LOG" SUCCEEDED out.dat`)
+		t, `cat input; echo "$JJM_JOBID"; "$JJM_PROGRESS" sim 1 2 && echo data >out.dat && "$GBS_LOG" SUCCEEDED out.dat
+echo '<host id="n1"/>' | "$JJM_RECORD"`)
 	s.pack(map[string]string{"input": "from the package\n"})
 	pkg, files, err := s.packed()
 	if err != nil {
@@ -70,6 +71,9 @@ func TestCarry_RunsWithoutSeeingTheArea(t *testing.T) {
 	}
 	if len(r.Phases) != 1 || r.Phases[0].Progress != (jjm.Progress{Phase: "sim", Done: 1, Total: 2}) {
 		t.Errorf("phases %+v", r.Phases)
+	}
+	if want := `<fragment job="17.3"><host id="n1"/></fragment>`; r.Fragment != want {
+		t.Errorf("the parcel brings %q, want %q", r.Fragment, want)
 	}
 	if out := s.file("stdout"); out != "from the package\n17.3\n" {
 		t.Errorf("stdout %q, stderr %q", out, s.file("stderr"))

@@ -42,7 +42,7 @@ func elements(args []string, stdin io.Reader) ([]byte, error) {
 		defer f.Close()
 		stdin = f
 	}
-	return io.ReadAll(io.LimitReader(stdin, xmldb.MaxFragment+1))
+	return io.ReadAll(io.LimitReader(stdin, jjm.MaxFragment+1))
 }
 
 // putElements publishes them, with what the job added before.

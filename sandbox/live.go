@@ -1,0 +1,99 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"jjm"
+)
+
+// live is a kind of files that running attempts write again and again, one for each
+// position, in the bulk's folder of this name. Nothing of them is synced.
+type live string
+
+const (
+	progress  live = "progress"  // how far applications have come
+	fragments live = "fragments" // what attempts add to their records
+)
+
+// max is the longest file, in bytes.
+func (k live) max() int64 {
+	if k == fragments {
+		return jjm.MaxFragment
+	}
+	return 8 << 10
+}
+
+// put writes the file of a position.
+func (a *Area) put(k live, tag jjm.Tag, pos int32, b []byte) error {
+	name := posFile(tag, string(k), pos, "")
+	return wrap(a.replaceBytes(name, quick, b), "write %s", name)
+}
+
+// one returns the file of a position, nil if there is none.
+func (a *Area) one(k live, tag jjm.Tag, pos int32) ([]byte, error) {
+	if err := checkTag(tag); err != nil {
+		return nil, err
+	}
+	name := posFile(tag, string(k), pos, "")
+	b, err := a.readBounded(name, k.max())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, wrap(err, "read %s", name)
+}
+
+// changed is when a file of a bulk was last written, by the clock of the file system; zero
+// in a bulk that has no folder for them.
+func (a *Area) changed(k live, tag jjm.Tag) (time.Time, error) {
+	if err := checkTag(tag); err != nil {
+		return time.Time{}, err
+	}
+	info, err := a.fs.Stat(BulkDir(tag) + "/" + string(k))
+	if errors.Is(err, fs.ErrNotExist) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, wrap(err, "look at %s of bulk %s", k, tag)
+	}
+	return info.ModTime(), nil
+}
+
+// latest hands the files that were written at or after since, by the clock of the file
+// system, to take, one after the other. It returns the position at which to go on, or All.
+// What is no regular file, is empty or too long, is passed over.
+func (a *Area) latest(ctx context.Context, k live, tag jjm.Tag, look Look, since time.Time,
+	take func(pos int32, b []byte)) (next int32, err error) {
+	if err := checkTag(tag); err != nil {
+		return look.From, err
+	}
+	where := BulkDir(tag) + "/" + string(k)
+	dir, err := a.openDir(where)
+	if err != nil {
+		return look.From, wrap(err, "list %s of bulk %s", k, tag)
+	}
+	defer dir.Close()
+	there, _, err := look.positions(dir, "")
+	if err != nil {
+		return look.From, wrap(err, "list %s of bulk %s", k, tag)
+	}
+	for _, pos := range there {
+		if ctx.Err() != nil {
+			return pos, nil
+		}
+		f, info, err := a.openIn(dir, where, strconv.Itoa(int(pos)))
+		if err != nil {
+			continue // replaced or removed meanwhile, or not a file
+		}
+		if !info.ModTime().Before(since) {
+			if b, err := readLimited(f, info.Size(), k.max()); err == nil && len(b) > 0 {
+				take(pos, b)
+			}
+		}
+		f.Close()
+	}
+	return All, nil
+}
