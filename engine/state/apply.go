@@ -69,7 +69,7 @@ func (c *Change) apply() {
 
 // adopt takes a bulk into memory.
 func (s *State) adopt(b jjm.Bulk) {
-	nb := &Bulk{Bulk: b, seen: make([]uint32, len(b.Members)), Look: Look{Done: -1, Progress: -1}}
+	nb := &Bulk{Bulk: b, seen: make([]uint32, len(b.Members)), Look: Look{Done: -1, Progress: LiveLook{Seen: -1}}}
 	for _, m := range b.Members {
 		if (Memory{s}).Current(m) != nil {
 			nb.Open++

@@ -200,12 +200,7 @@ func (g *Grid) ReadyAt(place int32) int { return len(g.ready.Of(place)) }
 // LookedForFragments notes how far a look at the fragments of a bulk came, when it was,
 // and the folder's time if it came to the end.
 func (m *Marks) LookedForFragments(tag jjm.Tag, next int32, seen, now int64) {
-	b := m.Bulk(tag)
-	if b == nil {
-		return
-	}
-	b.Look.NextFragment, b.Look.FragmentsAt = max(next, 0), now
-	if next < 0 {
-		b.Look.Fragments = seen
+	if b := m.Bulk(tag); b != nil {
+		b.Look.Fragments.note(next, seen, now)
 	}
 }

@@ -54,10 +54,7 @@ func (a *Memo) ShowProgress(tag jjm.Tag, ps map[int32]jjm.Progress, next int32, 
 	if b == nil {
 		return false
 	}
-	b.Look.NextProgress, b.Look.ProgressAt = max(next, 0), now
-	if next < 0 {
-		b.Look.Progress = seen
-	}
+	b.Look.Progress.note(next, seen, now)
 	for pos, p := range ps {
 		l := a.Current(b.Members[pos])
 		if l == nil || l.Progress == p {

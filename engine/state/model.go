@@ -99,14 +99,26 @@ func (b *Bulk) SeenIn(pos int, cycle uint32) bool { return b.seen[pos] == cycle 
 
 // Look is how far the folders of a bulk were looked at.
 type Look struct {
-	// Done and Progress are the folders' times at the last look, ProgressAt when that
-	// was; nanoseconds.
-	Done, Progress, ProgressAt int64
-	// Fragments is that of fragments, FragmentsAt when the last look was.
-	Fragments, FragmentsAt int64
-	// NextDone, NextProgress and NextFragment are the positions at which looks that were
-	// cut short go on.
-	NextDone, NextProgress, NextFragment int32
+	// Done is the time of the folder of results at the last look, in nanoseconds;
+	// NextDone the position at which a look that was cut short goes on.
+	Done     int64
+	NextDone int32
+	// Progress and Fragments are those of files that attempts write again and again.
+	Progress, Fragments LiveLook
+}
+
+// LiveLook is how far a folder of such files was looked at. Times are in nanoseconds.
+type LiveLook struct {
+	Seen int64 // the folder's time at the last look that came to its end
+	At   int64 // when the last look was
+	Next int32 // the position at which a look that was cut short goes on
+}
+
+// note notes a look: its next is negative if it came to the end.
+func (l *LiveLook) note(next int32, seen, now int64) {
+	if l.Next, l.At = max(next, 0), now; next < 0 {
+		l.Seen = seen
+	}
 }
 
 // ShardOf returns the number of the record shard of a local job.

@@ -4,41 +4,12 @@ import (
 	"context"
 	"hash/maphash"
 	"log/slog"
-	"time"
 
 	"jjm"
 	"jjm/engine/areas"
 	"jjm/engine/endings"
-	"jjm/engine/state"
-	"jjm/sandbox"
 	"jjm/xmldb"
 )
-
-// readFragments takes over what running applications add to their records. Like
-// progress, that of a large bulk is read less often.
-func (ju *Judge) readFragments(ctx context.Context, b openBulk) {
-	now := ju.b.Now()
-	if gone := now.Sub(time.Unix(0, b.FragmentsAt)); gone >= 0 && gone < progressEvery(len(b.members)) {
-		return
-	}
-	ar, err := ju.areas.Of(b.owner)
-	if err != nil {
-		return
-	}
-	mtime, err := ar.FragmentsChanged(b.tag)
-	seen := mtime.UnixNano() == b.Fragments && b.FragmentsAt-b.Fragments > int64(fresh)
-	if err != nil || seen || mtime.IsZero() {
-		return
-	}
-	look := sandbox.Look{N: len(b.members), From: b.NextFragment,
-		Skip: func(pos int32) bool { return ju.over(b.members[pos]) }}
-	next, err := ar.Fragments(ctx, b.tag, look, time.Unix(0, max(b.Fragments-int64(fresh), 0)),
-		func(pos int32, xml []byte) { ju.recordFragment(ctx, b.members[pos], string(xml)) })
-	if err != nil {
-		return
-	}
-	ju.s.Mark(func(m *state.Marks) { m.LookedForFragments(b.tag, next, mtime.UnixNano(), now.UnixNano()) })
-}
 
 // recordFragment puts what an attempt adds to the record of its local job there, unless it
 // is there. It is checked as what lies in the drop folder is; it may be about nothing else.

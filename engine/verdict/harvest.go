@@ -11,7 +11,6 @@ import (
 
 	"jjm"
 	"jjm/engine/base"
-	"jjm/engine/fair"
 	"jjm/engine/state"
 	"jjm/sandbox"
 )
@@ -245,48 +244,4 @@ func (ju *Judge) over(id jjm.AttemptID) bool {
 	v := ju.s.View()
 	defer v.Close()
 	return v.Current(id) == nil
-}
-
-// readProgress takes over what running applications say of themselves. It goes
-// to memory and to the record, never to the store. A large bulk is read less
-// often: its files are looked at one by one.
-func (ju *Judge) readProgress(ctx context.Context, b openBulk) {
-	now := ju.b.Now()
-	if gone := now.Sub(time.Unix(0, b.ProgressAt)); gone >= 0 && gone < progressEvery(len(b.members)) {
-		return
-	}
-	ar, err := ju.areas.Of(b.owner)
-	if err != nil {
-		return
-	}
-	mtime, err := ar.ProgressChanged(b.tag)
-	seen := mtime.UnixNano() == b.Progress && b.ProgressAt-b.Progress > int64(fresh)
-	if err != nil || seen {
-		return
-	}
-	look := sandbox.Look{N: len(b.members), From: b.NextProgress}
-	said, next, err := ar.Progress(ctx, b.tag, look, time.Unix(0, max(b.Progress-int64(fresh), 0)))
-	if err != nil {
-		return
-	}
-	ps := make(map[int32]jjm.Progress, len(said))
-	for pos, phases := range said {
-		ps[pos] = ju.types.progressOf(b.members[pos], phases)
-		if ctx.Err() == nil && !ju.over(b.members[pos]) {
-			ju.recordEarlier(ctx, b.members[pos], phases)
-		}
-	}
-	changed := false
-	ju.s.Adjust(func(a *state.Memo) {
-		changed = a.ShowProgress(b.tag, ps, next, mtime.UnixNano(), now.UnixNano())
-	})
-	if changed {
-		fair.Kick(ju.s.PubKick)
-	}
-}
-
-// progressEvery is a second for a bulk of a hundred and ten for one of a
-// thousand.
-func progressEvery(members int) time.Duration {
-	return max(time.Duration(members)*10*time.Millisecond, time.Second) - 100*time.Millisecond
 }
