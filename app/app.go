@@ -159,11 +159,9 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	if len(problems) > 0 {
 		return problems.Err()
 	}
-	go func() { // it may take a while, and stops nobody
-		for _, p := range Untold(types) {
-			a.log.Error("a job type cannot be used", "error", p.Text)
-		}
-	}()
+	asking, stop := context.WithCancel(ctx)
+	a.onClose("job types", func() error { stop(); return nil })
+	go a.askTypes(asking, types)
 	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
 		Store: a.store, Records: a.records, Types: types, Clusters: clusters,
 		Folders: engine.Folders{Work: a.config.Work, RecordDir: filepath.Join(a.config.State, "records"), DropDir: drop,

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"time"
 
 	"jjm"
 	"jjm/engine/jobtype"
@@ -41,11 +42,13 @@ const ownTypes = "job-types.d"
 func (c *Config) Types(further ...string) (handlers.Registry, jjm.Problems) {
 	own := handlersall.Registry()
 	all := maps.Clone(own)
-	if info, err := os.Stat(c.JobTypes); err == nil && info.Mode().Perm()&0o022 != 0 {
-		return all, jjm.Problems{{Field: "job_types", Text: fmt.Sprintf(
-			"%s: others than its owner may write into it (%v), and so say what jobs run: chmod go-w", c.JobTypes, info.Mode())}}
+	if problems := typeFiles(c.JobTypes, os.Geteuid()); len(problems) > 0 {
+		return all, problems
 	}
 	more, problems := declared.Load(c.JobTypes, own, describe)
+	if strangers := typePrograms(more, c.JobTypes, os.Geteuid()); len(strangers) > 0 {
+		return all, append(problems, strangers...)
+	}
 	maps.Copy(all, handlers.NewRegistry(more...))
 	for _, path := range further {
 		h, mistakes := declared.Read(path, describe)
@@ -65,9 +68,30 @@ func (c *Config) Types(further ...string) (handlers.Registry, jjm.Problems) {
 // Untold says of each type of the registry whose program does not say what it is, why.
 func Untold(types handlers.Registry) (problems jjm.Problems) {
 	for _, name := range types.Types() {
-		if t, ok := types[name].(*external.Type); ok {
-			problems = append(problems, t.Learn()...)
-		}
+		problems = append(problems, handlers.Learn(types[name])...)
 	}
 	return problems
+}
+
+// askTypes asks the programs of job types what they are until all have told, so that
+// nobody else waits for one that is slow, and one that was mended is usable again.
+func (a *App) askTypes(ctx context.Context, types handlers.Registry) {
+	logged := map[string]bool{}
+	for {
+		problems := Untold(types)
+		for _, p := range problems {
+			if !logged[p.Text] {
+				a.log.Error("a job type cannot be used", "error", p.Text)
+			}
+			logged[p.Text] = true
+		}
+		if len(problems) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(external.AskAgain):
+		}
+	}
 }

@@ -21,7 +21,7 @@ import (
 type Handler interface {
 	// Type is the word that job files name it by.
 	Type() string
-	// Describe documents the type, for people.
+	// Describe documents the type, for people. It does not wait; see [Learner].
 	Describe() Description
 	// Check finds every mistake that can be found without making anything. It
 	// runs in the gatekeeper's second: no I/O but site.Open.

@@ -20,7 +20,7 @@ const maxRange = 8 << 10
 // Examine finds the mistakes that only the type can tell, what it has no use for,
 // and those in a list of ranges that the job file names.
 func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
-	some, _, err := chosen(h, spec, site)
+	some, _, err := chosen(spec, site)
 	if err != nil {
 		return jjm.Problems{{Field: "only_from", Text: err.Error()}}
 	}
@@ -36,7 +36,7 @@ func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 
 // SplitBy is h.Split for a job file that may name a list of ranges.
 func SplitBy(h Handler, spec *jjm.Spec, site Site) (Cutting, error) {
-	some, pieces, err := chosen(h, spec, site)
+	some, pieces, err := chosen(spec, site)
 	if err != nil {
 		return Cutting{}, jjm.Errorf(jjm.Invalid, "only_from: %w", err)
 	}
@@ -49,11 +49,11 @@ func SplitBy(h Handler, spec *jjm.Spec, site Site) (Cutting, error) {
 
 // chosen returns a job file with the ranges of its list as if they stood in it;
 // pieces of files are for the splitter.
-func chosen(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
+func chosen(spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
 	if spec.OnlyFrom == "" {
 		return spec, nil, nil
 	}
-	reads := h.Describe().Reads
+	reads := spec.Master() != nil // not by the description: a program that is gone describes nothing
 	if reads && (spec.Split == nil || spec.Split.By != split.Pieces) {
 		return nil, nil, jjm.Errorf(jjm.Invalid, "of files it names pieces: want by = %q in [split]", split.Pieces)
 	}

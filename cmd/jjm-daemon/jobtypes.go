@@ -44,20 +44,12 @@ Example:
 
 // Run writes the files, and says what to do with them.
 func (n *newType) Run(stdout io.Writer) error {
-	paths, err := declared.Begin(n.Dir, n.Name, n.Kind)
+	made, err := declared.Begin(n.Dir, n.Name, n.Kind)
 	if err != nil {
 		return err
 	}
-	decl, job := paths[1], paths[0]
-	for _, path := range paths {
-		if strings.HasSuffix(path, "-job.toml") {
-			job = path
-		} else if strings.HasSuffix(path, ".toml") {
-			decl = path
-		}
-	}
 	_, err = fmt.Fprintf(stdout, "wrote %s\ntry it:\n  $ jjm job-types test %s %s\n  $ jjm run %s --type %s --part 0\n",
-		strings.Join(paths, ", "), decl, job, job, decl)
+		strings.Join(made.All, ", "), made.Type, made.Job, made.Job, made.Type)
 	return err
 }
 

@@ -68,19 +68,13 @@ func (r *runPart) Run(stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if doc.Spec.Result == "" {
-		doc.Spec.Result = h.Describe().Result
-	}
 	site := handlers.Site{RecommendedCPU: config.Engine.RecommendedCPU, MaxCPU: config.Engine.MaxCPU,
 		MaxLocalJobs: config.Engine.MaxLocalJobs, Open: job.open, Run: runProgram}
-	planned, problems := handlers.Planned(h, &doc.Spec, site)
-	if len(problems) == 0 {
-		doc.Spec = *planned
-		problems = handlers.Examine(h, &doc.Spec, site)
-	}
+	ready, problems := handlers.Ready(h, &doc.Spec, site)
 	if len(problems) > 0 {
 		return doc.Locate(problems).Err()
 	}
+	doc.Spec = *ready
 	part, err := r.part(job, h, &doc.Spec, site)
 	if err != nil {
 		return err
@@ -95,7 +89,7 @@ func (r *runPart) Run(stdout, stderr io.Writer) error {
 	if err := w.fill(ctx, h, &doc.Spec, part, site, job); err != nil {
 		return err
 	}
-	return w.run(ctx, r.Part, stdout, stderr)
+	return w.run(ctx, stdout, stderr)
 }
 
 // part is the one that is wanted.
@@ -136,6 +130,7 @@ type workplace struct {
 	dir     string
 	area    *sandbox.Area
 	wrapper string
+	id      jjm.LocalID
 }
 
 // workplace makes the folder.
@@ -167,7 +162,8 @@ func (r *runPart) workplace(wrapper string) (*workplace, error) {
 		return nil, err
 	}
 	bin, err := area.InstallWrapper(program)
-	return &workplace{dir: dir, area: area, wrapper: filepath.Join(bin, sandbox.WrapperName)}, err
+	return &workplace{dir: dir, area: area, wrapper: filepath.Join(bin, sandbox.WrapperName),
+		id: jjm.LocalID{Grid: foregroundGrid, N: int32(r.Part)}}, err
 }
 
 // fill writes what the wrapper reads: the inputs and the assignment.
@@ -187,26 +183,23 @@ func (w *workplace) fill(ctx context.Context, h handlers.Handler, spec *jjm.Spec
 	if err != nil {
 		return err
 	}
-	err = w.area.WriteJob(sandbox.Job{Grid: foregroundGrid, Package: pkg, Files: files, Env: spec.Env,
-		Outputs: spec.Outputs, Result: spec.Result, Mode: spec.Mode, CPUTime: spec.Request.CPUTime})
+	shared := handlers.Shared(foregroundGrid, spec)
+	shared.Package, shared.Files = pkg, files
+	if err := w.area.WriteJob(shared); err != nil {
+		return err
+	}
+	l := jjm.LocalJob{ID: w.id, Part: *part}
+	l.Part.Serials = stream.Foreseen(spec, jjm.StepWork, int(w.id.N))
+	assignment, err := handlers.Assigned(h, spec, &l)
 	if err != nil {
 		return err
 	}
-	l := jjm.LocalJob{ID: jjm.LocalID{Grid: foregroundGrid}, Part: *part}
-	l.Part.Serials = stream.Foreseen(spec, jjm.StepWork, 0)
-	cmd, err := handlers.CommandOf(h, spec, &l)
-	if err != nil {
-		return err
-	}
-	l.Part.Streams = stream.Of(spec, &l)
-	return w.area.WriteAssignment(foregroundTag, []sandbox.Assignment{{Grid: foregroundGrid, Argv: cmd.Argv, Env: cmd.Env,
-		Outputs: cmd.Outputs, Part: l.Part}})
+	return w.area.WriteAssignment(foregroundTag, []sandbox.Assignment{assignment})
 }
 
 // run runs the wrapper, and shows what the command writes.
-func (w *workplace) run(ctx context.Context, n int, stdout, stderr io.Writer) error {
-	id := jjm.AttemptID{LocalID: jjm.LocalID{Grid: foregroundGrid}}
-	attempt := filepath.Join(w.area.Root(), sandbox.AttemptDir(id))
+func (w *workplace) run(ctx context.Context, stdout, stderr io.Writer) error {
+	attempt := filepath.Join(w.area.Root(), sandbox.AttemptDir(jjm.AttemptID{LocalID: w.id}))
 	over := make(chan struct{})
 	shown := make(chan error, 2)
 	go func() { shown <- follow(filepath.Join(attempt, sandbox.Stdout), stdout, over) }()
@@ -221,15 +214,15 @@ func (w *workplace) run(ctx context.Context, n int, stdout, stderr io.Writer) er
 	if err != nil || result == nil {
 		return fmt.Errorf("the wrapper left no result: exit %d: %s: %w", out.Exit, out.Stderr, err)
 	}
-	return w.conclude(n, attempt, result, stderr)
+	return w.conclude(attempt, result, stderr)
 }
 
 // conclude says how it ended, and where its files are.
-func (w *workplace) conclude(n int, attempt string, result *jjm.Result, stderr io.Writer) error {
+func (w *workplace) conclude(attempt string, result *jjm.Result, stderr io.Writer) error {
 	if result.Error != "" {
 		fmt.Fprintln(stderr, "jjm run:", printable(result.Error))
 	}
-	fmt.Fprintf(stderr, "jjm run: part %d ended with exit code %d after %v; its files are in %s\n", n, result.Exit,
+	fmt.Fprintf(stderr, "jjm run: part %d ended with exit code %d after %v; its files are in %s\n", w.id.N, result.Exit,
 		(time.Duration(result.WallMS) * time.Millisecond).Round(time.Millisecond), filepath.Join(attempt, sandbox.WorkName))
 	for _, o := range result.Outputs {
 		if o.Absent != "" {
@@ -237,7 +230,7 @@ func (w *workplace) conclude(n int, attempt string, result *jjm.Result, stderr i
 		}
 	}
 	if result.Exit != 0 {
-		return &exit{result.Exit, fmt.Errorf("part %d ended with exit code %d", n, result.Exit)}
+		return &exit{result.Exit, fmt.Errorf("part %d ended with exit code %d", w.id.N, result.Exit)}
 	}
 	return nil
 }

@@ -64,15 +64,8 @@ func (s *splitJob) Run(stdout io.Writer) error {
 	if p.handler, err = typeOf(&config, s.Type, &doc.Spec); err != nil {
 		return err
 	}
-	if doc.Spec.Result == "" {
-		doc.Spec.Result = p.handler.Describe().Result
-	}
-	planned, problems := handlers.Planned(p.handler, &doc.Spec, site)
-	if len(problems) > 0 {
-		return doc.Locate(problems).Err()
-	}
-	doc.Spec = *planned
-	problems = handlers.Examine(p.handler, &doc.Spec, site)
+	ready, problems := handlers.Ready(p.handler, &doc.Spec, site)
+	doc.Spec = *ready
 	if doc.Spec.Merge != nil {
 		_, more := handlers.MergeCutting(&doc.Spec)
 		problems = append(problems, more...)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"jjm"
 	"jjm/handlers"
@@ -48,27 +47,11 @@ func (cs *Clusters) assignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assig
 	if l.Step == jjm.StepMerge {
 		return cs.mergeAssignment(job, l)
 	}
-	spec := &job.Spec
-	h, err := cs.b.Deps.Types.Get(spec.Type)
+	h, err := cs.b.Deps.Types.Get(job.Spec.Type)
 	if err != nil {
 		return sandbox.Assignment{}, err
 	}
-	cmd, err := handlers.CommandOf(h, spec, l)
-	if err != nil {
-		return sandbox.Assignment{}, fmt.Errorf("command of %s: %w", l.ID, err)
-	}
-	part := l.Part
-	part.Streams = stream.Of(spec, l)
-	return sandbox.Assignment{
-		Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt,
-		Argv: cmd.Argv, Env: cmd.Env, Outputs: cmd.Outputs, Log: keepsLog(spec, l),
-		RetryArgs: l.RetryArgs, Part: part,
-	}, nil
-}
-
-// keepsLog reports whether the job file wants a log of the local job.
-func keepsLog(spec *jjm.Spec, l *jjm.LocalJob) bool {
-	return slices.ContainsFunc(stream.Names(spec, l), func(o stream.Named) bool { return o.Log })
+	return handlers.Assigned(h, &job.Spec, l)
 }
 
 // mergeAssignment is what the wrapper is told of a local job of the merge step.

@@ -77,14 +77,8 @@ func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, si
 	if err != nil {
 		problems = append(problems, jjm.Problem{Field: "type", Text: trimField(err, "type")})
 	} else {
-		if spec.Result == "" {
-			spec.Result = h.Describe().Result
-		}
-		planned, mistakes := handlers.Planned(h, spec, site)
-		if *spec = *planned; len(mistakes) > 0 {
-			return h, fit, append(mistakes, more...)
-		}
-		problems = handlers.Examine(h, spec, site)
+		ready, mistakes := handlers.Ready(h, spec, site)
+		*spec, problems = *ready, mistakes
 		if spec.Merge != nil {
 			problems = append(problems, js.rooms.Datasets.CheckMerge(spec, fit.Clusters)...)
 		}

@@ -10,7 +10,6 @@ import (
 	"jjm"
 	"jjm/engine/state"
 	"jjm/handlers"
-	"jjm/sandbox"
 	"jjm/split"
 )
 
@@ -80,19 +79,11 @@ func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, h handlers.Handler, 
 	if err := js.b.Crash("prepare.packed"); err != nil {
 		return err
 	}
-	return ar.WriteJob(sandbox.Job{
-		Grid: job.ID, Package: pkg, Files: files, Credentials: credentialsOf(job),
-		Env: job.Spec.Env, Outputs: job.Spec.Outputs,
-		Result: job.Spec.Result, Mode: mode(job.Spec), CPUTime: job.Spec.Request.CPUTime,
-		Grace: js.b.Conf().Grace, Heartbeat: js.b.Conf().Heartbeat, MaxOutputBytes: js.b.Conf().MaxOutputBytes,
-	})
-}
-
-func mode(s jjm.Spec) string {
-	if s.Mode == "" {
-		return "Production"
-	}
-	return s.Mode
+	shared := handlers.Shared(job.ID, &job.Spec)
+	shared.Package, shared.Files, shared.Credentials = pkg, files, credentialsOf(job)
+	shared.Grace, shared.Heartbeat = js.b.Conf().Grace, js.b.Conf().Heartbeat
+	shared.MaxOutputBytes = js.b.Conf().MaxOutputBytes
+	return ar.WriteJob(shared)
 }
 
 // generate cuts the next chunk: parts, local jobs and cover entries are one

@@ -55,12 +55,6 @@ type replay struct {
 	out  wire.Replayed
 }
 
-// learner is a type whose program is asked what it is.
-type learner interface {
-	// Learn says why it does not tell.
-	Learn() jjm.Problems
-}
-
 // maxFindings bounds what is told of one question, maxFinding how long each is, in bytes.
 const (
 	maxFindings = 20
@@ -83,9 +77,9 @@ func (r *replay) add(name, note string, found ...string) {
 
 // ask asks all that needs no parts.
 func (r *replay) ask() {
-	problems := handlers.Fits(r.job.Spec.Type, r.h.Describe(), &r.job.Spec)
-	if l, ok := r.h.(learner); ok {
-		problems = append(problems, l.Learn()...)
+	problems := handlers.Learn(r.h)
+	if len(problems) == 0 {
+		problems = handlers.Fits(r.job.Spec.Type, r.h.Describe(), &r.job.Spec)
 	}
 	r.add("describe", r.note, texts(problems)...)
 	r.spec = &r.job.Spec

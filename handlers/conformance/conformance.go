@@ -52,6 +52,9 @@ func Checks(h handlers.Handler, site handlers.Site, good ...*jjm.Spec) []Check {
 
 // describe holds the description against itself.
 func describe(t TB, h handlers.Handler) {
+	if problems := handlers.Learn(h); len(problems) > 0 {
+		t.Fatalf("what type %s is cannot be found out: %v", h.Type(), problems)
+	}
 	d := h.Describe()
 	if h.Type() == "" || d.Summary == "" || d.Example == "" {
 		t.Errorf("type %q lacks a name, a summary or an example", h.Type())

@@ -59,9 +59,10 @@ func TestConformance(t *testing.T) {
 // What a new type begins with is right, and nothing that is there is written over.
 func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 	dir := t.TempDir()
-	paths, err := Begin(dir, "zmumu", KindTOML)
-	if err != nil || len(paths) != 3 {
-		t.Fatal(paths, err)
+	begun, err := Begin(dir, "zmumu", KindTOML)
+	if err != nil || len(begun.All) != 3 || !slices.Contains(begun.All, begun.Type) ||
+		!slices.Contains(begun.All, begun.Job) {
+		t.Fatal(begun, err)
 	}
 	types, problems := Load(dir, handlers.Registry{}, nil)
 	if len(problems) > 0 || len(types) != 1 {
@@ -71,11 +72,11 @@ func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 	if _, err := Begin(dir, "zmumu", KindTOML); jjm.KindOf(err) != jjm.Conflict {
 		t.Errorf("again: %v", err)
 	}
-	if err := os.Remove(paths[0]); err != nil {
+	if err := os.Remove(begun.All[0]); err != nil {
 		t.Fatal(err)
 	}
-	if paths, err := Begin(dir, "zmumu", KindTOML); jjm.KindOf(err) != jjm.Conflict || len(paths) != 0 {
-		t.Errorf("in part: %v %v", paths, err)
+	if begun, err := Begin(dir, "zmumu", KindTOML); jjm.KindOf(err) != jjm.Conflict || len(begun.All) != 0 {
+		t.Errorf("in part: %v %v", begun, err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("%d files are left", len(left))

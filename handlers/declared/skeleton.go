@@ -23,47 +23,58 @@ const (
 	KindPython = "python" // a program that is asked, which its local jobs run too
 )
 
-// Begin writes the files of a new type of a kind into a folder, with a job file. It returns
-// their paths. Kinds of errors: Invalid for a name that no type can have, Conflict if a
-// file is there already; then none is written.
-func Begin(dir, name, kind string) (paths []string, err error) {
+// Begun are the paths of the files of a new type.
+type Begun struct {
+	Type string   // declares it
+	Job  string   // a job file
+	All  []string // these, and its programs
+}
+
+// Begin writes the files of a new type of a kind into a folder, with a job file. Kinds of
+// errors: Invalid for a name that no type can have, Conflict if a file is there already;
+// then none is written.
+func Begin(dir, name, kind string) (_ Begun, err error) {
 	if !typeName.MatchString(name) {
-		return nil, jjm.Errorf(jjm.Invalid, "%.40q: want a name of small letters, digits, - and _, such as zmumu", name)
+		return Begun{}, jjm.Errorf(jjm.Invalid, "%.40q: want a name of small letters, digits, - and _, such as zmumu", name)
 	}
-	defer func() {
-		if err != nil {
-			for _, path := range paths {
-				_ = os.Remove(path)
-			}
-			paths = nil
-		}
-	}()
 	entries, err := skeleton.ReadDir("skeleton/" + kind)
 	if err != nil {
-		return nil, err
+		return Begun{}, err
 	}
+	begun := Begun{Type: filepath.Join(dir, name+suffix), Job: filepath.Join(dir, name+jobSuffix)}
 	for _, e := range entries {
-		text, err := skeleton.ReadFile("skeleton/" + kind + "/" + e.Name())
-		if err != nil {
-			return paths, err
-		}
 		path := filepath.Join(dir, strings.ReplaceAll(e.Name(), "NAME", name))
-		mode := fs.FileMode(0o644)
-		if !strings.HasSuffix(path, suffix) {
-			mode = 0o755
+		if err := write(path, "skeleton/"+kind+"/"+e.Name(), name); err != nil {
+			for _, path := range begun.All {
+				_ = os.Remove(path)
+			}
+			return Begun{}, err
 		}
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-		if errors.Is(err, fs.ErrExist) {
-			return paths, jjm.Errorf(jjm.Conflict, "%s is there already: choose another name, or another folder", path)
-		}
-		if err != nil {
-			return paths, err
-		}
-		paths = append(paths, path)
-		_, err = f.WriteString(strings.ReplaceAll(string(text), "NAME", name))
-		if err = errors.Join(err, f.Close()); err != nil {
-			return paths, err
-		}
+		begun.All = append(begun.All, path)
 	}
-	return paths, nil
+	return begun, nil
+}
+
+// write writes a new file from one of the skeleton, or nothing.
+func write(path, from, name string) error {
+	text, err := skeleton.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if !strings.HasSuffix(path, suffix) {
+		mode = 0o755
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return jjm.Errorf(jjm.Conflict, "%s is there already: choose another name, or another folder", path)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(strings.ReplaceAll(string(text), "NAME", name))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
 }

@@ -75,6 +75,32 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// A program that hangs holds up who uses its type, and nobody who reads about types.
+func TestDescribe_WaitsForNoProgram(t *testing.T) {
+	asked, answer := make(chan bool), make(chan bool)
+	h := New("scan", "/x/scan.py", func(handlers.Program) (handlers.Ran, error) {
+		asked <- true
+		<-answer
+		return handlers.Ran{Stdout: []byte(about)}, nil
+	})
+	if d := h.Describe(); !strings.Contains(d.Summary, "has not said yet") {
+		t.Errorf("not asked: %+v", d)
+	}
+	learned := make(chan jjm.Problems)
+	go func() { learned <- h.Learn() }()
+	<-asked
+	if d := h.Describe(); !strings.Contains(d.Summary, "has not said yet") {
+		t.Errorf("while it is asked: %+v", d)
+	}
+	close(answer)
+	if problems := <-learned; len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if d := h.Describe(); d.Summary != "a scan" {
+		t.Errorf("%+v", d)
+	}
+}
+
 // A plan is made once: what the program says later changes nothing, and no command asks it.
 func TestPlan_IsMadeOnce(t *testing.T) {
 	p := plans(

@@ -31,66 +31,77 @@ type Type struct {
 	name, path string
 	call       Caller
 
-	mu    sync.Mutex
+	// asking is held while the program is asked, for Learn alone.
+	asking sync.Mutex
+
+	mu    sync.Mutex   // never held while anything is waited for
 	about *description // nil while the program has not told
 	why   jjm.Problems // why it has not
 	asked time.Time    // when it was asked last
 }
 
-// askAgain is how long a program that does not say what it is, is left alone.
-const askAgain = time.Minute
+// AskAgain is how long a program that does not say what it is, is left alone.
+const AskAgain = time.Minute
 
 var (
 	_ handlers.Handler  = (*Type)(nil)
 	_ handlers.Preparer = (*Type)(nil)
 	_ handlers.Planner  = (*Type)(nil)
+	_ handlers.Learner  = (*Type)(nil)
 	_ handlers.Analyser = (*Type)(nil)
 	_ handlers.Progress = (*Type)(nil)
 )
 
-// New returns the type of a program, an absolute path. The program is asked what it is when
-// somebody wants to know.
+// New returns the type of a program, an absolute path. It asks nothing yet; see Learn.
 func New(name, path string, call Caller) *Type { return &Type{name: name, path: path, call: call} }
 
 // Learn asks the program what it is, unless it has told, and says why it does not tell.
-// Then the type cannot be used, but what it planned before goes on; after a minute it is
-// asked again.
+// Then the type cannot be used, but what it planned before goes on; a minute later it is
+// asked again. Of several that call at once one asks, and the others wait for it.
 func (t *Type) Learn() jjm.Problems {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.about != nil || !t.asked.IsZero() && time.Since(t.asked) < askAgain {
-		return t.why
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	about, why, asked := t.told()
+	if about != nil || !asked.IsZero() && time.Since(asked) < AskAgain {
+		return why
 	}
-	t.asked = time.Now()
 	var d description
-	t.why = t.ask(t.call, request{Verb: "describe"}, describeLimit, &d)
-	if len(t.why) == 0 {
+	why = t.ask(t.call, request{Verb: "describe"}, describeLimit, &d)
+	if len(why) == 0 {
 		for _, p := range d.check() {
-			t.why = append(t.why, jjm.Problem{Field: "type",
+			why = append(why, jjm.Problem{Field: "type",
 				Text: fmt.Sprintf("describe of %s: %s: %s", t.path, p.Field, p.Text)})
 		}
 	}
-	if len(t.why) == 0 {
-		t.about = &d
-	}
-	return t.why
-}
-
-// known returns what the program tells, nil if it does not.
-func (t *Type) known() *description {
-	t.Learn()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.about
+	if t.why, t.asked = why, time.Now(); len(why) == 0 {
+		t.about = &d
+	}
+	return why
 }
+
+// told returns what the program told, or why it did not, and when it was asked last.
+func (t *Type) told() (*description, jjm.Problems, time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.about, t.why, t.asked
+}
+
+// Program is the path of the program.
+func (t *Type) Program() string { return t.path }
 
 // Type is the word in job files.
 func (t *Type) Type() string { return t.name }
 
-// Describe documents the type, as its program does.
+// Describe documents the type, as its program did. It asks nothing: a program that hangs
+// must not stop those who want to read about the others.
 func (t *Type) Describe() handlers.Description {
-	d := t.known()
-	if d == nil {
+	d, _, asked := t.told()
+	switch {
+	case d == nil && asked.IsZero():
+		return handlers.Description{Summary: "its program has not said yet what it is", Result: jjm.ResultExit}
+	case d == nil:
 		return handlers.Description{Summary: "cannot be used: its program does not say what it is", Result: jjm.ResultExit}
 	}
 	return handlers.Description{Summary: d.Summary, Result: d.Result, Reads: d.Reads, Along: d.Along,
@@ -102,7 +113,8 @@ func (t *Type) Plan(spec *jjm.Spec, site handlers.Site) (map[string]any, jjm.Pro
 	if problems := t.Learn(); len(problems) > 0 {
 		return nil, problems
 	}
-	values, problems := t.known().Settings.Values(spec.Params)
+	about, _, _ := t.told()
+	values, problems := about.Settings.Values(spec.Params)
 	if len(problems) > 0 {
 		return nil, problems
 	}

@@ -27,9 +27,20 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 	want(0, "ok    zmumu-job.toml", "job-types", "test", "zmumu.toml", "zmumu-job.toml")
 	want(0, "1: events 101-200", "split", "--preview", "zmumu-job.toml", "--type", "zmumu.toml")
 	want(0, "part 2 ended with exit code 0", "run", "zmumu-job.toml", "--type", "zmumu.toml", "--part", "2")
-	made, err := os.ReadFile(filepath.Join(d.dir, "part-2/area/jobs/1/0xxx/0/attempt.0/work/zmumu.txt"))
+	made, err := os.ReadFile(filepath.Join(d.dir, "part-2/area/jobs/1/0xxx/2/attempt.0/work/zmumu.txt"))
 	if err != nil || strings.Count(string(made), "\n") != 50 || !strings.HasPrefix(string(made), "event 201 mass ") {
 		t.Errorf("%q %v", made, err)
+	}
+	job, err := os.ReadFile(filepath.Join(d.dir, "zmumu-job.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write("named.toml", string(job)+"[[output_templates]]\nname = \"${SN}.txt\"\nstream = \"TXT\"\n"+
+		"[[output_templates]]\nname = \"log.${SN}\"\nlog = true\n")
+	// It has the numbers, and what jjm makes for it, that it would have on the site.
+	want(0, "000003.txt is absent", "run", "named.toml", "--type", "zmumu.toml", "--part", "2", "--dir", "named")
+	if _, err := os.Stat(filepath.Join(d.dir, "named/area/jobs/1/0xxx/2/attempt.0/log.tgz")); err != nil {
+		t.Errorf("the log of the part: %v", err)
 	}
 	want(2, "is not empty", "run", "zmumu-job.toml", "--type", "zmumu.toml", "--part", "2")
 	want(2, "makes 3 local jobs", "run", "zmumu-job.toml", "--type", "zmumu.toml", "--part", "3", "--dir", "none")
@@ -77,11 +88,42 @@ func TestTypes_MistakesAreToldBeforeTheStart(t *testing.T) {
 	if out, code := d.tells("config", "check", "new.toml"); code != 0 {
 		t.Errorf("exit %d\n%s", code, out)
 	}
-	if err := os.Chmod(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if out, code := d.tells("config", "check", "new.toml"); code != 5 || !strings.Contains(out, "chmod go-w") {
-		t.Errorf("exit %d\n%s", code, out)
+	for path, text := range map[string]string{
+		"types":        "",
+		"types/a.toml": "name = \"a\"\nsummary = \"a\"\ncommand = [\"a\"]\n[work]\ncount = 1\n",
+		"types/a.sh":   "#!/bin/sh\n",
+		"elsewhere":    "#!/bin/sh\n", // the program of b.toml
+	} {
+		if text != "" {
+			d.write(path, text)
+		}
+		if path == "elsewhere" {
+			d.write("types/b.toml", "name = \"b\"\nprogram = \""+d.dir+"/elsewhere\"\n")
+		}
+		at := filepath.Join(d.dir, path)
+		for _, mode := range []os.FileMode{0o775, 0o757} {
+			if err := os.Chmod(at, mode); err != nil {
+				t.Fatal(err)
+			}
+			if out, code := d.tells("config", "check", "new.toml"); code != 5 || !strings.Contains(out, "chmod go-w "+at) {
+				t.Errorf("%s %v: exit %d\n%s", path, mode, code, out)
+			}
+		}
+		if err := os.Chmod(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if os.Geteuid() != 0 {
+			continue // nobody else can own it
+		}
+		if err := os.Chown(at, 4711, 4711); err != nil {
+			t.Fatal(err)
+		}
+		if out, code := d.tells("config", "check", "new.toml"); code != 5 || !strings.Contains(out, "chown 0 "+at) {
+			t.Errorf("%s of another: exit %d\n%s", path, code, out)
+		}
+		if err := os.Chown(at, 0, 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -121,7 +163,10 @@ func TestTypes_AProgramInAnyLanguage(t *testing.T) {
 		}
 	}
 	d.restart()
-	want(0, "the last value", "job-types", "scan")
+	d.eventually("its program said what it is", func() bool {
+		out, _ := d.tells("job-types", "scan")
+		return strings.Contains(out, "the last value")
+	})
 	want(0, "planned by scan.py, SHA-256", "submit", "--dry-run", "scan-job.toml")
 	d.write("bad.toml", "type = \"scan\"\n[params]\nfrom = 2.0\nto = 1.0\n")
 	want(5, "params.to: must be above from", "submit", "bad.toml")
