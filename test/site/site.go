@@ -36,12 +36,16 @@ type Person struct {
 
 var made atomic.Int32
 
-// Account makes a throwaway account.
+// Account makes a throwaway account, whose user id no other had: batch systems remember
+// for hours whose an id is (HTCondor: PASSWD_CACHE_REFRESH), and take a new account of the
+// same id for the one that is gone.
 func Account(t *testing.T) Person {
 	t.Helper()
 	needs.Root(t, "to make accounts and become them")
-	name := fmt.Sprintf("jjmt%d-%d", os.Getpid(), made.Add(1))
-	if out, err := exec.Command("useradd", "-M", "-d", "/tmp", "-s", "/bin/sh", "-U", name).CombinedOutput(); err != nil {
+	n := int(made.Add(1))
+	name, uid := fmt.Sprintf("jjmt%d-%d", os.Getpid(), n), strconv.Itoa(200_000+os.Getpid()%1_000_000*1000+n)
+	if out, err := exec.Command("useradd", "-u", uid, "-M", "-d", "/tmp", "-s", "/bin/sh", "-U",
+		name).CombinedOutput(); err != nil {
 		t.Fatalf("useradd %s: %v\n%s", name, err, out)
 	}
 	t.Cleanup(func() {
