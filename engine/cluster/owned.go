@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"slices"
+
 	"jjm"
 	"jjm/adapters"
 	"jjm/engine/state"
@@ -20,17 +22,15 @@ func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Repo
 	v := c.s.View()
 	defer v.Close()
 	foreign := c.foreignIDs(v.Memory, account)
-	own := reports[:0:0]
-	for i := range reports {
-		r := &reports[i]
-		if b := v.Bulk(r.Tag); b != nil && (c.account(b.Owner).UID != account.UID || b.ID == "" && foreign.holds(r.ID)) {
-			continue
-		}
-		own = append(own, *r)
+	forged := func(r jjm.Report) bool {
+		b := v.Bulk(r.Tag)
+		return b != nil && (c.account(b.Owner).UID != account.UID || b.ID == "" && foreign.holds(r.ID))
 	}
-	if n := len(reports) - len(own); n > 0 {
-		c.disbelieve(account, "a listing", n)
+	if !slices.ContainsFunc(reports, forged) { // a copy of a large listing is tens of megabytes
+		return reports
 	}
+	own := slices.DeleteFunc(slices.Clone(reports), forged)
+	c.disbelieve(account, "a listing", len(reports)-len(own))
 	return own
 }
 
