@@ -121,6 +121,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 func (s *serve) Run(stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	if err := starts.KeepDescriptors(); err != nil {
+		return fmt.Errorf("keep what is open from the programs that are started: %w", err)
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("where am I: %w", err)

@@ -81,6 +81,7 @@ type Site struct {
 
 	bin  *programs.Programs
 	as   Person
+	open []*os.File
 	log  *os.File
 	home string // of the daemon
 
@@ -100,6 +101,8 @@ type Settings struct {
 	As Person
 	// Dir is where its folder is made, "" for /var/tmp.
 	Dir string
+	// Open are files that the daemon finds open, from whoever starts it.
+	Open []*os.File
 }
 
 // quick is the part of the configuration by which nothing waits long.
@@ -133,7 +136,7 @@ func New(t *testing.T, bin *programs.Programs, with Settings) *Site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Site{T: t, Dir: dir, bin: bin, as: with.As, home: "/root"}
+	s := &Site{T: t, Dir: dir, bin: bin, as: with.As, open: with.Open, home: "/root"}
 	t.Cleanup(s.close)
 	if with.As.UID != 0 {
 		s.home = s.Home(with.As)
@@ -190,7 +193,7 @@ func (s *Site) Launch() {
 	s.T.Helper()
 	daemon := exec.Command(s.bin.Path(s.T, "jjm-daemon"), "serve", "--config", s.Dir+"/jjm.toml")
 	daemon.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "JJM_STATE=" + s.Dir + "/s"}
-	daemon.Dir, daemon.Stdout, daemon.Stderr = "/", s.log, s.log
+	daemon.Dir, daemon.Stdout, daemon.Stderr, daemon.ExtraFiles = "/", s.log, s.log, s.open
 	daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.as.credential()}
 	s.Must(daemon.Start())
 	ended := make(chan struct{})
