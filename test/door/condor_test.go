@@ -107,8 +107,33 @@ func (p *pool) submit(universe, arguments string, n int) string {
 		universe, arguments, what, n), 0o644))
 	out := p.condor("condor_submit", "-terse", file)
 	cluster, _, _ := strings.Cut(out, ".")
-	p.t.Cleanup(func() { _ = exec.Command(filepath.Join(p.bed.Bin, "condor_rm"), cluster, "-forcex").Run() })
+	p.t.Cleanup(func() {
+		if p.t.Failed() {
+			p.tellOf(cluster)
+		}
+		_ = exec.Command(filepath.Join(p.bed.Bin, "condor_rm"), cluster, "-forcex").Run()
+	})
 	return cluster
+}
+
+// tellOf shows where the jobs of a cluster are, and what the daemons that pass jobs on
+// said last: whose fault it is that one does not come back.
+func (p *pool) tellOf(cluster string) {
+	for _, args := range [][]string{
+		{"condor_q", cluster, "-limit", "1", "-long"},
+		{"condor_q", "-constraint", "RoutedFromJobId == \"" + cluster + ".0\"", "-long"},
+	} {
+		out, err := exec.Command(filepath.Join(p.bed.Bin, args[0]), args[1:]...).CombinedOutput()
+		p.t.Logf("%q: %v\n%s", args, err, out)
+	}
+	logs, _ := filepath.Glob(filepath.Join(p.root, "var/log/condor/*Log*"))
+	for _, path := range logs {
+		name := filepath.Base(path)
+		if strings.HasPrefix(name, "JobRouter") || strings.HasPrefix(name, "Gridmanager") || name == "SchedLog" {
+			text, _ := os.ReadFile(path)
+			p.t.Logf("%s ends:\n%s", name, text[max(0, len(text)-8000):])
+		}
+	}
 }
 
 const gridUniverse = "universe = grid\ngrid_resource = batch jjm\n"
@@ -201,10 +226,6 @@ func (p *pool) router() {
 		}
 		p.reconfigure()
 		p.await("the job router has ended", func() bool { return len(p.processes("condor_job_rou")) == 0 })
-		if p.t.Failed() {
-			log, _ := os.ReadFile(filepath.Join(p.root, "var/log/condor/JobRouterLog"))
-			p.t.Logf("the job router's log ends:\n%s", log[max(0, len(log)-4000):])
-		}
 	})
 	for name, text := range files {
 		p.must(os.WriteFile(at(name), []byte(text), 0o644))
