@@ -200,6 +200,19 @@ func (s Site) CutFiles(spec *jjm.Spec, own string, settings func(*split.Params))
 	return c, problems
 }
 
+// CutWhole is CutFiles for a type that needs the bytes of its files: of a piece of one they
+// are not known.
+func (s Site) CutWhole(spec *jjm.Spec, own string, settings func(*split.Params)) (Cutting, jjm.Problems) {
+	if spec.Split != nil {
+		if unit, err := split.Unit(spec.Split.By); err == nil && (unit != jjm.UnitFile || spec.Split.By == split.JEDI) {
+			return Cutting{}, jjm.Problems{{Field: "split.by", Text: fmt.Sprintf(
+				"%s may cut files into pieces, whose bytes are not known: want a splitter of whole files, such as %s",
+				spec.Split.By, own)}}
+		}
+	}
+	return s.CutFiles(spec, own, settings)
+}
+
 // queueOf returns what is known of the queue that a job's parts will be for: they get
 // the wall time, disk and cores that the job file asks for, and so must fit into
 // them.

@@ -14,7 +14,7 @@ import (
 // Registry returns the built-in job types.
 func Registry() handlers.Registry {
 	return handlers.NewRegistry(
-		cdfmc.Handler{},
+		cdfmc.New(),
 		concat.New(),
 		montecarlo.Handler{},
 		passthrough.New(),

@@ -174,11 +174,7 @@ func (r reading) amount(v any) int64 {
 }
 
 // cut says how the work is cut.
-func (f *File) cut(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
-	r, problems := f.read(spec)
-	if len(problems) > 0 {
-		return handlers.Cutting{}, nil // they are told already
-	}
+func (f *File) cut(r reading, spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	w := &f.Work
 	if w.Files != "" {
 		return site.CutFiles(spec, w.Files, func(p *split.Params) { _ = strict.DecodeMap(w.Params, "work.params", p) })

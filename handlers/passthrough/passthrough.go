@@ -40,7 +40,7 @@ func read(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	return p, problems
 }
 
-func cut(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
+func cut(_ params, spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	return site.Cut(handlers.Cutting{Splitter: split.ByRows, Work: split.Work{Rows: make([][]string, 1), Only: spec.Only},
 		Why: []string{"one local job: the runner owns the workflow"}}, "params.command", "")
 }

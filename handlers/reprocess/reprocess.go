@@ -14,12 +14,6 @@ type params struct {
 	SeedOffset int64    `json:"seed_offset" default:"0" min:"0" max:"9007199244740992" help:"added to the serial of a local job to make {seed}"`
 }
 
-// settings are params with the command read.
-type settings struct {
-	params
-	command handlers.CommandTemplate
-}
-
 const example = `type = "reprocess"
 
 [split]
@@ -36,25 +30,18 @@ command = ["reco.sh", "{files}"]
 
 // New returns the job type "reprocess".
 func New() handlers.Handler {
-	return handlers.Form[settings]{
+	return handlers.Form[handlers.Commanded[params]]{
 		Name: "reprocess",
 		About: handlers.Description{
 			Summary: "run a command over the files of a dataset, cut by any splitter",
 			Result:  jjm.ResultGLF, Reads: true, Params: handlers.ParamsOf(params{}), Example: example,
 		},
-		Read: read,
-		Cut: func(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
+		Read: handlers.ReadCommand(jjm.UnitFile, func(p params) []string { return p.Command }),
+		Cut: func(_ handlers.Commanded[params], spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 			return site.CutFiles(spec, split.FileBased, func(p *split.Params) { p.FilesPerJob = 1 })
 		},
-		Line: func(s settings, job *jjm.LocalJob) handlers.Command {
-			return handlers.Command{Argv: s.command.Expand(handlers.PartValues(job, s.SeedOffset))}
+		Line: func(s handlers.Commanded[params], job *jjm.LocalJob) handlers.Command {
+			return handlers.Command{Argv: s.Command.Expand(handlers.PartValues(job, s.Params.SeedOffset))}
 		},
 	}
-}
-
-func read(spec *jjm.Spec) (s settings, problems jjm.Problems) {
-	problems = handlers.DecodeParams(spec.Params, &s.params)
-	command, more := handlers.ParseCommand("params.command", s.Command, jjm.UnitFile, handlers.Streams(spec)...)
-	s.command = command
-	return s, append(problems, more...)
 }

@@ -56,8 +56,9 @@ func TestTypes_AProgramRunsAsTheOwnerWithNothingOfTheDaemons(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	s := house{site.New(t, &bin, site.Settings{RunAs: asOwner, Clusters: site.Local, Open: slices.Repeat([]*os.File{held}, 20),
-		Top: "job_types = \"" + folder + "\""})}
+	s := house{site.New(t, &bin, site.Settings{RunAs: asOwner, Clusters: site.Local,
+		Open: slices.Repeat([]*os.File{held}, 20),
+		Top:  "job_types = \"" + folder + "\""})}
 	s.Must(os.Mkdir(scratch, 0o777))
 	s.Must(os.Chmod(scratch, 0o777))
 
@@ -84,7 +85,8 @@ func TestTypes_AProgramRunsAsTheOwnerWithNothingOfTheDaemons(t *testing.T) {
 		t.Errorf("programs that ran at once for an account: %q, %v", noted, err)
 	}
 	for _, want := range []string{"I am " + bob.Name + ":" + bob.Name + ":" + bob.Name, "in " + folder,
-		"environment: HOME=/nonexistent LANG=C.UTF-8 LOGNAME=" + bob.Name + " PATH=/usr/local/bin:/usr/bin:/bin PWD=" + folder +
+		"environment: HOME=/nonexistent LANG=C.UTF-8 LOGNAME=" + bob.Name + " PATH=/usr/local/bin:/usr/bin:/bin PWD=" +
+			folder +
 			" USER=" + bob.Name + " \n"} {
 		if !strings.Contains(said[len(said)-1], want) {
 			t.Errorf("no %q in\n%s", want, said[len(said)-1])
