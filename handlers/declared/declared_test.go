@@ -12,8 +12,8 @@ import (
 	"jjm/handlers/handlertest"
 )
 
-// parse reads a type whose text must be right.
-func parse(t *testing.T, text string) handlers.Handler {
+// parsed reads a type whose text must be right.
+func parsed(t *testing.T, text string) handlers.Handler {
 	t.Helper()
 	h, problems := Parse("type.toml", "/site", []byte(text), nil)
 	if len(problems) > 0 {
@@ -52,7 +52,7 @@ func TestConformance(t *testing.T) {
 		"count":  "[work]\ncount = \"n\"\n", "rows": "[work]\nrows = \"words\"\n",
 		"files": "[work]\nfiles = \"FileBased\"\nparams = { files_per_job = 1 }\n",
 	} {
-		t.Run(name, func(t *testing.T) { handlertest.Run(t, parse(t, head+work+settings), handlers.Site{}) })
+		t.Run(name, func(t *testing.T) { handlertest.Run(t, parsed(t, head+work+settings), handlers.Site{}) })
 	}
 }
 
@@ -111,7 +111,7 @@ func TestLoad_OneTypeOfAName(t *testing.T) {
 // Settings, numbers of the part and the environment arrive; words of settings are no
 // placeholders, whatever they hold.
 func TestCommand_SettingsAndPart(t *testing.T) {
-	h := parse(t, head+"[work]\nevents = 10\nevents_per_job = \"n\"\nseed_offset = \"n\"\n"+settings)
+	h := parsed(t, head+"[work]\nevents = 10\nevents_per_job = \"n\"\nseed_offset = \"n\"\n"+settings)
 	spec := &jjm.Spec{Type: "toy", Params: map[string]any{"words": []any{"{seed}", "b c", "{"}, "x": int64(2)}}
 	job := &jjm.LocalJob{Part: jjm.Part{Unit: jjm.UnitEvent, First: 4, Count: 3, Serial: 2}}
 	c, err := h.Command(spec, job)
@@ -121,7 +121,7 @@ func TestCommand_SettingsAndPart(t *testing.T) {
 	if c.Env["A"] != "<2> 2" {
 		t.Errorf("%v", c.Env)
 	}
-	h = parse(t, strings.Replace(head, "\"{x}\"", "\"{{{x}-{seed}\"", 1)+
+	h = parsed(t, strings.Replace(head, "\"{x}\"", "\"{{{x}-{seed}\"", 1)+
 		"[work]\nevents = 10\nevents_per_job = \"n\"\nseed_offset = \"n\"\n"+settings)
 	if c, err := h.Command(spec, job); err != nil || c.Argv[1] != "{2-5" {
 		t.Errorf("%q %v", c.Argv, err)
@@ -181,7 +181,7 @@ func TestParse_NamesMistakes(t *testing.T) {
 
 // What a job file says wrong is told as for a type of jjm itself.
 func TestCheck_RefusesWhatAJobFileSaysWrong(t *testing.T) {
-	h := parse(t, head+"[work]\ncount = \"n\"\n"+settings)
+	h := parsed(t, head+"[work]\ncount = \"n\"\n"+settings)
 	for key, v := range map[string]any{"wrods": []any{"a"}, "x": 10.0, "n": 0.5, "words": "a"} {
 		params := map[string]any{"words": []any{"a"}}
 		params[key] = v
@@ -204,4 +204,57 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%v %v", h, problems)
 		}
 	})
+}
+
+// What a job was accepted with holds, whatever the file says later: its cutting, its
+// commands, what its exit codes mean, and the same of a recovery.
+func TestPlan_TheTextOfTheFileIsStoredWithTheJob(t *testing.T) {
+	work := func(perJob string) string {
+		return head + "outputs = [\"" + perJob + "\"]\nprogress = \"p" + perJob +
+			"\"\n[[ends]]\nexit_codes = [7]\naction = \"fail\"\ntext = \"" + perJob +
+			"\"\n[work]\nevents = 10\nevents_per_job = " + perJob + "\n" + settings
+	}
+	was, now := parsed(t, work("5")), parsed(t, work("2"))
+	spec, problems := handlers.Ready(was, &jjm.Spec{Type: "toy", Params: map[string]any{"words": []any{"a"}}},
+		handlers.Site{})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	recovery := *spec
+	recovery.Recovers, recovery.Only = 1, []jjm.Span{{First: 6, Count: 5}}
+	for h, want := range map[handlers.Handler]string{was: "5", now: "5"} {
+		cut, err := h.Split(spec, handlers.Site{})
+		if err != nil || cut.Jobs != 2 {
+			t.Errorf("cut into %d: %v", cut.Jobs, err)
+		}
+		again, problems := handlers.Ready(h, &recovery, handlers.Site{})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		if cut, err := h.Split(again, handlers.Site{}); err != nil || cut.Jobs != 1 {
+			t.Errorf("a recovery is cut into %d: %v", cut.Jobs, err)
+		}
+		cmd, err := h.Command(spec, &jjm.LocalJob{Part: jjm.Part{Unit: jjm.UnitEvent, First: 1, Count: 5}})
+		if err != nil || !slices.Equal(cmd.Outputs, []string{want}) {
+			t.Errorf("%+v, %v", cmd, err)
+		}
+		op := h.(handlers.Analyser).Analyse(spec, nil, &jjm.Result{Exit: 7})
+		if op == nil || !strings.HasSuffix(op.Text, want) {
+			t.Errorf("%+v", op)
+		}
+		said := []jjm.AppPhase{{Progress: jjm.Progress{Phase: "p" + want}, Ended: 1},
+			{Progress: jjm.Progress{Phase: "q"}, Ended: 2}}
+		if got := h.(handlers.Progress).Progress(spec, &jjm.LocalJob{}, said); got.Phase != "p"+want {
+			t.Errorf("%+v", got)
+		}
+	}
+	if cut, err := now.Split(&jjm.Spec{Type: "toy", Params: map[string]any{"words": []any{"a"}}},
+		handlers.Site{}); err != nil ||
+		cut.Jobs != 5 {
+		t.Errorf("a new one is cut into %d: %v", cut.Jobs, err)
+	}
+	spec.Params[textKey] = "name = 3"
+	if problems := now.Check(spec, handlers.Site{}); len(problems) != 1 || problems[0].Field != "params.jjm_type" {
+		t.Errorf("a text that cannot be read: %v", problems)
+	}
 }

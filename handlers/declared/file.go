@@ -74,17 +74,11 @@ func Parse(path, dir string, text []byte, call external.Caller) (handlers.Handle
 		h, problems := f.asked(dir, call)
 		return h, places.Locate(problems)
 	}
-	if len(problems) == 0 {
-		problems = places.Locate(f.check())
-	}
+	d, problems := parse(path, dir, text)
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	t := newType(&f, dir)
-	if problems := t.try(); len(problems) > 0 {
-		return nil, places.Locate(problems)
-	}
-	return t, nil
+	return &Type{declared: d, path: filepath.Join(dir, filepath.Base(path))}, nil
 }
 
 // asked is the type of a program.

@@ -14,18 +14,13 @@ import (
 	"jjm/split"
 )
 
-// declared is a job type of a file.
+// declared is a job type of one text of a file.
 type declared struct {
 	handlers.Form[reading]
+	text   string
 	file   *File
 	inputs []jjm.Input
 }
-
-var (
-	_ handlers.Preparer = declared{}
-	_ handlers.Analyser = declared{}
-	_ handlers.Progress = declared{}
-)
 
 // reading is what a job file says to the type.
 type reading struct {
@@ -44,19 +39,6 @@ func newType(f *File, dir string) declared {
 	}
 	t.Form = handlers.Form[reading]{Name: f.Name, About: f.describe(), Read: f.read, Cut: f.cut, Line: reading.line}
 	return t
-}
-
-// Prepare lists the files that the type itself adds.
-func (t declared) Prepare(*jjm.Spec, handlers.Site) ([]jjm.Input, error) { return t.inputs, nil }
-
-// Analyse says what becomes of an attempt by its exit code.
-func (t declared) Analyse(_ *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
-	return t.file.Ends.Opinion(result)
-}
-
-// Progress shows the phase that the file names.
-func (t declared) Progress(_ *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress {
-	return handlers.PhaseShown(t.file.Phase, &job.Part, phases)
 }
 
 // try holds the example of the type against the type.

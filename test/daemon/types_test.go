@@ -66,6 +66,27 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 	if err != nil || strings.Count(string(out), ".zmumu.txt\n") != 3 {
 		t.Errorf("%v\n%s", err, out)
 	}
+
+	// A job that was accepted goes on as its type was then.
+	want(0, "", "pause", "cluster", "local", "--reason", "test")
+	want(0, "", "submit", filepath.Join(folder, "zmumu-job.toml"))
+	text, err := os.ReadFile(filepath.Join(folder, "zmumu.toml"))
+	if err != nil || !strings.Contains(string(text), "91.1876") {
+		t.Fatal(err)
+	}
+	d.write("state/job-types.d/zmumu.toml", strings.ReplaceAll(string(text), "91.1876", "5000"))
+	d.restart()
+	want(0, "", "resume", "cluster", "local")
+	want(0, "done", "wait", "2")
+	made = nil
+	events, _ := filepath.Glob(filepath.Join(d.dir, "state/work/*/jobs/2/0xxx/0/attempt.0/work/zmumu.txt"))
+	if len(events) == 1 {
+		made, err = os.ReadFile(events[0])
+	}
+	if err != nil || !strings.HasPrefix(string(made), "event 1 mass 9") {
+		t.Errorf("%v of %q: %.40q", err, events, made)
+	}
+	want(0, "declared by zmumu.toml, SHA-256 ", "record", "2", "--path", "//why")
 }
 
 // A file that is wrong is told with its place, and the daemon does not start.
